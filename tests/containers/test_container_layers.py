@@ -8,15 +8,21 @@ import http.server
 import io
 import tarfile
 import threading
+import time
 import uuid
 import zipfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from mleredux._core.disuse import remove, unused_since
+from mleredux._core.plugins import current
 from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed
 from mleredux_agent_repo.agents import agent_of
+from mleredux_sandbox_docker.building import DockerImages
+from mleredux_sandbox_docker.engine import connect
+from mleredux_sandbox_podman.images import PodmanImages
 
 PLACE = "/var/tmp/mleredux-pip"
 POISON = f"""\
@@ -118,12 +124,21 @@ def build(sandbox, tmp_path):
     return make
 
 
-def test_a_changed_line_runs_no_step_again(build, index):
+def test_a_changed_line_runs_no_step_again_until_the_images_are_removed(build, sandbox, index, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "RUN" in build({"requirements.txt": "honest\n"})
     seen = index.total()
     changed = build({"requirements.txt": "honest\n", "solve.py": f"print('{uuid.uuid4()}')\n"})
     assert seen and index.total() == seen
     assert "COPY . /opt/agent" in changed and "RUN" not in changed
+    engine = DockerImages(connect()) if sandbox.id == "docker" else PodmanImages()
+    made = unused_since(time.time() + 1)
+    names = [one.name.partition(":")[0] for one in made]
+    assert names[0] == "mleredux/solve-py" and sorted(names) == ["mleredux/layers", *["mleredux/solve-py"] * 2]
+    assert all(engine.find_image(one.name) for one in made)
+    for one in made:
+        remove(current(), one)
+    assert not any(engine.find_image(one.name) for one in made) and not unused_since(time.time() + 1)
 
 
 @pytest.mark.engines("docker")

@@ -75,9 +75,9 @@ def choose_here(
         except MlereduxError as error:
             raise type(error)(error.message, hint=_or_open(error.hint, open_ones)) from None
     for name in chosen:
-        if _problem(catalogue, name) is None:
+        if problem_of(catalogue, name) is None:
             return name
-    problem = _problem(catalogue, chosen[0])
+    problem = problem_of(catalogue, chosen[0])
     assert problem is not None
     raise SandboxError(problem.message, hint=_or_open(problem.remedy, open_ones))
 
@@ -107,7 +107,7 @@ def _without_isolation(agent: Agent) -> Agent:
     return agent.model_copy(update={"isolated": False, "build": build})
 
 
-def _problem(catalogue: Catalogue, name: str) -> Finding | None:
+def problem_of(catalogue: Catalogue, name: str) -> Finding | None:
     """Why a sandbox does not work on this machine at all; None if it does."""
     now = time.monotonic()
     if name not in _checked or now - _checked[name][0] > _CHECK_SECONDS:

@@ -254,7 +254,7 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class Discarding(Protocol):
-    """A sandbox whose environments take space, which `run --watch` gives back."""
+    """A sandbox whose environments take space, which `run --watch` and `prune` give back."""
 
     def discard(self, identity: str) -> None:
-        """Remove an environment by its `Built.identity`, if nothing else uses it."""
+        """Remove an environment by its `Built.identity` or `reference`, if nothing else uses it."""

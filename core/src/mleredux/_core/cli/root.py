@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "new": ("Create a new plugin of any kind, as a complete package.", "here"),
     "plugins": ("Show plugins, what they register, and their errors.", "here"),
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
+    "prune": ("Remove images and environments that no run has used for long.", "here"),
     "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
     "runs": ("List runs; show, cancel, delete or index them.", "both"),
     "show": ("Show a task: description, files, metric, medals.", "both"),
@@ -40,7 +41,7 @@ SECTIONS = {
     "Compare": (),
     "Learn": (),
     "Servers": (),
-    "Set up and extend": ("agent", "doctor", "new", "plugins"),
+    "Set up and extend": ("agent", "doctor", "new", "plugins", "prune"),
 }
 """Sections of the help with core's commands; a plugin's name theirs in their `Ref` (`{"section": "Compare"}`)."""
 _OTHERS = "Other commands"

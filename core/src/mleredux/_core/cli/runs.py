@@ -25,7 +25,7 @@ from mleredux._core.formats import duration, short_reference
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
 """Those that are listed; on a server also whose the runs are."""
-LEAST = {"agent": 8, "task": 10, "id": 7}
+LEAST = {"agent": 12, "task": 12, "id": 7}
 """Widths to which columns are shortened where the terminal is too narrow, in this order."""
 _OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
 """Left out where no run has one."""
@@ -136,7 +136,7 @@ def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, in
     return sum(min(width, most.get(name, width)) + 2 for name, width in zip(columns, widths, strict=True)) - 2
 
 
-def read_since(text: str) -> datetime:
+def read_since(text: str, option: str = "--since") -> datetime:
     """A point in time: so long ago (`2h`), or a date."""
     if found := re.fullmatch(r"(\d+)([smhdw])", text):
         unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[found[2]]
@@ -144,7 +144,7 @@ def read_since(text: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither 2h, 7d nor a date.", param_hint="--since") from None
+        raise click.BadParameter(f"{text!r} is neither 2h, 7d nor a date.", param_hint=option) from None
     return parsed if parsed.tzinfo else parsed.astimezone()
 
 

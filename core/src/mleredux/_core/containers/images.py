@@ -17,6 +17,7 @@ from mleredux._core.containers import host, layers, recipe
 from mleredux._core.containers.building import BuildLimits, build_limits, proxy_arguments, way_out
 from mleredux._core.containers.container import Container, Image
 from mleredux._core.containers.dockerfile import BASE_ARGUMENT
+from mleredux._core.disuse import note_use
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
 
@@ -195,8 +196,10 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
             head, lines = parts
             key = head.key(f"{' '.join(identities)} {request.hosts}")
             below = _once(engine, log, head, f"mleredux/layers:{key}", base)
+            note_use(engine.id, f"mleredux/layers:{key}")
             plan, base = layers.on_layers(plan, _reference(below), lines), None
         image = made or _once(engine, log, plan, tag, base)
+        note_use(engine.id, tag)
     limit = asked.max_image_mb
     if limit is not None and image.size_mb > limit:
         raise AgentBroken(
@@ -267,6 +270,7 @@ def _open_home(engine: ImageEngine, log: BuildLog, image: Image, tag: str) -> Bu
         plan = recipe.on_top(_reference(image), _OPEN_HOME.format(folder=folder), generated=False)
         tag = f"mleredux/home:{plan.key(image.id)}"
         image = _once(engine, log, plan, tag, None)
+        note_use(engine.id, tag)
     return Built(identity=image.id, reference=tag, cached=log.steps == 0)
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 from mleredux._core.locations import cache_dir
 
+_KEPT_DAYS = 30
 _ENDINGS = (".dist-info", ".egg-info")
 
 
@@ -52,6 +54,8 @@ class Installation(NamedTuple):
         """Cache a JSON-serializable value; does nothing if the cache can't be written."""
         path = self.file(kind)
         with contextlib.suppress(OSError):
+            if not path.exists():
+                _forget_old(path.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             temporary.write_text(json.dumps({"state": self.state, "remembered": content}), encoding="utf-8")
@@ -77,6 +81,14 @@ def entry_points(group: str) -> list[EntryPoint]:
     found = list(_look(group))
     here.remember(f"entry-points-{group}", found)
     return found
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove what has not been written for `_KEPT_DAYS`: mostly of environments that are gone; it is made again."""
+    before = time.time() - _KEPT_DAYS * 86400
+    for path in folder.glob("*-*"):
+        if path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)
 
 
 def _look(group: str) -> Iterator[EntryPoint]:

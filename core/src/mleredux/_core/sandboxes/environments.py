@@ -41,6 +41,7 @@ def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, 
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.with_suffix(".lock")):
         if (place / "complete").is_file():
+            (place / "complete").touch()
             return python, True
         shutil.rmtree(place, ignore_errors=True)
         end = time.monotonic() + request.time_limit

@@ -1,0 +1,48 @@
+"""`mleredux prune`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import click
+
+from mleredux._core.cli.context import catalogue
+from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux._core.cli.runs import read_since
+
+
+@click.command()
+@click.option(
+    "--unused-since", default="30d", show_default=True, metavar="TIME", help="Not used since: 12h, 7d, or a date."
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool) -> None:
+    """Remove images and Python environments of agents that no run has used for 30 days.
+
+    They are built again when an agent needs them. Runs, data and base images are kept.
+    """
+    from mleredux._core.disuse import remove
+    from mleredux._core.disuse import unused_since as find
+    from mleredux._core.own_machine import problem_of
+
+    plugins = catalogue(ctx)
+    known = plugins.entries("sandboxes")
+    found = find(read_since(unused_since, "--unused-since").timestamp())
+    broken = {one.sandbox for one in found if one.sandbox not in known or problem_of(plugins, one.sandbox)}
+    kept = [one for one in found if one.sandbox in broken]
+    found = [one for one in found if one.sandbox not in broken]
+    if not dry_run:
+        for one in found:
+            remove(plugins, one)
+    rows = [asdict(one) | {"last_used": datetime.fromtimestamp(one.last_used, UTC).isoformat()} for one in found]
+    if as_json:
+        print_json({"dry_run": dry_run, "removed": rows})
+        return
+    if rows:
+        print_table([row | {"last_used": row["last_used"][:10]} for row in rows], ("sandbox", "name", "last_used"))
+    click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(rows)} images and environments.")
+    if kept:
+        click.echo(f"{len(kept)} stay: sandbox {', '.join(sorted(broken))} does not work here.", err=True)
