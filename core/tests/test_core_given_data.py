@@ -56,3 +56,16 @@ def test_what_is_packed_twice_is_unpacked_twice(tmp_path: Path, inside: str) -> 
     unpack_inner(place, NAME)
     assert [path.relative_to(place).as_posix() for path in place.rglob("*")] == ["train.csv"]
     assert not place.with_name("raw-inner").exists()
+
+
+@pytest.mark.parametrize("place", ["archive.zip", f"data/{NAME}.zip", f"data/{NAME}/{NAME}.zip"])
+def test_an_archive_that_lies_alone_is_found_by_any_name(tmp_path: Path, place: str) -> None:
+    archive = packed(tmp_path / "downloads" / place, a=b"1")
+    (tmp_path / "downloads" / ".DS_Store").touch()
+    assert find_given(tmp_path / "downloads", NAME) == archive
+
+
+def test_a_folder_that_lies_alone_among_raw_files_is_one_of_them(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "1.png").touch()
+    assert find_given(tmp_path, NAME) == tmp_path

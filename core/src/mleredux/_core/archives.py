@@ -78,7 +78,7 @@ def find_given(source: Path | None, name: str) -> Path | None:
 
     Args:
         source: A zip; or a folder with the raw files, with `NAME.zip` (as Kaggle's command downloads it, or a browser:
-            `NAME (1).zip`), or with a folder NAME that has one of them.
+            `NAME (1).zip`), or with a folder NAME that has one of them; or with nothing but one zip.
     """
     if source is None:
         return None
@@ -88,7 +88,13 @@ def find_given(source: Path | None, name: str) -> Path | None:
     copies = [source / f"{name}.zip", *source.glob(f"{glob.escape(name)} ([0-9]*).zip")]
     if found := [path for path in copies if path.is_file()]:
         return max(found, key=lambda path: path.stat().st_mtime)
-    return find_given(source / name, name) if (source / name).is_dir() else source
+    if (source / name).is_dir():
+        return find_given(source / name, name)
+    only = [path for path in source.iterdir() if not path.name.startswith(".")]
+    if len(only) != 1:
+        return source
+    inner = find_given(only[0], name)
+    return source if inner == only[0] and only[0].suffix != ".zip" else inner
 
 
 def unpack_inner(folder: Path, name: str) -> None:

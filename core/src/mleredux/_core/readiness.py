@@ -34,9 +34,8 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
     needed = [task for task in tasks if not (data.home(task) / "prepared").is_dir()]
     error = _refused(check_space, data, needed) if needed else None
     size = sum(task.resources.size_gb or 0 for task in needed)
-    enough = (
-        f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared; there is room for the others ({size:g} GB)."
-    )
+    enough = f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared"
+    enough += f"; there is room for the others ({size:g} GB)." if needed else "."
     told = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
     return [*found, Diagnosis("disk", told, required=True)]
 

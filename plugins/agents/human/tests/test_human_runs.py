@@ -22,6 +22,11 @@ import mleredux_testing as testing
 import pytest
 import websocket
 from mleredux import Run
+from mleredux._core.cli.local import LocalBackend
+from mleredux.errors import NotGranted
+from mleredux.plugin.command import current
+from mleredux.plugin.host import plan
+from mleredux_agent_human.start import _request
 
 MLEREDUX = (sys.executable, "-m", "mleredux")
 PROMPT = r"left\] \w+\$ $"
@@ -145,6 +150,16 @@ def test_feedback_can_wait_until_it_is_released(home: Path, monkeypatch: pytest.
     run = Run(run.path)
     assert run.report is not None and run.report.valid_submission
     assert "is not held back" in fails("runs", "release", run.id)
+
+
+def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path) -> None:
+    asked = {"name": "ada", "sandbox": None, "jupyter": False, "options": ()}
+    request = _request("wine", asked | dict.fromkeys(("time_limit", "cpus", "memory_mb", "disk_mb")))
+    batch = LocalBackend(current()).create(request)
+    (run,) = batch.runs
+    assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux start --attach {run.id}`."
+    with pytest.raises(NotGranted, match="nobody sits at a server"):
+        plan(current(), "wine", "human:ada")
 
 
 def fails(*words: str) -> str:

@@ -113,6 +113,7 @@ def test_an_experiment_is_analysed_by_its_plan(local: LocalServer, ann: httpx.Cl
         ({"arms": {"v1": {"agent": "dummy", "grid": {"limits": {"gpu": [1]}}}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "limits": {"cpus": 4000}}}}, 422),
         ({"arms": {"v1": {"agent": "no-such-agent"}}}, 404),
+        ({"arms": {"v1": {"agent": "human:ada"}}}, 403),
         ({"arms": {"v1": {"agent": "dummy", "grid": {"seed": [*range(40)], "model": [*range(40)]}}}}, 422),
         ({"experiment": {"name": "big", "tasks": ["digits"], "seeds": [*range(6000)]}}, 413),
     ],

@@ -107,7 +107,7 @@ class RunView:
     Attributes:
         message: Why the run failed, if it did.
         waiting_for: Why the run is still queued.
-        seconds: Time from the request to the latest event.
+        seconds: Time from its turn to the latest event; the wait in the queue is not part of it.
         artifacts: Where the artifacts are, or how to get them.
         record: The record as `--json` prints it.
         page: Where the HTML report is, if there is one.

@@ -17,6 +17,7 @@ _COLUMNS = {
     "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "title", "writable_root", "plugin"),
     "formats": ("id", "suffix", "together", "title", "plugin"),
 }
+_MISSING = {"tasks": "pip install 'mleredux[starter]'", "agents": "pip install 'mleredux[starter]'"}
 
 
 @click.command()
@@ -47,7 +48,13 @@ def command(
     if as_json:
         print_json(rows)
         return
-    print_table(rows, _COLUMNS[kind], least={"id": 40})
+    if not rows:
+        filtered = bool(sets or category or technique)
+        click.echo(f"There are no {'such ' if filtered else ''}{kind}.")
+        if not filtered and server_of(ctx) is None:
+            click.echo(f"Install some: `{_MISSING.get(kind, 'mleredux plugins search')}`.", err=True)
+        return
+    print_table(rows, _COLUMNS[kind])
     if server_of(ctx) is None:
         for problem in catalogue(ctx).problems():
             click.echo(f"Warning: {problem}", err=True)

@@ -129,7 +129,11 @@ class LocalBackend:
         for sentence in self._not_isolated(request, planned):
             click.echo(sentence, err=True)
         made = [self.store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
-        return _LocalBatch(made, pipeline)
+        waits = [run.id for run in made if self._catalogue.agent(run.spec.agent).attended]
+        note = "\n".join(
+            f"{name} waits for you: in another terminal, `mleredux start --attach {name}`." for name in waits
+        )
+        return _LocalBatch(made, pipeline, note)
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
@@ -275,20 +279,28 @@ class _LocalBatch(Batch):
 
     runs: list[Run]
 
-    def __init__(self, runs: list[Run], pipeline: Any) -> None:
-        super().__init__(runs, [run.record() for run in runs])
+    def __init__(self, runs: list[Run], pipeline: Any, note: str = "") -> None:
+        super().__init__(runs, [run.record() for run in runs], note=note)
         self.pipeline = pipeline
 
 
 def _view(run: Run) -> RunView:
+    from mleredux._core.models import State
+    from mleredux._core.models.events import StateEntered
+
     events, page = run.events(), run.path / "report.html"
+    turns = (
+        event.time
+        for event in events
+        if isinstance(event.payload, StateEntered) and event.payload.state is not State.QUEUED
+    )
     return RunView(
         task=run.spec.task,
         agent=run.spec.agent,
         status=str(run.state),
         report=run.report,
         message=run.message,
-        seconds=(events[-1].time - events[0].time).total_seconds(),
+        seconds=(events[-1].time - next(turns, events[0].time)).total_seconds(),
         artifacts=_short(run.path),
         record=run.record(),
         page=_short(page) if page.exists() else None,

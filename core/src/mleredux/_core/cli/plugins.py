@@ -72,7 +72,7 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
         click.echo("No plugin of the directory matches. Search the package index for the keyword mleredux-plugin.")
         return
     rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in found]
-    print_table(rows, ("name", "installed", "summary"), give_way=("summary",))
+    print_table(rows, ("name", "installed", "summary"))
     missing = [entry.command for entry in found if entry.installed is None]
     if missing:
         click.echo(f"Install one with, e.g., `{missing[0]}`.")

@@ -376,7 +376,8 @@ class Catalogue:
             return f"Did you mean {' or '.join(near)}?"
         failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
         broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
-        return f"See `mleredux list {kind}`.{broken}"
+        path = ", or give the path of your own script, notebook or folder" if kind == "agents" else ""
+        return f"See `mleredux list {kind}`{path}.{broken}"
 
 
 _current: Catalogue | None = None

@@ -169,7 +169,8 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
     if not upstreams:
         raise SandboxError(
             "The gateway has no language model to forward to.",
-            hint=f"Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or write {path}. {_README}",
+            hint=f"Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or write {path}; or run the agent "
+            f"with `--network none` if it calls no model. {_README}",
         )
     return GatewayConfig(upstreams, {}, None)
 

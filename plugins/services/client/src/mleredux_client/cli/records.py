@@ -59,6 +59,7 @@ def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
     from mleredux.plugin.command import RunView
 
     report = run.get("report")
+    since = run.get("started_at") or run["created_at"]
     until = run.get("ended_at") or run.get("updated_at") or run["created_at"]
     return RunView(
         task=run["task"],
@@ -66,7 +67,7 @@ def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
         status=run["status"],
         report=Report.model_validate(report, extra="ignore") if report else None,
         message=run.get("message"),
-        seconds=(datetime.fromisoformat(until) - datetime.fromisoformat(run["created_at"])).total_seconds(),
+        seconds=(datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds(),
         artifacts=artifacts,
         record=record_of(run, url),
         waiting_for=run.get("waiting_for") if run["status"] == "queued" else None,
