@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux._core.api import grade_jsonl
 from mleredux._core.models import Ledger, NotSubmitted, Report
-from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children
+from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
 
@@ -168,13 +169,23 @@ def test_a_list_of_submissions_is_graded_by_one_process(toy: Any, tmp_path: Path
     assert len(set(parents.read_text().split())) == 1
 
 
-def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) -> None:
+def test_a_grader_is_ended_with_the_program_that_asked_it(
+    toy: Any, until: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     program = toy.start("toy-hangs", "--agent", "copy")
 
     [grader] = until(lambda: _graders(psutil.Process(program.pid)))
+    [folder] = tmp_path.glob("mleredux-grade-*")
+    os.utime(folder / ".grading", (0, 0))
+    sweep_folders()
+    assert folder.exists(), "it is in use"
     program.kill()
     program.wait()
     until(lambda: not grader.is_running() or grader.status() == psutil.STATUS_ZOMBIE)
+    sweep_folders()
+    assert not folder.exists()
 
 
 def test_where_the_sample_can_not_be_scored_either_the_task_is_broken(toy: Any, tmp_path: Path) -> None:

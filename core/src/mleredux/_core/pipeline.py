@@ -18,6 +18,7 @@ from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.failures import Failure, failure_of
+from mleredux._core.stages.grade import sweep_folders
 from mleredux._core.stages.produce import PRODUCERS, mask_secrets, produce
 from mleredux._core.stages.smoke import smoke_run
 from mleredux._core.stages.steps import STEPS
@@ -88,7 +89,8 @@ class Pipeline:
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
 
     def warm_up(self) -> None:
-        """Import plugins before there is work (and before there are threads)."""
+        """Import plugins before there is work (and before there are threads); remove what killed graders left."""
+        sweep_folders()
         for hook in _HOOKS:
             self.catalogue.hook(hook)
 

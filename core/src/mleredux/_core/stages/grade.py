@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
 import math
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,12 +24,14 @@ from mleredux._core.models import GradingInput, Ledger, Report, Score, Submitted
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.children import child_environment, requested
 from mleredux._core.sandboxes.slots import machine
+from mleredux._core.store.files import FileLock
 from mleredux._core.submissions.schema import refuse_malformed
 from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
 
 GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384
 _POLL_SECONDS = 0.25
+_FOLDER, _LOCK, _FRESH_SECONDS = "mleredux-grade-", ".grading", 60.0
 ONLINE = "The kernel forbids network namespaces here, so the grader ran with the network of this machine."
 
 
@@ -127,7 +131,7 @@ def ask_child(
     Raises:
         Cancelled: A user cancelled the run.
     """
-    with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, FileLock(Path(folder) / _LOCK):
         answers = [Path(folder) / f"answer-{number}.json" for number in range(len(jobs))]
         request = {
             "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
@@ -155,6 +159,14 @@ def ask_child(
                 reason = ended or f"the grader's process ended with code {child.code}"
                 results.append({"error": f"{reason}: {last[-1]}" if last else reason, "felled": ended is None})
             return results
+
+
+def sweep_folders() -> None:
+    """Remove the temporary folders of gradings whose program was killed."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*/{_LOCK}"):
+        with contextlib.suppress(OSError):
+            if time.time() - lock.stat().st_mtime > _FRESH_SECONDS and not FileLock(lock).held_elsewhere():
+                shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _await(
