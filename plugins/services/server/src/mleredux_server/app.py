@@ -79,7 +79,7 @@ def create_app(service: Service) -> FastAPI:
         version=__version__,
         summary="Run ML-engineering agents on benchmark tasks and grade their submissions.",
         lifespan=lifespan,
-        docs_url="/docs",
+        docs_url=None,  # `openapi` has a page with a policy
         redoc_url=None,
         static_url="/docs/static",
         generate_unique_id_function=lambda route: route.name,

@@ -25,14 +25,12 @@ _MOST_HEADER_BYTES = 32 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 _HEADERS = {
     "Cache-Control": "private, no-cache",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
-_PAGES = ("/docs", "/openapi.json")
-"""Pages that need scripts in the browser."""
 
 
 def install(app: FastAPI, service: Service) -> None:
@@ -164,8 +162,6 @@ class _Answering:
     def _complete(self, headers: MutableHeaders) -> None:
         for name, value in _HEADERS.items():
             headers.setdefault(name, value)
-        if not self._scope["path"].startswith(_PAGES):
-            headers.setdefault("Content-Security-Policy", _POLICY)
         standing: Any = self._scope.get("state", {}).get("rate")
         if standing is not None:
             for name, value in standing.headers().items():
