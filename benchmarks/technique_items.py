@@ -26,11 +26,13 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
-from mleredux_techniques.kit import score
+from mleredux_techniques.kit import TRUTH_FILE, score
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
 from technique_documents import TECHNIQUES, read
 from technique_documents.panel import PANEL, answers, discrimination
+from technique_documents.source import TECHNIQUES as EXPECTED
+from technique_documents.source import source
 
 
 def main() -> None:
@@ -74,7 +76,12 @@ def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
     except MlereduxError as error:
         return {"refused": error.message}
     found: dict[str, Any] = {}
-    for agent, content in answers(technique, prepared.public, prepared.private).items():
+    told_by = answers(technique, prepared.public, prepared.private)
+    if technique in EXPECTED:
+        truth = json.loads((prepared.private / TRUTH_FILE).read_bytes())
+        question = json.loads((prepared.public / "question.json").read_bytes())
+        told_by["source"] = source(technique, told_by["perfect"], truth, question)
+    for agent, content in told_by.items():
         try:
             document = read(technique, content)
         except ValueError:
@@ -116,6 +123,12 @@ def write(known: dict[str, Any], command: str) -> str:
                 *(f"{means[agent]:.2f}" for agent in PANEL),
             ]
         )
+    defaults = [["technique", "tasks", "source", "analyst", "constant"]]
+    for technique in EXPECTED:
+        held = [found for name, found in scored.items() if technique == name.partition("+")[0] and "source" in found]
+        if held:
+            means = [f"{np.mean([found[agent] for found in held]):.2f}" for agent in defaults[0][2:]]
+            defaults.append([technique, str(len(held)), *means])
     rows = [["task", "discrimination", *PANEL]]
     rows += [[f"`{n}`", f"{told[n]:.2f}", *(f"{scores[agent][n]:.2f}" for agent in PANEL)] for n in scored]
     refused = [f"- `{name}`: {found['refused']}" for name, found in known.items() if "refused" in found]
@@ -124,6 +137,7 @@ def write(known: dict[str, Any], command: str) -> str:
         machine=machine(),
         summary=table(*summary),
         table=table(*rows),
+        defaults=table(*defaults),
         refused="\n".join(refused) or "- none",
         seconds=float(np.median([found["seconds"] for found in scored.values()])),
     )
@@ -149,6 +163,13 @@ significantly from naive advice.
 
 Grading took {seconds:.1f} CPU seconds in the median over tasks (the slowest document of each, naive and strong
 choices included).
+
+## An agent that has read the source code
+
+`source` counts right, as `constant` and `perfect` do, measures nothing that a judgement is about, and answers what the
+planting code makes most probable: which features drift far, that few tell anything, that probabilities are too sure.
+
+{defaults}
 
 ## All tasks
 

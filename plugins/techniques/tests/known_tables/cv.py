@@ -153,6 +153,13 @@ def by_week_numbers(rng: Rng) -> Known:
     return Known(rows, np.asarray(moments >= 0.7), {"time": "w"}, RANDOM)
 
 
+def by_quarter(rng: Rng) -> Known:
+    rows = base(rng)
+    test = _with_time(rng, rows, np.arange(ROWS) / ROWS)
+    rows.insert(1, "quarter", [f"{2015 + one // 4}Q{one % 4 + 1}" for one in np.arange(ROWS) * 20 // ROWS])
+    return Known(rows, test, {"time": "quarter"}, {})
+
+
 def by_id(rng: Rng) -> Known:
     rows, moments = base(rng), rng.random(ROWS)
     test = _with_time(rng, rows, moments)
@@ -183,7 +190,7 @@ KINDS = {
     kind.__name__: kind
     for kind in (
         *(at_random, by_text, by_number, by_late_numbers, by_prefix, by_suffix, by_two_columns, by_coordinates),
-        *(by_cycle, by_epoch, by_date, by_week_numbers, by_id, by_group_and_time, last_of_each),
+        *(by_cycle, by_epoch, by_date, by_quarter, by_week_numbers, by_id, by_group_and_time, last_of_each),
         *CV,
     )
 }

@@ -28,8 +28,11 @@ WITHIN = 0.95
 _SMOOTH = 30
 _DATE = (
     r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{4}[-/]\d{1,2}$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}-\d{1,2}-\d{4}"
-    r"|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}|^[A-Za-z]{3,9} \d{1,2},? \d{4}"
+    r"|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}|^[A-Za-z]{3,9} \d{1,2},? \d{4}|^[A-Za-z]{3,9}[- ]\d{4}$"
 )
+_PERIOD = r"^(?P<year>\d{4})[- ]?(?P<kind>[QqWw])(?P<number>\d{1,2})$"
+"""Quarters and weeks: 2019Q3, 2019-W07."""
+_DAYS = {"q": 91.3, "w": 7.0}
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,8 @@ def looks_like_time(values: pd.Series[Any]) -> bool:
     if values.dtype.kind in "ifub":
         return False
     known = values.dropna().head(500).astype(str)
-    return bool(len(known)) and bool(known.str.contains(_DATE, regex=True).mean() > 0.95)
+    dates = known.str.contains(_DATE, regex=True) | known.str.match(_PERIOD)
+    return bool(len(known)) and bool(dates.mean() > 0.95)
 
 
 def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
@@ -246,6 +250,11 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
 
     if values.dtype.kind in "ifub":
         return values.astype(float)
+    if (periods := values.dropna().astype(str).str.extract(_PERIOD)).notna().all(axis=1).mean() > 0.95:
+        passed = (periods["number"].astype(float) - 1) * periods["kind"].str.lower().map(_DAYS)
+        passed += (periods["year"].astype(float) - 1970) * 365.2425
+        seconds: pd.Series[Any] = (passed * 86_400).reindex(values.index)
+        return seconds
     # 25/03/2021 shows that 04/03/2021 is in March
     first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)
     days = bool((pd.to_numeric(first) > 12).any())

@@ -1,4 +1,4 @@
-"""Models of different worth: honest ones, copies, one that was fitted to the rows that it predicts, and noise."""
+"""Models of different worth: honest ones, copies, some that were fitted to the rows that they predict, and noise."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oa
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own, and models: the reference models, one or two of each kind that is to be left out."""
+    """Draw a table of its own, and models: the reference models, a copy, and some that are to be left out."""
     made = clean(dataset, "ensembling", rng)
-    kinds = ["fitted", "little", "little", "copy", *(["fitted"] if rng.random() < 0.5 else [])]
+    kinds = ["copy", *["fitted"] * int(rng.integers(0, 3)), *["little"] * int(rng.integers(1, 4))]
     plans: list[dict[str, Any]] = [{"model": model} for model in MODELS]
     for kind in kinds:
         how: dict[str, Any] = {"model": str(rng.choice(MODELS))}
         if kind == "fitted":
-            how |= {"mixed": int(rng.integers(2**31)), "fitted": float(rng.uniform(0.6, 0.8))}
+            how |= {"mixed": int(rng.integers(2**31)), "fitted": float(rng.uniform(0.15, 0.45))}
         elif kind == "little":
             how |= {"mixed": int(rng.integers(2**31)), "power": 1.0}
         plans.append(how)
