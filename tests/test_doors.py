@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium
 import mleredux
 import pytest
-from inspect_ai.log import read_eval_log
 from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
@@ -55,6 +54,8 @@ def by_mcp(command: str, places: Places) -> Run:
 
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
 def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp_path: Path, valid: bool) -> None:
+    from inspect_ai.log import read_eval_log
+
     prepared = mleredux.prepare("wine", data_dir=places["data_dir"])
     header, *rows = (prepared.public / "sample_submission.csv").read_text().splitlines()
     file = tmp_path / "mine.csv"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
@@ -22,11 +21,15 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_are_valid_by_the_schema_alone(path: Path) -> None:
+    import jsonschema
+
     jsonschema.validate(json.loads(path.read_bytes()), _schema())
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_a_field_that_does_not_exist_is_refused(path: Path) -> None:
+    import jsonschema
+
     document = {**json.loads(path.read_bytes()), "invented": 1}
     with pytest.raises(jsonschema.ValidationError, match="invented"):
         jsonschema.validate(document, _schema())

@@ -6,17 +6,18 @@ import json
 from pathlib import Path
 
 import mleredux
-import nbformat
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_experiments.familiarity import familiarity, read_table, recorded
 from mleredux_experiments.results import Results, Row
-from nbclient import NotebookClient
 
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "how-to" / "experiments.ipynb"
 
 
 def test_the_notebook_runs_and_shows_its_values() -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     book = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(book, timeout=300, kernel_name="python3").execute()
     kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]

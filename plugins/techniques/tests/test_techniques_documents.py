@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 from mleredux_techniques.kit import example
 from pydantic import ValidationError
 from technique_documents import TECHNIQUES, read
@@ -14,6 +13,8 @@ from technique_documents import TECHNIQUES, read
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_the_example_is_well_formed_by_model_and_schema(technique: str) -> None:
+    from jsonschema import Draft202012Validator
+
     content = json.loads(example(TECHNIQUES[technique]))
     read(technique, content)
     form = TECHNIQUES[technique].document.model_json_schema()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import mleredux_testing as testing
-import nbformat
 import pytest
 from mleredux._core.models import State
 from mleredux._core.plugins import current
@@ -71,6 +70,7 @@ def test_solutions_of_a_search_are_compared_with_their_parents(run_agent: Any) -
 
 
 def test_the_notebook_runs_and_gets_the_score_of_the_run(run_agent: Any, tmp_path: Path) -> None:
+    import nbformat
     from nbclient import NotebookClient
 
     run = run_agent(SOLUTION)

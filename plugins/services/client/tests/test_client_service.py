@@ -11,12 +11,10 @@ from pathlib import Path
 import httpx
 import mleredux
 import mleredux_client as sdk
-import nbformat
 import pytest
 from mleredux_client import Client, Run
 from mleredux_testing.ports import free_port
 from mleredux_testing.server import ServerProcess
-from nbclient import NotebookClient
 
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE.parents[2]
@@ -240,6 +238,9 @@ def test_who_may_what(server: ServerProcess, client: Client, run: Run) -> None:
 def test_the_notebook_runs_from_its_first_to_its_last_cell(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("MLEREDUX_SERVER", server.url)
     monkeypatch.setenv("MLEREDUX_TOKEN", server.token)
     monkeypatch.setenv("MLEREDUX_NOTEBOOK_TIME_LIMIT", "10")
