@@ -99,6 +99,11 @@ def test_people_sign_in_through_their_provider(local: LocalServer, sign_in: Sign
     # Both call themselves ada at the provider: neither gets the account of the ada who was here before.
     assert set(users) == {"ada", "eve"} and names == {"ada-2", "ada-3"}
     assert len(tokens) == 2 and all(one.expires_at and "admin" not in one.scopes for one in tokens)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("link", name="Sign in with 127.0.0.1").wait_for()
+    with local.service.database.reading() as session:
+        tokens = session.scalars(select(Token).where(Token.user_id == users["ada"])).all()
+    assert sorted(one.revoked_at is not None for one in tokens) == [False, True]
     refused = sign_in("mallory")
     assert "may not sign in here" in refused.get_by_role("alert").inner_text()
     with local.service.database.writing() as session:

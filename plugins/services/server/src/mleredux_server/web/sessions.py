@@ -19,10 +19,12 @@ class Session:
 
     Attributes:
         token: The hash of the token: revoking it ends the session.
+        own: Whether the token was made for it, and ends with it.
         form_secret: Every form of its pages has it.
     """
 
     token: str
+    own: bool = False
     form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     until: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
@@ -33,10 +35,10 @@ class Sessions:
     def __init__(self) -> None:
         self._known: OrderedDict[str, Session] = OrderedDict()
 
-    def begin(self, token_hash: str) -> str:
+    def begin(self, token_hash: str, *, own: bool = False) -> str:
         """Begin a session; the value of its cookie."""
         cookie = secrets.token_urlsafe(32)
-        self._known[hash_of(cookie)] = Session(token_hash)
+        self._known[hash_of(cookie)] = Session(token_hash, own)
         while len(self._known) > _MOST:
             self._known.popitem(last=False)
         return cookie

@@ -10,10 +10,12 @@ from fastapi import FastAPI, Request
 from mleredux.errors import MlereduxError
 from mleredux.plugin.page import Page, Panel, Registered
 from mleredux_view.shared import HEADERS, LocalSource, from_here, make_site, say, sign_in_page
+from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mleredux_server.database.tables import Token, now
 from mleredux_server.deadlines import set_deadline
 from mleredux_server.files.masks import Masks
 from mleredux_server.files.uploads import received
@@ -183,10 +185,10 @@ class SignedIn:
         except Problem:
             self._app.state.limits.count_failure(request)
             raise
-        return self._begin(request, token, arrived(ROOT))
+        return self._begin(request, token, arrived(ROOT), own=True)
 
-    def _begin(self, request: Request, token: str, answer: Response) -> Response:
-        secure, cookie = request.url.scheme == "https", self._sessions.begin(hash_of(token))
+    def _begin(self, request: Request, token: str, answer: Response, *, own: bool = False) -> Response:
+        secure, cookie = request.url.scheme == "https", self._sessions.begin(hash_of(token), own=own)
         answer.set_cookie(_COOKIE, cookie, httponly=True, samesite="strict", path=ROOT, secure=secure)
         return answer
 
@@ -198,11 +200,19 @@ class SignedIn:
         page = sign_in_page(ROOT, problem.detail if problem else "", self._provider.name if self._provider else "")
         return HTMLResponse(page, status, headers)
 
+    def _revoke(self, token_hash: str) -> None:
+        service: Service = self._app.state.service
+        with service.database.writing() as session:
+            session.execute(update(Token).where(Token.hash == token_hash).values(revoked_at=now()))
+        self._app.state.tokens.forget()
+
     async def _sign_out(self, request: Request, cookie: str, session: Session) -> Response:
         given = (await _fields(request)).get("csrf", [""])[-1]
         if not hmac.compare_digest(given.encode(), session.form_secret.encode()):
             return PlainTextResponse("The form was not made by this site.\n", 403)
         self._sessions.end(cookie)
+        if session.own:
+            await run_in_threadpool(self._revoke, session.token)
         answer = RedirectResponse(f"{ROOT}/", 303)
         answer.delete_cookie(_COOKIE, path=ROOT)
         return answer
