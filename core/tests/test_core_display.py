@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -39,6 +41,7 @@ GRADED: dict[str, Any] = {
     "percentile": 82.4,
 }
 AGENT = f"repo:https://git.example/a-team/with/a/long/path/agent.git@{'0123456789' * 4}"
+CAPTURES = Path(__file__).parent / "captures"
 ID = "20261122-120000-spaceship-titanic-repo-c0ffee"
 
 
@@ -76,3 +79,24 @@ def test_tables_fit_the_terminal_and_keep_what_matters(
         assert "failed" in told and "0.98765" in told
     assert "c0ffee" in listed, "an id can be named by its end"
     assert "seed" in table and "silver" in table
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_list_of_runs_is_as_approved(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a change that is meant: `MLEREDUX_APPROVE=1 pytest core/tests/test_core_display.py`, then inspect them."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = {"task": "spaceship-titanic", "agent": AGENT, "seed": 0, "status": "done", "score": 0.98765, "medal": "gold"}
+    row |= {"percentile": 61.2, "seconds": 75.0, "cost_usd": 0.125, "verdict": "verified", "cause": None, "id": ID}
+    failed = {"status": "failed", "score": None, "medal": None, "percentile": None, "cause": "agent_crashed"}
+    others: list[dict[str, Any]] = [
+        {"seed": 1, **failed},
+        {"task": "digits", "agent": "baseline", "cost_usd": None, "medal": None, "verdict": "not checked"},
+        {"task": "jigsaw-unintended-bias-in-toxicity-classification", "agent": "human:ada", "seconds": 7201.0},
+    ]
+    print_runs([row, *({**row, **other} for other in others)])
+    told, approved = capsys.readouterr().out, CAPTURES / f"runs-{width}.txt"
+    if os.environ.get("MLEREDUX_APPROVE"):
+        approved.write_text(told, encoding="utf-8")
+    assert told == approved.read_text(encoding="utf-8")

@@ -71,6 +71,9 @@ class CommandGroup(click.Group):
             ctx.fail(elsewhere(f"{_prefix(ctx)}{name}", known[name][1]))
         if listed := installing("commands", f"{_prefix(ctx)}{name}"):
             ctx.fail(f"No such command {name!r}. {listed}")
+        root = ctx.find_root()
+        if root is not ctx and isinstance(root.command, CommandGroup) and name in root.command.shown(root):
+            ctx.fail(f"No such command {name!r}. Did you mean `mleredux {name}`?")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Commands with their short help, without importing any of them."""

@@ -25,7 +25,7 @@ from mleredux._core.formats import duration, short_reference
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
 """Those that are listed; on a server also whose the runs are."""
-LEAST = {"agent": 12, "task": 12, "id": 7}
+LEAST = {"agent": 12, "task": 10, "id": 7}
 """Widths to which columns are shortened where the terminal is too narrow, in this order."""
 _OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
 """Left out where no run has one."""

@@ -1,0 +1,49 @@
+"""What a new user's first mistakes are answered with: one sentence on what is wrong, one on what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mleredux._core.locations import cache_dir
+from mleredux_testing.commands import mleredux
+
+MISTAKES = {
+    "run digits --agent python": (1, "give the path of your own script, notebook or folder"),
+    "run digits --agent ./missing.py": (1, "no such file or folder in"),
+    "run digits --agent repo:./nothing": (1, "nothing"),
+    "run digist --agent dummy": (1, "Did you mean digits?"),
+    "run digits --agent dumy": (1, "Did you mean dummy?"),
+    "rnu digits": (2, "Did you mean run?"),
+    "runs compare": (2, "Did you mean `mleredux compare`?"),
+    "run digits": (2, "Choose an agent with --agent; installed: "),
+    "run digits --agent dummy --memory 5q": (2, "write 512m, 4g or a number of megabytes"),
+    "run digits --agent dummy -o foo": (2, "not of the form KEY=VALUE"),
+    "run digits --agent dummy -o foo=1": (1, "Its options: none."),
+    "run digits --agent dummy --sandbox dockr": (1, "Did you mean docker?"),
+    "run spaceship-titanic --agent dummy": (1, "pass them with --from"),
+    "prepare spaceship-titanic --from .": (1, "name the folder or archive that has it with --from"),
+    "prepare spaceship-titanic --from typo.zip": (1, "Give a folder or a zip file with --from."),
+    "list --category Nothing": (0, "There are no such tasks."),
+    "prune --unused-since soon": (2, "neither 2h, 7d nor a date"),
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_answered_with_what_to_do(line: str, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_dir().parent))
+    monkeypatch.setenv("HOME", str(mleredux_home))
+    monkeypatch.chdir(mleredux_home)
+    code, said = MISTAKES[line]
+    told = mleredux(*line.split())
+    assert (told.code, said in told.out + told.err) == (code, True), told.out + told.err
+    assert "Traceback" not in told.err
+    assert not list((mleredux_home / "runs").glob("*/run.json")), "a mistake leaves no run behind"
+
+
+@pytest.mark.parametrize("verb", ["grade", "validate"])
+def test_a_file_that_is_not_there_is_named_and_is_no_success(verb: str, mleredux_home: Path) -> None:
+    told = mleredux(verb, "submissoin.csv", "wine")
+    assert told.code == 1 and "submissoin.csv does not exist." in told.out + told.err
