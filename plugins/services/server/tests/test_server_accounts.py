@@ -96,6 +96,9 @@ def test_a_disabled_user_has_no_access_and_their_runs_remain(local: LocalServer,
     assert admin.delete("/v1/users/fred").status_code == 409
     assert admin.post("/v1/tokens", json={"name": "t", "scopes": ["read"], "user": "fred"}).status_code == 409
     assert admin.delete("/v1/users/nobody").status_code == 404
+    assert admin.post("/v1/users/fred/enable").json()["disabled_at"] is None
+    assert admin.delete("/v1/users/fred").status_code == 204
+    assert on(local.service.settings.runs_dir, "user", "enable", "fred")["disabled_at"] is None
 
 
 def test_the_last_admin_can_not_be_disabled(local: LocalServer, admin: httpx.Client) -> None:

@@ -34,6 +34,7 @@ SCOPES: dict[Operation, str] = {
     ("post", "/v1/users"): "admin",
     ("get", "/v1/users/{user_id}"): ANY,
     ("delete", "/v1/users/{user_id}"): "admin",
+    ("post", "/v1/users/{user_id}/enable"): "admin",
     ("get", "/v1/projects"): "read",
     ("post", "/v1/projects"): "tokens",
     ("get", "/v1/projects/{project_id}"): "read",

@@ -72,6 +72,17 @@ def remove_user(user_id: str, caller: Admin, request: Request) -> None:
     request.app.state.tokens.forget()
 
 
+@router.post("/{user_id}/enable")
+def enable_user(user_id: str, caller: Admin, request: Request) -> UserView:
+    """Enable a disabled user; their tokens stay revoked."""
+    with service_of(request).database.writing() as session:
+        user = _visible(session, caller, user_id)
+        user.disabled_at = None
+        note(session, caller, "user.enable", user.id)
+        session.flush()
+        return user_view(user)
+
+
 def _visible(session: Session, caller: Caller, asked: str) -> User:
     user = find_user(session, asked)
     if user is None or not (caller.all_projects or user.id == caller.user_id):

@@ -42,7 +42,7 @@ def token() -> None:
 
 @command.group()
 def user() -> None:
-    """Create, list and disable users."""
+    """Create, list, disable and enable users."""
 
 
 @command.group()
@@ -208,6 +208,23 @@ def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool
         session.flush()
         record = user_view(found).model_dump(mode="json")
     done(record, f"Disabled user {name}; their runs remain.", as_json)
+
+
+@user.command("enable")
+@click.argument("name")
+@placed
+def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Enable a disabled user; their tokens stay revoked."""
+    from mleredux_server.accounts import note
+    from mleredux_server.views import user_view
+
+    with writing(runs_dir, database) as session:
+        found = user_named(session, name)
+        found.disabled_at = None
+        note(session, None, "user.enable", found.id)
+        session.flush()
+        record = user_view(found).model_dump(mode="json")
+    done(record, f"Enabled user {name}. Next: mleredux server token create --user {name}", as_json)
 
 
 @project.command("create")
