@@ -13,12 +13,12 @@ TASK = "constant-columns+planted-1@toy"
 
 
 @pytest.fixture
-def mleredux(tmp_path):
+def mleredux(shared):
     """The command line, with the toy task of the conformance kit; gives what it prints as JSON."""
 
     def call(*words):
         command = [sys.executable, "-m", "mleredux", "-p", "mleredux_testing.toys", *words, "--json"]
-        environment = {**os.environ, "MLEREDUX_DATA": str(tmp_path / "data")}
+        environment = {**os.environ, "MLEREDUX_DATA": str(shared / "data")}
         ended = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)
@@ -26,9 +26,9 @@ def mleredux(tmp_path):
     return call
 
 
-def test_answers_are_told_apart(mleredux, tmp_path):
+def test_answers_are_told_apart(mleredux, shared, tmp_path):
     mleredux("prepare", TASK)
-    prepared = tmp_path / "data" / TASK / "prepared"
+    prepared = shared / "data" / TASK / "prepared"
     truth = json.loads((prepared / "private" / "truth.json").read_bytes())["shares"]
     features = json.loads((prepared / "public" / "question.json").read_bytes())["features"]
     assert len(truth) >= 2

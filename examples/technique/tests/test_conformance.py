@@ -7,5 +7,5 @@ import pytest
 
 
 @pytest.mark.parametrize("check", testing.checks("constant-columns"))
-def test_conforms(check, tmp_path):
-    check(tmp_path)
+def test_conforms(check, shared):
+    check(shared)
