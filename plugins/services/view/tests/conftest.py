@@ -17,6 +17,8 @@ from urllib.parse import quote
 import pytest
 import uvicorn
 from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import current
+from mleredux.plugin.experiment import Plan
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_view.guard import ONCE, Guard
 from mleredux_view.local import LocalSource
@@ -39,6 +41,10 @@ def _load(name: str) -> ModuleType:
 
 
 made_runs = _load("made_runs")
+PLAN = {
+    "experiment": {"name": "trees", "question": "Do more trees help?", "tasks": ["digits", "wine"], "seeds": [0, 1, 2]},
+    "arms": {"few": {"agent": "dummy"}, "many": {"agent": "baseline"}},
+}
 
 
 class Site:
@@ -172,3 +178,21 @@ def site_of() -> type[Site]:
 def make_run() -> Any:
     """Makes a run: see `made_runs.make_run`."""
     return made_runs.make_run
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """An experiment of twelve cells, ten of them with a run."""
+    from mleredux_experiments.experiment import start
+
+    runs = tmp_path_factory.mktemp("experiment") / "runs"
+    start(Plan.model_validate(PLAN), current(), runs_dir=runs, data_dir=runs.parent / "data")
+    cells = [(task, arm, seed) for seed in (0, 1, 2) for task in ("digits", "wine") for arm in ("few", "many")]
+    for task, arm, seed in cells[:10]:
+        number = 5 * cells.index((task, arm, seed)) + seed
+        agent = str(PLAN["arms"][arm]["agent"])  # type: ignore[index]
+        made_runs.make_run(runs, number, task=task, agent=agent, status="done", experiment="trees", arm=arm)
+    site = Site(runs)
+    site.ids = dict(zip(("first", "second"), sorted(RunStore(runs).ids()), strict=False))
+    yield site
+    site.close()

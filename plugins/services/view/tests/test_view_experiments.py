@@ -6,34 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Plan
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 AXE = Path(__file__).with_name("axe.min.js").read_text()
-PLAN = {
-    "experiment": {"name": "trees", "question": "Do more trees help?", "tasks": ["digits", "wine"], "seeds": [0, 1, 2]},
-    "arms": {"few": {"agent": "dummy"}, "many": {"agent": "baseline"}},
-}
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, site_of: Any, make_run: Any) -> Any:
-    """An experiment of twelve cells, ten of them with a run."""
-    from mleredux_experiments.experiment import start
-
-    runs = tmp_path_factory.mktemp("experiment") / "runs"
-    start(Plan.model_validate(PLAN), current(), runs_dir=runs, data_dir=runs.parent / "data")
-    cells = [(task, arm, seed) for seed in (0, 1, 2) for task in ("digits", "wine") for arm in ("few", "many")]
-    for task, arm, seed in cells[:10]:
-        number = 5 * cells.index((task, arm, seed)) + seed
-        agent = str(PLAN["arms"][arm]["agent"])  # type: ignore[index]
-        make_run(runs, number, task=task, agent=agent, status="done", experiment="trees", arm=arm)
-    site = site_of(runs)
-    yield site
-    site.close()
 
 
 @pytest.fixture(scope="module")
