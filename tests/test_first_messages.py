@@ -43,7 +43,7 @@ def test_a_mistake_is_answered_with_what_to_do(line: str, mleredux_home: Path, m
     assert not list((mleredux_home / "runs").glob("*/run.json")), "a mistake leaves no run behind"
 
 
-@pytest.mark.parametrize("verb", ["grade", "validate"])
-def test_a_file_that_is_not_there_is_named_and_is_no_success(verb: str, mleredux_home: Path) -> None:
-    told = mleredux(verb, "submissoin.csv", "wine")
+@pytest.mark.parametrize("name", ["grade", "validate"])
+def test_a_file_that_is_not_there_is_named_and_is_no_success(name: str, mleredux_home: Path) -> None:
+    told = mleredux(name, "submissoin.csv", "wine")
     assert told.code == 1 and "submissoin.csv does not exist." in told.out + told.err
