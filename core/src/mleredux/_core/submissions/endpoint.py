@@ -36,6 +36,7 @@ PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
 MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
+_SOCKET_BYTES = 103  # on macOS; 107 on Linux
 _SLOT_SECONDS = 2
 _WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
@@ -92,10 +93,12 @@ class ValidationEndpoint:
             seconds_left,
         )
         self.limit, self.uploads, self.refused = RateLimit(), uploads, refused
-        # Socket paths are limited to about a hundred bytes, runs directories are not.
+        # Runs directories, and TMPDIR, may have longer paths than a socket.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
-        self.folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-{name}"
-        self.socket = self.folder / "validate.sock"
+        path = f"mleredux-{os.getuid()}-{name}/validate.sock"
+        usual = Path(tempfile.gettempdir(), path)
+        self.socket = usual if len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
+        self.folder = self.socket.parent
         self._servers: list[socketserver.BaseServer] = []
         self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._one_at_a_time = threading.Lock()
