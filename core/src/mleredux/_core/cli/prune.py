@@ -42,7 +42,12 @@ def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool)
         print_json({"dry_run": dry_run, "removed": rows})
         return
     if rows:
-        print_table([row | {"last_used": row["last_used"][:10]} for row in rows], ("sandbox", "name", "last_used"))
-    click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(rows)} images and environments.")
+        print_table(
+            [row | {"last_used": row["last_used"][:10]} for row in rows],
+            ("sandbox", "name", "last_used"),
+            give_way=("name",),
+        )
+    what = "image or environment" if len(rows) == 1 else "images and environments"
+    click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(rows)} {what}.")
     if kept:
         click.echo(f"{len(kept)} stay: sandbox {', '.join(sorted(broken))} does not work here.", err=True)
