@@ -1,5 +1,5 @@
 """`python -m mleredux` is the command `mleredux`."""
 
-from mleredux._core.cli import main
+from mleredux._core.cli import program
 
-main()
+program()

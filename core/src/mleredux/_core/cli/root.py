@@ -162,12 +162,20 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def main() -> NoReturn:
-    """The entry point of the command `mleredux`."""
-    debug = "--debug" in sys.argv[1:]
+def program() -> NoReturn:
+    """The entry point of the command `mleredux`: `main`, in a process of its own."""
     gc.set_threshold(50_000, 20, 20)  # hardly anything that a command imports or makes is garbage
     # pydantic reads the entry points of every package for plugins of its own.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    try:
+        main()
+    finally:
+        gc.freeze()  # else the end of the process would walk over all of it once more
+
+
+def main() -> NoReturn:
+    """Run the command that `sys.argv` names, and exit with its code."""
+    debug = "--debug" in sys.argv[1:]
     try:
         # Where a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)
@@ -196,5 +204,4 @@ def main() -> NoReturn:
             err=True,
         )
         code = 70
-    gc.freeze()  # else the end of the process would walk over all of it once more
     sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
+    # Else connections that broke off would be kept open, and the database locked, until enough garbage has gathered.
+    gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     assert settings.agent_grants is not None  # raises if a name is not valid
