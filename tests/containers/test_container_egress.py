@@ -151,7 +151,7 @@ def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path
 )
 def test_a_recipe_that_takes_too_much_is_the_agents_failure(sandbox, tmp_path, step, more, sentence):
     with pytest.raises(BuildFailed, match=sentence) as failed:
-        sandbox.build(request(tmp_path, step, [], hosts=(), time_limit=60, look=FILL, **more))
+        sandbox.build(request(tmp_path, step, [], hosts=(), time_limit=300, look=FILL, **more))
     assert failed.value.by_agent and failure_of(failed.value).cause == "agent_crashed"
     assert "WROTE" not in (tmp_path / "build.log").read_text()
 

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.chromium
 APPROVED = Path(__file__).parent / "approved"
 WIDTHS = {400: 860, 1280: 900, 2560: 1300}
 PAGES = {
-    "runs": "/", "failures": "/failures", "launch": "/new?task=digits", "tasks": "/tasks", "task": "/tasks/digits",
-    "technique": "/tasks/leakage+planted-7@wine", "techniques": "/techniques", "people": "/people",
+    "runs": "/", "failures": "/failures", "launch": "/new?task=digits", "tasks": "/tasks",
+    "techniques": "/techniques", "people": "/people",
     "person": "/people/{person}", "run": "/runs/{done}", "steps": "/runs/{long}/steps",
     "versions": "/runs/{done}/versions", "version": "/runs/{done}/versions/2", "log": "/runs/{long}/log?line=30000",
     "files": "/runs/{hostile}/files?path=output/table.csv", "missing": "/nothing",
