@@ -285,22 +285,14 @@ class _LocalBatch(Batch):
 
 
 def _view(run: Run) -> RunView:
-    from mleredux._core.models import State
-    from mleredux._core.models.events import StateEntered
-
     events, page = run.events(), run.path / "report.html"
-    turns = (
-        event.time
-        for event in events
-        if isinstance(event.payload, StateEntered) and event.payload.state is not State.QUEUED
-    )
     return RunView(
         task=run.spec.task,
         agent=run.spec.agent,
         status=str(run.state),
         report=run.report,
         message=run.message,
-        seconds=(events[-1].time - next(turns, events[0].time)).total_seconds(),
+        seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds(),
         artifacts=_short(run.path),
         record=run.record(),
         page=_short(page) if page.exists() else None,
