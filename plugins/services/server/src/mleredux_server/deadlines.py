@@ -7,6 +7,8 @@ import re
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
@@ -103,8 +105,16 @@ def _line(view: SubmissionView) -> dict[str, Any]:
 
 
 def _kept(service: Service) -> dict[str, str]:
+    path = service.settings.state_dir / _FILE
     try:
-        kept: dict[str, str] = json.loads((service.settings.state_dir / _FILE).read_text(encoding="utf-8"))
+        status = path.stat()
+        return _read(path, status.st_ino, status.st_mtime_ns)
     except FileNotFoundError:
         return {}
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, *_changed: int) -> dict[str, str]:
+    """Read once for the thousands of submissions of a class; each change is a new file."""
+    kept: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return kept
