@@ -6,12 +6,18 @@ import json
 import time
 
 
-def test_a_memory_hog_is_ended_by_its_memory_limit(make_launch, run):
+def test_a_memory_hog_is_ended_by_its_memory_limit(make_launch, sandbox, wait_for_end):
     hog = "hoard = []\nwhile True: hoard.append(bytearray(8 << 20))"
-    ended, _ = run(make_launch("python", "-c", hog))
-    assert ended.out_of_memory
-    assert ended.signal == 9
-    assert ended.code is None
+    launch = make_launch("python", "-c", hog)
+    handle = sandbox.start(launch)
+    try:
+        ended = wait_for_end(handle)
+        assert ended.out_of_memory
+        assert ended.signal == 9
+        assert ended.code is None
+        assert sandbox.attach(launch).poll() == ended, "also seen by what looks only after its end"
+    finally:
+        handle.close()
 
 
 def test_an_exit_code_that_only_looks_like_it_is_not_called_out_of_memory(make_launch, run):

@@ -1,9 +1,8 @@
-"""A container's control group, read without podman: what it uses, and whether its memory ran out."""
+"""A container's control group, read without podman: what it uses."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from mleredux.plugin.container import OWN_PROCESSES
 from mleredux.plugin.sandbox import Usage
 
 _ROOT = Path("/sys/fs/cgroup")
-_NOTIFY_SECONDS, _KILLED_SECONDS, _POLL_SECONDS = 1.0, 10.0, 0.05
 
 
 class ControlGroup:
@@ -24,13 +22,8 @@ class ControlGroup:
 
     def __init__(self, pid: int) -> None:
         self._parts: dict[str, Path] = {}
-        self._events: int | None = None
-        self._killed_before = False
         with suppress(OSError):
             self._parts = parts_of(pid)
-            if (self._parts["memory"] / "cgroup.event_control").exists():
-                self._events = _watch(self._parts["memory"])
-                self._killed_before = _kills(self._parts["memory"]) > 0
 
     def usage(self) -> Usage:
         """Resources used so far."""
@@ -47,29 +40,6 @@ class ControlGroup:
             )
         except (OSError, KeyError, ValueError):
             return Usage()
-
-    def ran_out_of_memory(self, killed: bool) -> bool:
-        """Whether the kernel ended a process for want of memory, in version 1, where podman may not see it.
-
-        Args:
-            killed: Whether SIGKILL ended the agent: a busy machine may count the events late, which is waited for.
-        """
-        if self._killed_before or self._events is None:
-            return self._killed_before
-        found = _count(self._events)
-        if self._parts["memory"].exists():
-            return found > 0
-        until = time.monotonic() + (_KILLED_SECONDS if killed else _NOTIFY_SECONDS)
-        while found <= 1 and time.monotonic() < until:  # the group's removal counts as one too, a little later
-            time.sleep(_POLL_SECONDS)
-            found += _count(self._events)
-        return found > 1
-
-    def close(self) -> None:
-        """Watch no longer."""
-        if self._events is not None:
-            os.close(self._events)
-            self._events = None
 
 
 @contextmanager
@@ -105,33 +75,6 @@ def parts_of(pid: int) -> dict[str, Path]:
         if not names and (_ROOT / "cgroup.controllers").exists():
             return dict.fromkeys(("memory", "pids", "cpuacct"), _ROOT / path.lstrip("/"))
     return found
-
-
-def _watch(group: Path) -> int:
-    """A counter of the times that memory ran out."""
-    events = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-    watched = os.open(group / "memory.oom_control", os.O_RDONLY)
-    try:
-        (group / "cgroup.event_control").write_text(f"{events} {watched}")
-    except OSError:
-        os.close(events)
-        raise
-    finally:
-        os.close(watched)
-    return events
-
-
-def _kills(group: Path) -> int:
-    """The number of processes that the kernel has ended for want of memory; 0 where old kernels don't tell."""
-    counts = dict(line.split() for line in (group / "memory.oom_control").read_text().splitlines())
-    return int(counts.get("oom_kill", 0))
-
-
-def _count(events: int) -> int:
-    try:
-        return os.eventfd_read(events)
-    except BlockingIOError:
-        return 0
 
 
 def _cpu_seconds(group: Path) -> float:

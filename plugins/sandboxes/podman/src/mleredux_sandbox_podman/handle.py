@@ -19,6 +19,9 @@ from mleredux.plugin.sandbox import Exit, Usage
 from mleredux_sandbox_podman.control_group import ControlGroup
 from mleredux_sandbox_podman.engine import call, remove, state_of
 
+OUT_OF_MEMORY = "oom"
+"""Written by conmon before 2.1.13 into the folder where `podman run` was called, when a container's memory ran out;
+later ones write it where podman itself finds it."""
 _END_SECONDS = 60
 _GONE = Exit(code=None, signal=9)
 
@@ -28,11 +31,12 @@ class PodmanHandle:
 
     Args:
         container: Its id.
+        control: The launch's control folder, in which `podman run` was called.
         log: The run's log, locked by what writes the container's output into it.
     """
 
-    def __init__(self, container: str, log: Path) -> None:
-        self.id, self._log = container, log
+    def __init__(self, container: str, control: Path, log: Path) -> None:
+        self.id, self._control, self._log = container, control, log
         self._exit: Exit | None = None
         self._closed = False
         state = state_of(container)
@@ -50,7 +54,7 @@ class PodmanHandle:
         if self._exit is None and not self._running():
             state = state_of(self.id)
             ended = exit_of(state) if state else _GONE
-            if ended is not None and ended.code != 0 and self._group.ran_out_of_memory(ended.signal == 9):
+            if ended is not None and ended.code != 0 and (self._control / OUT_OF_MEMORY).exists():
                 ended = replace(ended, out_of_memory=True)
             self._exit = ended
         return self._exit
@@ -78,7 +82,6 @@ class PodmanHandle:
             time.sleep(0.05)
         remove(self.id)
         self._closed = True
-        self._group.close()
         if self._process is not None:
             os.close(self._process)
             self._process = None

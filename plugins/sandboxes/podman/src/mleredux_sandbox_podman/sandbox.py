@@ -24,7 +24,7 @@ from mleredux.plugin.container import (
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_podman import engine
-from mleredux_sandbox_podman.handle import PodmanHandle, wait_for_log
+from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for_log
 
 _START_SECONDS = 30
 _WRITER = "cat 2>/dev/null; exec cat >/dev/null"
@@ -77,10 +77,11 @@ class PodmanSandbox:
         binds = prepare_folders(launch, user)
         made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
         cid_file, env_file = launch.control_dir / "container.id", launch.control_dir / "container.env"
-        cid_file.unlink(missing_ok=True)
+        for file in (cid_file, launch.control_dir / OUT_OF_MEMORY):
+            file.unlink(missing_ok=True)
         try:
-            _run(engine.command(*engine.run_options(made, cid_file, env_file)), launch.log)
-            return PodmanHandle(cid_file.read_text().strip(), launch.log)
+            _run(engine.command(*engine.run_options(made, cid_file, env_file)), launch.control_dir, launch.log)
+            return PodmanHandle(cid_file.read_text().strip(), launch.control_dir, launch.log)
         except BaseException:
             engine.remove(cid_file.read_text().strip() if cid_file.exists() else None)
             raise
@@ -92,7 +93,7 @@ class PodmanSandbox:
         adopted: Handle | None = None
         for item in sorted(_containers(labels(launch.run_id, launch.owner)), key=lambda item: -item["Created"]):
             if adopted is None and item["State"] in ("running", "paused", "exited", "stopped"):
-                adopted = PodmanHandle(item["Id"], launch.log)
+                adopted = PodmanHandle(item["Id"], launch.control_dir, launch.log)
             else:
                 engine.remove(item["Id"])  # created, but never started
         return adopted
@@ -109,7 +110,7 @@ class PodmanSandbox:
         return list(removed)
 
 
-def _run(command: list[str], log: Path) -> None:
+def _run(command: list[str], folder: Path, log: Path) -> None:
     """Start a container whose output goes into the log through a pipe, by a program that outlives this one.
 
     The log stays locked until that program has written all.
@@ -124,7 +125,9 @@ def _run(command: list[str], log: Path) -> None:
         reading, writing = os.pipe()
         try:
             writer = subprocess.Popen(["sh", "-c", _WRITER], stdin=reading, stdout=file, start_new_session=True)
-            started = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, check=False)
+            started = subprocess.run(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, check=False
+            )
         except OSError as error:
             raise SandboxError(f"The container can't be started ({error}).") from error
         finally:
