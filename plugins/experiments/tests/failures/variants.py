@@ -98,7 +98,7 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], st
     ),
     "stuck": (
         ("search", "shell"),
-        ("debug-loop", "no-submission"),
+        ("resources", "debug-loop", "no-submission"),
         {},
         "for i in range(3): step(f'python train.py --epochs {20 - i} --model large --fold 0', f'Command timed out after {600 + i} seconds', True)\nsys.exit(1)",
     ),
@@ -185,6 +185,18 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], st
         ("no-submission",),
         {},
         "for i in range(6): step(f'frame = clean(raw_{i}); model.fit(frame, y_{i})', trace('KeyError: price' if i % 2 else 'IndexError: list index out of range', i), True)\nsys.exit(1)",
+    ),
+    "offline": (
+        STYLES,
+        ("network", "no-submission"),
+        {},
+        "step('model = AutoModel.from_pretrained(\"microsoft/deberta-v3-small\")', trace(\"OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\"), True); sys.exit(1)",
+    ),
+    "no-rules": (
+        STYLES,
+        ("network", "no-submission"),
+        {},
+        "step('kaggle competitions download -c titanic --path /tmp/more', '403 - Forbidden - You must accept the rules of this competition before you can download files.', True); sys.exit(1)",
     ),
     "reformatted": (
         ("search", "shell"),

@@ -2,7 +2,7 @@
 """Messages of real tools, by the failure that they show, in three sets.
 
 Each was written before the rules were changed for it. Of the failures with a name, the rules knew then 31 of 70, 25 of
-40 and 21 of 28; on messages that nobody has thought of yet, expect the like of the last.
+40 and 21 of 28. `blind` has whole runs that were labelled in the same way, later.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ WORDINGS = {
         "Invalid API key · Please run /login",
         "cohere.errors.too_many_requests_error.TooManyRequestsError: status_code: 429, body: data=None message='trial token rate limit'",
     ),
+    "network": (
+        "huggingface_hub.errors.LocalEntryNotFoundError: Cannot find the requested files in the disk cache and outgoing traffic has been disabled.",
+    ),
     "no-submission": (
         "KeyError: \"['price'] not in index\"",
         "ValueError: could not convert string to float: 'male'",
@@ -102,7 +105,6 @@ WORDINGS = {
         "Error: subscript out of bounds\nExecution halted",
         "2026 W tensorflow: This TensorFlow binary is optimized; Cannot dlopen some GPU libraries\nValueError: Shapes (None, 3) and (None, 1) are incompatible",
         "429 Rate: 0.97, quota=3\nZeroDivisionError: division by zero",
-        "huggingface_hub.errors.LocalEntryNotFoundError: Cannot find the requested files in the disk cache and outgoing traffic has been disabled.",
         "requests.exceptions.HTTPError: 404 Client Error: Not Found for url: https://example.org/train.csv",
     ),
 }

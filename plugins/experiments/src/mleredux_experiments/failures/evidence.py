@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,15 @@ from mleredux_experiments.rollouts import is_number
 _LOG_BYTES = 4 << 20
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
+_LINE_CHARS = 1_000
 _ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt|Warning|Exit))\b:?.*$", re.MULTILINE)
 _COMMAND = re.compile(
     r"^.*(?:command not found|\btimed out\b.*)$|^(?:[\w./-]+: )*(?:ERROR|error|fatal): (?=[A-Za-z'\"]).*$", re.MULTILINE
 )
 """What shells and commands print that failed; each has one of `_FAILED`."""
 _FAILED = ("command not found", "timed out", "ERROR: ", "error: ", "fatal: ")
+_RAISED = ("Traceback", "SyntaxError: ", "IndentationError: ")
+"""What Python prints of an exception; errors of syntax come without a traceback."""
 _PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
@@ -54,7 +57,7 @@ class Step:
     def error(self) -> str | None:
         """The line of the exception that ended it, or of the command that failed."""
         found: list[re.Match[str]] = []
-        if self.buggy or "Traceback" in self.output:
+        if self.buggy or any(map(self.output.__contains__, _RAISED)):
             found += _ERROR.finditer(self.output)
         if any(map(self.output.__contains__, _FAILED)):
             found += _COMMAND.finditer(self.output)
@@ -165,13 +168,20 @@ class Evidence:
         """All that the agent's steps and its log printed, in small letters."""
         return "\n".join((*(step.output for step in self.steps), *self.log)).lower()
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Lines of the steps' outputs and of the log, each with where it is."""
-        for step in self.steps:
-            for line in step.output.splitlines():
-                yield line, f"step {step.number}"
-        for place, line in enumerate(self.log):
-            yield line, self.log_line(place)
+    @cached_property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Lines of the steps' outputs and of the log: the line, the same in small letters, and where it is.
+
+        Of a long line its two ends, so that no pattern takes long.
+        """
+        found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
+        found += [(line, self.log_line(place)) for place, line in enumerate(self.log)]
+        ends = ((_ends(line), where) for line, where in found)
+        return [(line, line.lower(), where) for line, where in ends]
+
+
+def _ends(line: str) -> str:
+    return line if len(line) <= 2 * _LINE_CHARS else f"{line[:_LINE_CHARS]} … {line[-_LINE_CHARS:]}"
 
 
 def _step(number: int, step: Mapping[str, Any]) -> Step:

@@ -4,82 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.failures.evidence import Evidence
+from mleredux_experiments.failures.signs import (
+    API,
+    DEVICE,
+    DISK,
+    MEMORY,
+    NETWORK,
+    PACKAGE,
+    PROCESSES,
+    STUCK,
+    TIME,
+    Sign,
+    every,
+    kind_of,
+    last_line,
+)  # fmt: skip
 from mleredux_experiments.results import MEDALS, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 
-_Signs = Mapping[str, str]
-"""What a line has, in small letters, that shows a failure → a regular expression that it must match, too; or none."""
-_PACKAGE: _Signs = {
-    **dict.fromkeys(
-        ("modulenotfounderror", "importerror: ", "no module named", "no matching distribution found", "versionconflict",
-         "could not find a version", "distributionnotfound", "packagesnotfounderror", "resolutionimpossible",
-         "unsatisfiable", "failed building wheel", "could not build wheel", "attributeerror: module '",
-         "cannot open shared object file", "there is no package called", "cannot find module", "conflicting dependenc",
-         "externally-managed-environment", "requires a different python", "no solution found when resolving",
-         "not available from current channels", "could not solve for environment", "binary incompatib",
-         "compiled using numpy", "_array_api not found", "not found in current path", "compiled against numpy",
-         "compiled with different", "can't be installed", "resolvepackagenotfound", "unable to locate package",
-         "seem to be installed", "optional dependency", "please install", "has been removed in",
-         "could not install packages", "dependency conflicts", "condahttperror"), ""
-    ),
-    "was removed in": r"was removed in .*\d",
-    "not installed": r"(?i)\b(?:is|are|was|were) not installed",
-    "failed to build": r"[Ff]ailed to build [`'\"\w].*(?:==|[`'\"]|wheel)",
-    "' not found": r"version [`'](?:GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found",
-    "not found": r"\b(?:Rscript|julia|python3?|pip3?|uv|conda|mamba|nvcc|gcc|g\+\+|c?make): (?:command )?not found",
-    "unexpected keyword": r"(?:Classifier|Regress(?:or|ion)|Encoder|Imputer|Scaler|Booster|Trainer|CV)\.\w+\(\)",
-    "object has no attribute": r"'(?:DataFrame|Series|\w*Index)' object has no attribute "
-    r"'(?:append|iteritems|ix|as_matrix|get_value|lookup|mad|is_monotonic)'",
-}  # fmt: skip
-_MEMORY: _Signs = {
-    **dict.fromkeys(("outofmemoryerror", "bad_alloc", "cannot allocate memory", "can't allocate memory"), ""),
-    **dict.fromkeys(("not enough memory", "oom when allocating", "insufficient shared memory", "_alloc_failed"), ""),
-    **dict.fromkeys(("cannot allocate vector", "oom_kill", "oom-kill", "oom kill", "oomkill", "deadkernelerror"), ""),
-    **dict.fromkeys(("terminatedworkererror", "excessive memory usage", "resourceexhaustederror"), ""),
-    **dict.fromkeys(("brokenprocesspool", "killedworker"), ""),
-    "memory limit": r"(?i)exceed\w* (?:\w+ )*memory limit|memory limit (?:was )?exceeded",
-    "out of memory": r"(?i)(?:error|exception|exhausted|cuda|alloc|killed|\bran\b).*out of memory",
-    "alloc": r"(?i)memory allocation (?:of \d+ bytes )?(?:still )?(?:failed|error)|malloc of size",
-    "memoryerror": r"^\s*MemoryError",
-    "unable to allocate": r"allocate [\d.]+ [KMGT]iB",
-    "killed": r"^\s*Killed\s*$|sh: (?:line )?\d+: +\d+ Killed\b|by signal: Killed",
-    "137": r"(?i)(?:exit|return)\w*(?: with)?(?: exit)?(?: code| status)?:? ?137\b|(?:status|code)[:= ]+137\b",
-}
-_DISK: _Signs = dict.fromkeys(("no space left on device", "disk quota exceeded", "disk is full"), "")
-_PROCESSES: _Signs = dict.fromkeys(
-    ("can't start new thread", "resource temporarily unavailable", "too many open files"), ""
-)
-_TIME: _Signs = dict.fromkeys(("due to time limit", "celltimeouterror"), "")
-_API: _Signs = {
-    **dict.fromkeys(("ratelimiterror", "insufficient_quota", "context_length_exceeded", "overloaded_error"), ""),
-    **dict.fromkeys(("authentication_error", "throttlingexception", "too many requests", "invalid api key"), ""),
-    **dict.fromkeys(("incorrect api key", "api key not valid", "credit balance is", "exceeded your current quota"), ""),
-    **dict.fromkeys(("prompt is too long", "maximum context length", "model is overloaded", "api error occurred"), ""),
-    **dict.fromkeys(("stream disconnected before completion", "access token could not be refreshed"), ""),
-    **dict.fromkeys(
-        (
-            "insufficient balance",
-            "invalid_request_error",
-            "not have access to the model",
-            "402 client error",
-            "insufficient credits",
-        ),
-        "",
-    ),
-    **dict.fromkeys(("rate limit", "rate_limit", "ratelimit"), "(?i)rate.?limit.*(?:exceeded|reached)"),
-    **{
-        f"{name}.": rf"^\W*{name}\.(?:[\w.]*(?:Error|Exception|Timeout)\b|exceptions\.\w+:)"
-        for name in ("openai", "anthropic", "litellm", "groq", "mistralai", "cohere", "google.genai", "google.api_core")
-    },
-    "429": r"(?i)\b429\b.{0,30}(?:rate.?limit|quota exceeded|exhausted|too many)",
-    "api error": r"(?i)\bAPI error:? \W?(?:\d{3}\b|request|connection)",
-}
+_RESOURCES = {"memory": MEMORY, "disk": DISK, "processes": PROCESSES, "time": TIME, "device": DEVICE}
 _VALIDATION = re.compile(
     r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
     r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
@@ -120,7 +70,9 @@ def api(evidence: Evidence) -> Iterator[Finding]:
     elif (llm.get("failed") or 0) >= max(_SAME, 0.5 * (llm.get("calls") or 0)):
         yield Finding("api", f"{llm['failed']} of {llm.get('calls')} calls failed.", "ledger", "failed")
     else:
-        yield from _last_line(evidence, _API, "api", "error")
+        yield from (
+            replace(finding, kind=kind_of(finding.line, API)) for finding in _last_line(evidence, every(API), "api")
+        )
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
@@ -137,8 +89,8 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
 
 
 def resources(evidence: Evidence) -> Iterator[Finding]:
-    """Memory, disk or processes ran out."""
-    for kind, signs in (("memory", _MEMORY), ("disk", _DISK), ("processes", _PROCESSES), ("time", _TIME)):
+    """Memory, disk, processes or the time of a command ran out, or there is no GPU."""
+    for kind, signs in _RESOURCES.items():
         if kind != "time" and (evidence.limit == kind or evidence.row.cause == f"out_of_{kind}"):
             yield Finding("resources", evidence.message, "events.jsonl", kind)
         else:
@@ -159,8 +111,13 @@ def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
 
 
 def package(evidence: Evidence) -> Iterator[Finding]:
-    """A package was missing, and what came after it did not get over it."""
-    yield from _last_line(evidence, _PACKAGE, "package", "missing package")
+    """A package was missing or of the wrong version, and what came after it did not get over it."""
+    yield from _last_line(evidence, PACKAGE, "package", "missing package")
+
+
+def network(evidence: Evidence) -> Iterator[Finding]:
+    """Something could not be downloaded."""
+    yield from _last_line(evidence, NETWORK, "network", "download")
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
@@ -253,8 +210,8 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
 
 
 def repetition(evidence: Evidence) -> Iterator[Finding]:
-    """The same code three times or more."""
-    if evidence.row.medal or len(evidence.steps) < _SAME:
+    """The same code three times or more, by its steps or by what the agent itself says."""
+    if evidence.row.medal:
         return
     counts = Counter(step.code for step in evidence.steps if step.code is not None)
     code, most = counts.most_common(1)[0] if counts else (None, 0)
@@ -265,6 +222,8 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
             same[-1].action.strip().splitlines()[0],
             f"steps {', '.join(str(step.number) for step in same[:5])}",
         )
+    else:
+        yield from _last_line(evidence, STUCK, "repetition")
 
 
 def under_use(evidence: Evidence) -> Iterator[Finding]:
@@ -298,8 +257,8 @@ def no_validation(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    environment, api, time_out, resources, crash_at_end, package, debug_loop, submission, misread, generalization,
-    selection, repetition, under_use, no_validation,
+    environment, api, time_out, resources, crash_at_end, package, network, debug_loop, submission, misread,
+    generalization, selection, repetition, under_use, no_validation,
 )  # fmt: skip
 
 
@@ -311,22 +270,15 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     found = [finding for rule in RULES for finding in rule(evidence)]
     if any(not CATEGORIES[finding.category].of_agent for finding in found):
         return tuple(finding for finding in found if not CATEGORIES[finding.category].of_agent)
+    if any(finding.category in ("api", "package") for finding in found):  # which say what could not be downloaded
+        found = [finding for finding in found if finding.category != "network"]
     return tuple(sorted(found, key=lambda finding: order.index(finding.category)))
 
 
-def _last_line(evidence: Evidence, signs: _Signs, category: str, kind: str) -> Iterator[Finding]:
+def _last_line(evidence: Evidence, signs: Iterable[Sign], category: str, kind: str | None = None) -> Iterator[Finding]:
     """The last line with a sign, warnings aside; none if the run came to a valid submission all the same."""
-    if evidence.row.valid or not any(map(evidence.small_text.__contains__, signs)):
-        return
-    found = [(line, where) for line, where in evidence.lines() if _shows(line, signs) and "arning" not in line]
-    if found:
-        line, where = found[-1]
-        yield Finding(category, line.strip()[:300], where, kind)
-
-
-def _shows(line: str, signs: _Signs) -> bool:
-    small = line.lower()
-    return any(sign in small and re.search(pattern, line) for sign, pattern in signs.items())
+    if not evidence.row.valid and (found := last_line(evidence, signs)):
+        yield Finding(category, found[0].strip()[:300], found[1], kind)
 
 
 def _last_error(evidence: Evidence) -> tuple[str, str] | None:
