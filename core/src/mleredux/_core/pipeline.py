@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 
 from mleredux._core.data import DataStore
 from mleredux._core.grants import secret_variables
+from mleredux._core.lending import caller_variables
 from mleredux._core.models import CAUSES, Cause, Event, State
 from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue
@@ -148,7 +148,8 @@ class Pipeline:
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
-        passed = {os.environ[name] for name in self._secrets(run) if name in os.environ}
+        known = caller_variables()
+        passed = {known[name] for name in self._secrets(run) if name in known}
         mask_secrets(run, sorted(passed | context.secrets))
         produce(run, self.catalogue)
         run.emit(ProduceEnded(seconds=_since(started)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux._core.agent_options import Libraries, libraries, read_options
+from mleredux._core.lending import GIT_TOKEN, lent
 from mleredux._core.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
 from mleredux._core.models.agent import Network
 from mleredux._core.models.grants import HostName
@@ -23,6 +24,7 @@ from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
 
 __all__ = [
+    "GIT_TOKEN",
     "Agent",
     "AgentFolder",
     "AgentOptions",
@@ -41,6 +43,7 @@ __all__ = [
     "Smoke",
     "cli_agent",
     "install_parts",
+    "lent",
     "libraries",
     "llm_agent",
     "read_options",

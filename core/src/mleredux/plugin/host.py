@@ -18,6 +18,7 @@ from mleredux._core.grants import (
     secret_variables,
     within,
 )
+from mleredux._core.lending import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
@@ -43,6 +44,7 @@ from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 
 __all__ = [
+    "GIT_TOKEN",
     "LEASE_SECONDS",
     "Job",
     "Lease",
@@ -56,11 +58,14 @@ __all__ = [
     "agent_record",
     "aggregate_reports",
     "asks_of",
+    "caller_variables",
     "check_grants",
     "check_resumable",
     "grade",
     "is_foreign",
     "joined",
+    "lend",
+    "lent",
     "list_records",
     "looks_prepared",
     "machine_slots",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -136,11 +139,51 @@ def git_daemon(repository: Path) -> Iterator[str]:
 @pytest.fixture
 def smart_http(repository: Path) -> Iterator[str]:
     """The repository behind git's own smart HTTP; its URL."""
+    with served(repository) as port:
+        yield f"http://127.0.0.1:{port}/agent.git"
+
+
+@pytest.fixture
+def private_https(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
+    """The repository behind TLS, for the token `pat-0123456789`; its URL, and each `Authorization` that was sent."""
+    pem = tmp_path / "tls.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    made += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(pem), "-out", str(pem)]
+    subprocess.run([*made[:-1], f"{pem}.crt"], check=True, capture_output=True)
+    monkeypatch.setenv("GIT_SSL_CAINFO", f"{pem}.crt")
+    monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "localhost")
+    sent: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{pem}.crt", pem)
+    with served(repository, context, "x-access-token:pat-0123456789", sent) as port:
+        yield f"https://localhost:{port}/agent.git", sent
+
+
+@contextmanager
+def served(
+    repository: Path, tls: ssl.SSLContext | None = None, pair: str | None = None, sent: list[str] | None = None
+) -> Iterator[int]:
+    """Git's smart HTTP on a port of the loopback.
+
+    Args:
+        tls: With a certificate.
+        pair: Name and password that are needed.
+        sent: Gets the `Authorization` of each request.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         """Runs `git http-backend`."""
 
         def _run(self) -> None:
+            said = self.headers.get("Authorization", "")
+            if sent is not None:
+                sent.append(said)
+            if pair is not None and said != f"Basic {base64.b64encode(pair.encode()).decode()}":
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             path, _, query = self.path.partition("?")
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             made = subprocess.run(
@@ -167,6 +210,7 @@ def smart_http(repository: Path) -> Iterator[str]:
             for name, value in fields:
                 if name != "Status":
                     self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))  # a connection that only ends is an error of TLS
             self.end_headers()
             self.wfile.write(content)
 
@@ -176,9 +220,11 @@ def smart_http(repository: Path) -> Iterator[str]:
             """Say nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/agent.git"
+        yield server.server_address[1]
     finally:
         server.shutdown()
         server.server_close()

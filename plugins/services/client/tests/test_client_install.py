@@ -15,7 +15,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1]
 DOCS = (PACKAGE.parents[2] / "docs/reference/client.md").read_text()
-NEEDED = {"httpx", "httpcore", "h11", "anyio", "certifi", "idna", "sniffio"} | {
+NEEDED = {"httpx", "pathspec", "httpcore", "h11", "anyio", "certifi", "idna", "sniffio"} | {
     "pydantic",
     "pydantic-core",
     "annotated-types",
@@ -43,7 +43,7 @@ print(json.dumps({"took": took, "told": told, "frame": frame, "heavy": heavy, "i
 
 
 @pytest.mark.slow
-def test_a_clean_environment_gets_httpx_pydantic_and_what_they_need(tmp_path: Path) -> None:
+def test_a_clean_environment_gets_httpx_pydantic_pathspec_and_what_they_need(tmp_path: Path) -> None:
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))

@@ -45,6 +45,7 @@ class RunRequest:
     priority: int | None
     labels: Mapping[str, str]
     name: str | None
+    secrets: tuple[str, ...] = ()
     matrix: Plan | None = None
     """The plan of an experiment, in place of all other fields but the project."""
 

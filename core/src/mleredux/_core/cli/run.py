@@ -29,7 +29,7 @@ _LIMITS = (
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
     *("agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *("base_image", "jobs", "source", "watch", "resume", "project", "priority", "name"),
+    *("base_image", "jobs", "source", "watch", "resume", "project", "priority", "name", "secrets"),
 )
 """Options that are passed to a request unchanged."""
 
@@ -112,6 +112,7 @@ _SAME = (
 @server_option("--cancel-on-interrupt", is_flag=True, help="Cancel the runs on Ctrl-C.")
 @server_option("--project", metavar="NAME", help="The project whose quota the runs count against, by name or id.")
 @server_option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs; higher runs first.")
+@server_option("--secret", "secrets", multiple=True, metavar="NAME", help="A secret of yours or the project's to use.")
 @server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for the runs.")
 @server_option("--name", metavar="NAME", help="Name for the experiment if there are several runs.")
 @runs_dir_option

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.lending import lent
 from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
@@ -229,16 +230,22 @@ class Catalogue:
         if ":" not in name:
             registered: Agent = self.get("agents", name)
             return registered
+        if lent():
+            return self._find_agent(name)  # others, without these secrets, must not find it here
         if name not in self._found_agents:
-            found: Agent | None = self.hook("mleredux_find_agent")(reference=name)
-            if found is None:
-                from mleredux._core.plugins.directory import installing
-
-                scheme = name.partition(":")[0]
-                hint = installing("schemes", scheme) or "See `mleredux list agents`."
-                raise NotFound(f"No plugin supports agents with the scheme {scheme!r}.", hint=hint)
+            found = self._find_agent(name)
             self._found_agents[name] = self._found_agents[found.reference or name] = found
         return self._found_agents[name]
+
+    def _find_agent(self, reference: str) -> Agent:
+        found: Agent | None = self.hook("mleredux_find_agent")(reference=reference)
+        if found is None:
+            from mleredux._core.plugins.directory import installing
+
+            scheme = reference.partition(":")[0]
+            hint = installing("schemes", scheme) or "See `mleredux list agents`."
+            raise NotFound(f"No plugin supports agents with the scheme {scheme!r}.", hint=hint)
+        return found
 
     def forget_references(self) -> None:
         """Resolve references that may move, like a branch, again on next use."""

@@ -13,6 +13,7 @@ from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
+from mleredux._core.lending import caller_variables
 from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
@@ -114,7 +115,8 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
     if outcome.cause is not Cause.AGENT_CRASHED or outcome.limit is not None or not outcome.message:
         return outcome
     named = (*context.agent.secrets, *context.run.spec.grants.variables)
-    secrets = {os.environ[name] for name in named if name in os.environ}
+    known = caller_variables()
+    secrets = {known[name] for name in named if name in known}
     line = failure_line(context.run.agent_log, Mask(secrets | context.secrets))
     return outcome.model_copy(update={"message": f"{outcome.message.partition(';')[0]}: {line}"}) if line else outcome
 
@@ -245,7 +247,7 @@ def _launch(
     )
     layout = context.sandbox.layout(launch)
     write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities)
-    passed = passed_variables(agent, run.spec.grants, os.environ, protected_variables(context.catalogue))
+    passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
     if egress:
         variables = {**proxy_variables(local=True), **variables}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import GIT_TOKEN, lent
 
 from mleredux_agent_repo.trees import MAX_BYTES
 
@@ -61,7 +65,13 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = 
         "--no-recurse-submodules",
     ]
     arguments += ["--", f"file://{origin}" if local else origin, wanted]
-    _run(arguments, store, remote=not local, failure=f"{wanted} of {shown} can't be fetched")
+    _run(
+        arguments,
+        store,
+        remote=not local,
+        credentials=_credentials(origin),
+        failure=f"{wanted} of {shown} can't be fetched",
+    )
     return run(["rev-parse", "FETCH_HEAD^{commit}"], store).decode().strip()
 
 
@@ -83,6 +93,7 @@ def _run(
     given: bytes = b"",
     ok: tuple[int, ...] = (0,),
     remote: bool = False,
+    credentials: Mapping[str, str] | None = None,
     failure: str = "git failed",
 ) -> bytes:
     environment = {name: os.environ[name] for name in (*_PASSED, *(_REMOTE if remote else ())) if name in os.environ}
@@ -92,6 +103,7 @@ def _run(
         environment |= {"GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")}
     else:
         environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": "/"}
+    environment |= credentials or {}
     where = [*([f"--git-dir={store}"] if store else []), *([f"--work-tree={tree}"] if tree else [])]
     options = [part for option in _OPTIONS for part in ("-c", option)]
     try:
@@ -128,6 +140,17 @@ def _run(
     raise MlereduxError(
         f"{failure}: {said[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
     )
+
+
+def _credentials(origin: str) -> dict[str, str]:
+    """A secret that a service's user lends, as variables that make git send it to this host only."""
+    parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
+    if token is None or parts.scheme != "https":
+        return {}
+    pair = token if ":" in token else f"x-access-token:{token}"
+    header = f"Authorization: Basic {base64.b64encode(pair.encode()).decode()}"
+    key = f"http.https://{parts.netloc}/.extraHeader"
+    return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": key, "GIT_CONFIG_VALUE_0": header}
 
 
 def _size(folder: Path) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import GIT_TOKEN, lent
 from mleredux.plugin.files import FileLock, cache_dir
 
 from mleredux_agent_repo import git, trees
@@ -76,7 +77,9 @@ def get(wanted: Reference) -> Source:
 
 
 def _place(wanted: Reference, commit: str) -> Path:
-    where = hashlib.sha256(wanted.place.encode()).hexdigest()[:12]
+    # Others must fetch what needed a token themselves.
+    token = lent().get(GIT_TOKEN, "") if wanted.path is None else ""
+    where = hashlib.sha256("\0".join([wanted.place, *filter(None, [token])]).encode()).hexdigest()[:12]
     return cache_dir() / _FOLDER / f"{commit}-{where}"
 
 

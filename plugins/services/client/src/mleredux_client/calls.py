@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from mleredux_client.errors import UnsafePath, UsageError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def upload(
     """
     source = Path(file)
     if not source.is_file():
-        raise UsageError(f"There is no file {source}.", hint="Give the path of the submission.")
+        raise UsageError(f"There is no file {source}.", hint="Give the path of a file.")
     key = uuid.uuid4().hex
     headers = {"Content-Type": f"multipart/form-data; boundary={key}"}  # a repeat has the very same body
     if creates:
@@ -88,6 +90,7 @@ def run_fields(
     options: Mapping[str, Any] | None,
     network: str | None,
     grants: Mapping[str, Sequence[str]] | None,
+    secrets: Iterable[str],
     obfuscated: bool,
     verify: bool | None,
     context: str | None,
@@ -103,6 +106,7 @@ def run_fields(
         "options": dict(options) if options else None,
         "network": network,
         "grants": {name: several(name, names) for name, names in grants.items()} if grants else None,
+        "secrets": several("secrets", secrets) or None,
         "obfuscated": obfuscated or None,
         "verify": verify,
         "context": context,
@@ -164,7 +168,7 @@ def file_path(name: str) -> str:
     return quote(name, safe="/")
 
 
-def several(what: str, names: Iterable[str]) -> list[str]:
+def several(what: str, names: Iterable[T]) -> list[T]:
     """Names as a list.
 
     Raises:

@@ -15,6 +15,7 @@ from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse
 from mleredux.plugin.events import GatewayUse, Warned
 from mleredux.plugin.files import write_atomically
+from mleredux.plugin.host import caller_variables
 from mleredux.plugin.task import installation_salt
 
 from mleredux_gateway.bounds import bounded
@@ -42,7 +43,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     Raises:
         SandboxError: There is no upstream, or the sockets can't be opened.
     """
-    config = load_config().granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
+    config = load_config(caller_variables()).granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
     token = run_token(installation_salt(), run.id)
     mask = Mask([token, *(upstream.key for upstream in config.upstreams)])
     folder = run.path / FOLDER

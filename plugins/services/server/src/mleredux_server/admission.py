@@ -10,7 +10,7 @@ from mleredux.plugin.sandbox import Capabilities
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Job, Project
+from mleredux_server.database.tables import Job, Project, Source
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
 from mleredux_server.schemas.runs import HowToRun
@@ -37,13 +37,14 @@ def usage_of(session: Session, project: Project) -> Usage:
     ).all()
     running = next((row for row in unfinished if row[0] == "started"), ("started", 0, 0, 0, 0, 0))
     disk = session.scalar(select(func.sum(Job.disk_mb)).where(Job.project_id == project.id)) or 0
+    uploaded = session.scalar(select(func.sum(Source.size)).where(Source.project_id == project.id)) or 0
     return Usage(
         running_runs=running[1],
         queued_runs=sum(row[1] for row in unfinished) - running[1],
         cpus=running[2],
         memory_mb=running[3],
         gpus=running[4],
-        disk_mb=disk,
+        disk_mb=disk + -(-int(uploaded) // 2**20),
         llm_tokens=project.llm_tokens_used + sum(int(row[5] or 0) for row in unfinished),
     )
 

@@ -26,6 +26,8 @@ from mleredux_server.api import (
     results,
     run_actions,
     runs,
+    secrets,
+    sources,
     submissions,
     tasks,
     tokens,
@@ -38,6 +40,7 @@ from mleredux_server.request_log import Observing
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.uploaded import use_sources
 from mleredux_server.web import site
 
 API_VERSION = 1
@@ -53,6 +56,7 @@ def make_service(settings: Settings, catalogue: Catalogue) -> Service:
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = Database(settings.database_url)
     database.migrate()
+    use_sources(settings)
     return Service(
         settings=settings,
         database=database,
@@ -107,6 +111,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(logs.router)
     app.include_router(submissions.router)
     app.include_router(builds.router)
+    app.include_router(sources.router)
+    app.include_router(secrets.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -21,6 +21,7 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.sources import check_source
 from mleredux_server.streams.tail import Over
 from mleredux_server.views import as_view
 
@@ -80,6 +81,7 @@ def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
     catalogue, installed = service.catalogue, service.catalogue.capabilities()
     if asked.sandbox is not None:
         catalogue.sandbox(asked.sandbox)
+    check_source(service, caller, asked.agent)
     check_agent_reference(caller, asked.agent, service.settings, known=catalogue.entries("agents"))
     if ":" in asked.agent:
         # Fetched and checked by the worker; a repository's environment is built from a Dockerfile.

@@ -15,6 +15,7 @@ from mleredux_server.runs import MOST_RUNS, Planned, make_runs, plan_run
 from mleredux_server.scheduler.actions import retry_run
 from mleredux_server.scheduler.summary import ENDED, lacks_result
 from mleredux_server.schemas.runs import ExtensionRequest, HowToRun, RunRequest
+from mleredux_server.secrets import lending
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
@@ -63,7 +64,8 @@ def extend(
                 hint="Extend by seeds only, or create another experiment.",
             )
         request = RunRequest.model_validate({**example.request, "task": task, "seed": cell.seed})
-        one = plan_run(service, request)
+        with lending(service, caller, request.secrets, experiment.project_id):
+            one = plan_run(service, request)
         planned.append(Planned(one.id, one.request, {**one.fields, "arm": cell.arm}, one.sandboxes))
     if not planned:
         raise Problem("conflict", "The experiment has these tasks and seeds already.", hint="Give others.")

@@ -17,12 +17,14 @@ from urllib.parse import urlsplit
 from mleredux.errors import MlereduxError, NotGranted
 from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import asks_of, check_grants, is_foreign, joined, protected_variables, within
+from mleredux.plugin.host import GIT_TOKEN, asks_of, check_grants, is_foreign, joined, lent, protected_variables, within
 
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.sources import check_source
+from mleredux_server.uploaded import UPLOAD
 
 _REPO = "repo:"
 _SHAPE = re.compile(r"[!-\[\]-~]{1,1000}")
@@ -42,6 +44,7 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
         Problem: They may not.
         MlereduxError: There is no such agent, or it has no such options.
     """
+    check_source(service, caller, reference)
     if caller.all_projects:
         return
     check_agent_reference(caller, reference, service.settings, known=service.catalogue.entries("agents"))
@@ -57,6 +60,7 @@ def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping
     if ":" not in reference:
         check_agent(service, caller, reference, options)
         return reference
+    check_source(service, caller, reference)
     check_agent_reference(caller, reference, service.settings, known=service.catalogue.entries("agents"))
     service.catalogue.forget_references()
     pinned = service.catalogue.agent(reference, options).reference or reference
@@ -80,6 +84,8 @@ def check_agent_reference(
     """
     if caller.all_projects or ":" not in reference or reference.partition("@")[0] in known:
         return
+    if reference.startswith(UPLOAD):
+        return  # `check_source` does
     if not reference.startswith(_REPO):
         raise _forbidden(f"Agents by {reference.partition(':')[0][:40]!r} are on the server itself.")
     place = reference.removeprefix(_REPO).partition("#")[0]
@@ -141,7 +147,8 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
             raise _forbidden(
                 f"The {words.get(field, field)} {', '.join(beyond)[:200]} can't be granted on this server."
             )
-    return joined(within(asks_of(agent), allowed), possible, Grants(images=settings.agent_images))
+    own = Grants(variables=tuple(name for name in lent() if name != GIT_TOKEN and name not in protected))
+    return joined(within(asks_of(agent), allowed), possible, own, Grants(images=settings.agent_images))
 
 
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:

@@ -120,7 +120,7 @@ def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str,
             f"The experiment has {size} runs; the maximum is {MOST_RUNS}, less with a long context.",
             hint="Split it into several experiments.",
         )
-    same = {name: getattr(asked, name) for name in ("project", "priority", "labels")}
+    same = {name: getattr(asked, name) for name in ("project", "priority", "labels", "secrets")}
     slots, first, planned = Slots(service.store.path), dict[tuple[str, str], Planned](), []
     for cell in matrix.cells(tasks):
         found = first.get((cell.arm, cell.task))
@@ -155,7 +155,7 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
         names = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
         same = {name: getattr(asked, name) for name in names}
         return plan_of(asked.tasks, asked.sets, asked.agents, asked.seeds, limits=limits, **same)
-    if other := asked.model_fields_set - {"plan", "name", "project", "priority", "labels"}:
+    if other := asked.model_fields_set - {"plan", "name", "project", "priority", "labels", "secrets"}:
         raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")
     for name, arm in asked.plan.all_arms().items():
         if arm.context is not None or arm.image is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
+from mleredux_server.vault import Vault
 
 
 class Scheduler(Protocol):
@@ -52,6 +54,11 @@ class Service:
     scheduler: Scheduler | None = None
     cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
+
+    @cached_property
+    def vault(self) -> Vault:
+        """Encrypts the secrets of users and projects."""
+        return Vault()
 
     def job_dir(self, kind: str, job_id: str) -> Path:
         """Return the folder of a job: a run's own directory, or one in the state folder."""

@@ -25,6 +25,8 @@ class Settings(BaseModel):
     """Processes that execute runs; 0: one per CPU."""
     base_image: str | None = None
     max_upload_mb: int = Field(default=2048, ge=1)
+    max_agent_mb: int = Field(default=100, ge=1)
+    """Maximum size of an uploaded agent, unpacked."""
     max_body_kb: int = Field(default=1024, ge=16)
     """Maximum body size of requests other than uploads."""
     requests_per_minute: int = Field(default=1200, ge=1)

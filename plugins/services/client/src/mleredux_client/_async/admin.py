@@ -11,7 +11,7 @@ from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
 from mleredux_client.frames import Listing
-from mleredux_client.models import Project, Quota, Token, TokenInfo, User
+from mleredux_client.models import Project, Quota, SecretInfo, Token, TokenInfo, User
 
 M = TypeVar("M", TokenInfo, User, Project)
 
@@ -69,6 +69,36 @@ class AsyncTokens(_All[TokenInfo]):
     async def delete(self, token: str | TokenInfo) -> None:
         """Make a token worthless, by its id."""
         await self._http.send(calls.delete(self._path_of(token)))
+
+
+class AsyncSecrets:
+    """Secrets: their values can be set, and never read."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self, *, project: str | None = None) -> Listing[SecretInfo]:
+        """One's own secrets, or those of a project."""
+        params = calls.known({"project": project})
+        return await AsyncPager(self._http, "/v1/secrets", partial(parse, SecretInfo), params).list()
+
+    async def set(self, name: str, value: str, *, project: str | None = None) -> SecretInfo:
+        """Create or replace a secret.
+
+        Args:
+            name: As the agent's variable: `HF_TOKEN`. `GIT_TOKEN` fetches repositories of agents instead, and keys of
+                language models are used by the gateway.
+            value: It is encrypted on the service, and masked in everything that a run leaves.
+            project: Of which it is, so that all members' runs can use it; only owners may. None: your own.
+        """
+        body = calls.known({"value": value, "project": project})
+        call = calls.Call("PUT", f"/v1/secrets/{calls.segment(name)}", json=body)
+        return parse(SecretInfo, await self._http.json(call))
+
+    async def delete(self, name: str, *, project: str | None = None) -> None:
+        """Delete a secret."""
+        call = calls.Call("DELETE", f"/v1/secrets/{calls.segment(name)}", calls.known({"project": project}))
+        await self._http.send(call)
 
 
 class AsyncUsers(_All[User]):

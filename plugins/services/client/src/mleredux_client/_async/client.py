@@ -12,11 +12,12 @@ from typing import Any, Literal, Self, overload
 import httpx
 
 from mleredux_client import calls
-from mleredux_client._async.admin import AsyncProjects, AsyncTokens, AsyncUsers
+from mleredux_client._async.admin import AsyncProjects, AsyncSecrets, AsyncTokens, AsyncUsers
 from mleredux_client._async.experiments import AsyncExperiment
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client._async.runs import AsyncRun
+from mleredux_client._async.uploads import uploaded
 from mleredux_client._async.work import AsyncBuild, AsyncSubmission
 from mleredux_client.answers import parse
 from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
@@ -67,7 +68,7 @@ class AsyncClient:
     async def run(
         self,
         task: str,
-        agent: str = "baseline",
+        agent: str | Path = "baseline",
         *,
         sandbox: str | None = None,
         seed: int = 0,
@@ -76,6 +77,7 @@ class AsyncClient:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         grants: Mapping[str, Sequence[str]] | None = None,
+        secrets: Iterable[str] = (),
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -88,7 +90,8 @@ class AsyncClient:
 
         Args:
             task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
-            agent: Id of an agent, or `repo:…`.
+            agent: Id of an agent, or `repo:https://…`; or a folder or script of this machine (`./my-agent`), which is
+                uploaded if the service does not have it, without what `.gitignore` and `.dockerignore` name.
             sandbox: Id of a sandbox; the best that meets the agent's needs where None.
             seed: Given to the agent.
             time_limit: Seconds the agent may work.
@@ -97,6 +100,7 @@ class AsyncClient:
             network: `none`, `gateway` or `open`; the agent's own where None.
             grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
                 "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...]}`.
+            secrets: Names of secrets of yours or the project's that it gets as variables (see `secrets.set`).
             obfuscated: Whether the agent gets the description without the competition's name and story.
             verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.
@@ -117,6 +121,7 @@ class AsyncClient:
             options=options,
             network=network,
             grants=grants,
+            secrets=secrets,
             obfuscated=obfuscated,
             verify=verify,
             context=context,
@@ -124,9 +129,25 @@ class AsyncClient:
             priority=priority,
             project=project or self.project,
         )
-        body = {"task": task, "agent": agent, "seed": seed, **fields}
+        body = {"task": task, "agent": await self.upload(agent, project=project), "seed": seed, **fields}
         made = AsyncRun._of(self._http, await self._http.json(calls.create("/v1/runs", body)))
         return await made.wait() if wait else made
+
+    async def upload(self, agent: str | Path, *, project: str | None = None) -> str:
+        """Upload an agent's folder or script, as `run` does.
+
+        Args:
+            agent: Its path.
+            project: Id or name of the project that it belongs to.
+
+        Returns:
+            Its reference, `upload:NAME@HASH`; what is not a path is returned as it is.
+
+        Raises:
+            UsageError: There is no such folder.
+            TooLarge: It is too large for the service.
+        """
+        return await uploaded(self._http, agent, project or self.project)
 
     async def get_run(self, id: str) -> AsyncRun:
         """A run, by id."""
@@ -185,7 +206,7 @@ class AsyncClient:
     async def experiment(
         self,
         tasks: Iterable[str] = (),
-        agents: Iterable[str] = ("baseline",),
+        agents: Iterable[str | Path] = ("baseline",),
         *,
         sets: Iterable[str] = (),
         seeds: Iterable[int] = (0,),
@@ -196,6 +217,7 @@ class AsyncClient:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         grants: Mapping[str, Sequence[str]] | None = None,
+        secrets: Iterable[str] = (),
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -209,7 +231,7 @@ class AsyncClient:
 
         Args:
             tasks: Ids of tasks.
-            agents: Ids of agents.
+            agents: Ids of agents, or folders, as of `run`.
             sets: Named sets of tasks, besides.
             seeds: One run each.
             name: To know it by.
@@ -223,6 +245,7 @@ class AsyncClient:
             options=options,
             network=network,
             grants=grants,
+            secrets=secrets,
             obfuscated=obfuscated,
             verify=verify,
             context=context,
@@ -230,15 +253,16 @@ class AsyncClient:
             priority=priority,
             project=project or self.project,
         )
+        named = [await self.upload(agent, project=project) for agent in calls.several("agents", agents)]
         matrix: dict[str, Any] = {
             "name": name,
             "tasks": calls.several("tasks", tasks),
             "sets": calls.several("sets", sets),
-            "agents": calls.several("agents", agents),
+            "agents": named,
             "seeds": list(seeds),
         }
         if plan is not None:
-            fields = {key: fields[key] for key in ("labels", "priority", "project")}
+            fields = {key: fields[key] for key in ("labels", "priority", "project", "secrets")}
             matrix = {"name": name, "plan": plan}
         document = await self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = AsyncExperiment._of(self._http, document)
@@ -345,7 +369,7 @@ class AsyncClient:
 
     async def build(
         self,
-        agent: str,
+        agent: str | Path,
         *,
         options: Mapping[str, Any] | None = None,
         sandbox: str | None = None,
@@ -362,7 +386,7 @@ class AsyncClient:
             wait: Whether to return only once it can be used.
         """
         body = {
-            "agent": agent,
+            "agent": await self.upload(agent, project=project),
             "options": dict(options) if options else None,
             "sandbox": sandbox,
             "project": project or self.project,
@@ -386,6 +410,11 @@ class AsyncClient:
     def tokens(self) -> AsyncTokens:
         """Tokens: `create`, `list`, `delete`."""
         return AsyncTokens(self._http)
+
+    @property
+    def secrets(self) -> AsyncSecrets:
+        """Secrets, your own and of projects: `set`, `list`, `delete`."""
+        return AsyncSecrets(self._http)
 
     @property
     def users(self) -> AsyncUsers:

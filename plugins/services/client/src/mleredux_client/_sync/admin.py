@@ -12,7 +12,7 @@ from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
 from mleredux_client.answers import parse
 from mleredux_client.frames import Listing
-from mleredux_client.models import Project, Quota, Token, TokenInfo, User
+from mleredux_client.models import Project, Quota, SecretInfo, Token, TokenInfo, User
 
 M = TypeVar("M", TokenInfo, User, Project)
 
@@ -70,6 +70,36 @@ class Tokens(_All[TokenInfo]):
     def delete(self, token: str | TokenInfo) -> None:
         """Make a token worthless, by its id."""
         self._http.send(calls.delete(self._path_of(token)))
+
+
+class Secrets:
+    """Secrets: their values can be set, and never read."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self, *, project: str | None = None) -> Listing[SecretInfo]:
+        """One's own secrets, or those of a project."""
+        params = calls.known({"project": project})
+        return Pager(self._http, "/v1/secrets", partial(parse, SecretInfo), params).list()
+
+    def set(self, name: str, value: str, *, project: str | None = None) -> SecretInfo:
+        """Create or replace a secret.
+
+        Args:
+            name: As the agent's variable: `HF_TOKEN`. `GIT_TOKEN` fetches repositories of agents instead, and keys of
+                language models are used by the gateway.
+            value: It is encrypted on the service, and masked in everything that a run leaves.
+            project: Of which it is, so that all members' runs can use it; only owners may. None: your own.
+        """
+        body = calls.known({"value": value, "project": project})
+        call = calls.Call("PUT", f"/v1/secrets/{calls.segment(name)}", json=body)
+        return parse(SecretInfo, self._http.json(call))
+
+    def delete(self, name: str, *, project: str | None = None) -> None:
+        """Delete a secret."""
+        call = calls.Call("DELETE", f"/v1/secrets/{calls.segment(name)}", calls.known({"project": project}))
+        self._http.send(call)
 
 
 class Users(_All[User]):

@@ -13,11 +13,12 @@ from typing import Any, Literal, Self, overload
 import httpx
 
 from mleredux_client import calls
-from mleredux_client._sync.admin import Projects, Tokens, Users
+from mleredux_client._sync.admin import Projects, Secrets, Tokens, Users
 from mleredux_client._sync.experiments import Experiment
 from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.runs import Run
+from mleredux_client._sync.uploads import uploaded
 from mleredux_client._sync.work import Build, Submission
 from mleredux_client.answers import parse
 from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
@@ -68,7 +69,7 @@ class Client:
     def run(
         self,
         task: str,
-        agent: str = "baseline",
+        agent: str | Path = "baseline",
         *,
         sandbox: str | None = None,
         seed: int = 0,
@@ -77,6 +78,7 @@ class Client:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         grants: Mapping[str, Sequence[str]] | None = None,
+        secrets: Iterable[str] = (),
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -89,7 +91,8 @@ class Client:
 
         Args:
             task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
-            agent: Id of an agent, or `repo:…`.
+            agent: Id of an agent, or `repo:https://…`; or a folder or script of this machine (`./my-agent`), which is
+                uploaded if the service does not have it, without what `.gitignore` and `.dockerignore` name.
             sandbox: Id of a sandbox; the best that meets the agent's needs where None.
             seed: Given to the agent.
             time_limit: Seconds the agent may work.
@@ -98,6 +101,7 @@ class Client:
             network: `none`, `gateway` or `open`; the agent's own where None.
             grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
                 "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...]}`.
+            secrets: Names of secrets of yours or the project's that it gets as variables (see `secrets.set`).
             obfuscated: Whether the agent gets the description without the competition's name and story.
             verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.
@@ -118,6 +122,7 @@ class Client:
             options=options,
             network=network,
             grants=grants,
+            secrets=secrets,
             obfuscated=obfuscated,
             verify=verify,
             context=context,
@@ -125,9 +130,25 @@ class Client:
             priority=priority,
             project=project or self.project,
         )
-        body = {"task": task, "agent": agent, "seed": seed, **fields}
+        body = {"task": task, "agent": self.upload(agent, project=project), "seed": seed, **fields}
         made = Run._of(self._http, self._http.json(calls.create("/v1/runs", body)))
         return made.wait() if wait else made
+
+    def upload(self, agent: str | Path, *, project: str | None = None) -> str:
+        """Upload an agent's folder or script, as `run` does.
+
+        Args:
+            agent: Its path.
+            project: Id or name of the project that it belongs to.
+
+        Returns:
+            Its reference, `upload:NAME@HASH`; what is not a path is returned as it is.
+
+        Raises:
+            UsageError: There is no such folder.
+            TooLarge: It is too large for the service.
+        """
+        return uploaded(self._http, agent, project or self.project)
 
     def get_run(self, id: str) -> Run:
         """A run, by id."""
@@ -186,7 +207,7 @@ class Client:
     def experiment(
         self,
         tasks: Iterable[str] = (),
-        agents: Iterable[str] = ("baseline",),
+        agents: Iterable[str | Path] = ("baseline",),
         *,
         sets: Iterable[str] = (),
         seeds: Iterable[int] = (0,),
@@ -197,6 +218,7 @@ class Client:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         grants: Mapping[str, Sequence[str]] | None = None,
+        secrets: Iterable[str] = (),
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -210,7 +232,7 @@ class Client:
 
         Args:
             tasks: Ids of tasks.
-            agents: Ids of agents.
+            agents: Ids of agents, or folders, as of `run`.
             sets: Named sets of tasks, besides.
             seeds: One run each.
             name: To know it by.
@@ -224,6 +246,7 @@ class Client:
             options=options,
             network=network,
             grants=grants,
+            secrets=secrets,
             obfuscated=obfuscated,
             verify=verify,
             context=context,
@@ -231,15 +254,16 @@ class Client:
             priority=priority,
             project=project or self.project,
         )
+        named = [self.upload(agent, project=project) for agent in calls.several("agents", agents)]
         matrix: dict[str, Any] = {
             "name": name,
             "tasks": calls.several("tasks", tasks),
             "sets": calls.several("sets", sets),
-            "agents": calls.several("agents", agents),
+            "agents": named,
             "seeds": list(seeds),
         }
         if plan is not None:
-            fields = {key: fields[key] for key in ("labels", "priority", "project")}
+            fields = {key: fields[key] for key in ("labels", "priority", "project", "secrets")}
             matrix = {"name": name, "plan": plan}
         document = self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = Experiment._of(self._http, document)
@@ -346,7 +370,7 @@ class Client:
 
     def build(
         self,
-        agent: str,
+        agent: str | Path,
         *,
         options: Mapping[str, Any] | None = None,
         sandbox: str | None = None,
@@ -363,7 +387,7 @@ class Client:
             wait: Whether to return only once it can be used.
         """
         body = {
-            "agent": agent,
+            "agent": self.upload(agent, project=project),
             "options": dict(options) if options else None,
             "sandbox": sandbox,
             "project": project or self.project,
@@ -387,6 +411,11 @@ class Client:
     def tokens(self) -> Tokens:
         """Tokens: `create`, `list`, `delete`."""
         return Tokens(self._http)
+
+    @property
+    def secrets(self) -> Secrets:
+        """Secrets, your own and of projects: `set`, `list`, `delete`."""
+        return Secrets(self._http)
 
     @property
     def users(self) -> Users:

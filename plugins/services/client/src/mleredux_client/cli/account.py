@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from mleredux.plugin.command import Duration, Megabytes, json_option, print_json, print_table
@@ -101,6 +101,57 @@ def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
     for token_id in ids:
         service(ctx).delete(f"/v1/tokens/{segment(token_id)}")
         click.echo(f"Revoked {token_id}.")
+
+
+@account.group()
+def secret() -> None:
+    """Secrets that your runs get by name (`run --secret NAME`): yours, or a project's."""
+
+
+@secret.command("set")
+@_name
+@click.option("--project", metavar="NAME", help="The project whose secret it is; by default it is yours.")
+@click.option(
+    "--from", "source", type=click.File(encoding="utf-8"), help="The file with the value; `-`: standard input."
+)
+@_telling
+def set_secret(ctx: click.Context, name: str, project: str | None, source: TextIO | None, as_json: bool) -> None:
+    """Create or replace a secret, e.g. HF_TOKEN; nobody can read it back.
+
+    Agents get it as a variable of this name. GIT_TOKEN (or USER:TOKEN) fetches private repositories of agents instead,
+    and keys of language models, like OPENAI_API_KEY, are used by the gateway: no agent gets them.
+    """
+    if source is None and not sys.stdin.isatty():
+        raise click.UsageError("Give the value with --from FILE, or --from - for standard input.")
+    value = source.read().strip() if source is not None else click.prompt("Value", hide_input=True)
+    call = Call("PUT", f"/v1/secrets/{segment(name)}", json=known({"value": value, "project": project}))
+    made = service(ctx).json(call)
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"{name} is set. Use it: `mleredux run … --secret {name}`.")
+
+
+@secret.command("list")
+@click.option("--project", metavar="NAME", help="The project whose secrets are listed; by default yours are.")
+@_telling
+def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None:
+    """List secrets, without their values."""
+    rows = list(service(ctx).pages("/v1/secrets", {"project": project}))
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, ("name", "project", "updated_at"))
+
+
+@secret.command("delete")
+@_name
+@click.option("--project", metavar="NAME", help="The project whose secret it is; by default it is yours.")
+@click.pass_context
+def delete_secret(ctx: click.Context, name: str, project: str | None) -> None:
+    """Delete a secret."""
+    service(ctx).http.send(Call("DELETE", f"/v1/secrets/{segment(name)}", known({"project": project})))
+    click.echo(f"Deleted {name}.")
 
 
 @account.group()

@@ -17,6 +17,7 @@ from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest
 from mleredux.plugin.grader import Verdict
 from mleredux.plugin.host import NotSubmitted, Unusable, submitted
 
+from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import act, create, known, segment, upload
 from mleredux_client.cli.records import record_of, row_of, view_of
 from mleredux_client.cli.service import Service, explained, service_option
@@ -100,7 +101,8 @@ class ServerBackend:
         """Ask for one run, or for an experiment of several."""
         if request.matrix is not None:
             return self._planned(request)
-        tasks, agents = list(dict.fromkeys(request.tasks)), list(dict.fromkeys(request.agents))
+        tasks = list(dict.fromkeys(request.tasks))
+        agents = list(dict.fromkeys(uploaded(self.service.http, one, request.project) for one in request.agents))
         seeds = list(dict.fromkeys(request.seeds)) or [0]
         if not agents:
             names = ", ".join(item["id"] for item in self.service.pages("/v1/agents", {})) or "none is installed there"
@@ -109,6 +111,7 @@ class ServerBackend:
             name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context", "verify")
         }
         same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
+        same["secrets"] = list(request.secrets) or None
         same["grants"] = request.grants.model_dump(exclude_defaults=True) or None
         if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}
@@ -258,4 +261,4 @@ def _plan(request: RunRequest) -> dict[str, Any]:
     plan = request.matrix.model_dump(mode="json", exclude_unset=True)
     for arm in plan["arms"].values():
         arm.pop("context", None)
-    return known({"plan": plan, "project": request.project})
+    return known({"plan": plan, "project": request.project, "secrets": list(request.secrets) or None})

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options
 
+from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import create, known
 from mleredux_client.cli.service import ServerCommand, Service, server, service_option
 
@@ -31,7 +32,7 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
     Exit codes: 0 ready · 1 error · 2 usage · 4 it could not be built
     """
     named, there = server(ctx).named, server(ctx).service
-    wanted = {"agent": agent, "options": read_options(options) or None}
+    wanted = {"agent": uploaded(there.http, agent, asked["project"]), "options": read_options(options) or None}
     told = there.json(create("/v1/builds", known({**wanted, "sandbox": asked["sandbox"], "project": asked["project"]})))
     if not asked["detach"]:
         told = _wait(there, told, follow=asked["follow"], quiet=as_json)

@@ -1,6 +1,6 @@
 """What a service says, as pydantic models: the names of mleredux's own, and room for fields of newer servers."""
 
-from mleredux_client.models.account import Me, Project, Quota, Token, TokenInfo, Usage, User
+from mleredux_client.models.account import Me, Project, Quota, SecretInfo, Token, TokenInfo, Usage, User
 from mleredux_client.models.base import Model
 from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
 from mleredux_client.models.report import (
@@ -66,6 +66,7 @@ __all__ = [
     "RunRecord",
     "Sample",
     "Sandbox",
+    "SecretInfo",
     "State",
     "Step",
     "SubmissionRecord",

@@ -40,6 +40,16 @@ class Token(TokenInfo):
     """`token.get_secret_value()` gives it; it is not shown otherwise."""
 
 
+class SecretInfo(Model):
+    """A secret without its value."""
+
+    name: str
+    project: str | None = None
+    """Id of the project whose secret it is; None: your own."""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
 class Quota(Model):
     """What a project may use; None where there is no limit."""
 

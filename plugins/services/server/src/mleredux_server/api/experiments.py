@@ -24,6 +24,7 @@ from mleredux_server.runs import make_runs, matrix_of, plan_matrix
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
+from mleredux_server.secrets import lending
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
 from mleredux_server.views import as_view, experiment_detail, run_view
@@ -46,7 +47,8 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    planned = plan_matrix(service, asked, _pinned(service, caller, asked))
+    with lending(service, caller, asked.secrets, asked.project):
+        planned = plan_matrix(service, asked, _pinned(service, caller, asked))
     experiment = Experiment(
         id=new_id("exp"),
         name=asked.name or (asked.plan.experiment.name if asked.plan else f"{len(planned)} runs"),
@@ -69,7 +71,8 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
     """Check the request of an experiment by a plan, and create nothing: its runs, time and cost by past runs that the
     caller may see, and the smallest difference that it detects."""
     service = service_of(request)
-    planned = plan_matrix(service, asked, _pinned(service, caller, asked))
+    with lending(service, caller, asked.secrets, asked.project):
+        planned = plan_matrix(service, asked, _pinned(service, caller, asked))
     matrix = matrix_of(asked)
     if asked.plan is None:
         raise Problem("invalid", "Only a plan can be checked.", hint="Set `plan`.")

@@ -18,6 +18,7 @@ from mleredux_server.run_lists import Sort, Wanted, runs_page
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
+from mleredux_server.secrets import lending
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
 from mleredux_server.views import run_made
@@ -35,12 +36,14 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    asked = asked.model_copy(update={"agent": pin_agent(service, caller, asked.agent, asked.options)})
+    with lending(service, caller, asked.secrets, asked.project):
+        asked = asked.model_copy(update={"agent": pin_agent(service, caller, asked.agent, asked.options)})
+        planned = plan_run(service, asked)
 
     def answer(rows: list[RunRow]) -> Answer:
         return run_made(rows[0], caller.user_name)
 
-    made = make_runs(service, caller, [plan_run(service, asked)], asked, claim=claim, answer=answer)
+    made = make_runs(service, caller, [planned], asked, claim=claim, answer=answer)
     return answer(made).response()
 
 

@@ -57,6 +57,13 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="Maximum size of a submitted file.",
 )
 @click.option(
+    "--max-agent-mb",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Maximum size of an uploaded agent.",
+)
+@click.option(
     "--min-free-mb",
     type=click.IntRange(min=0),
     default=512,

@@ -248,6 +248,35 @@ class BuildRow(Base):
     ended_at: Mapped[datetime | None]
 
 
+class Source(Base):
+    """An agent's folder that a project's member uploaded; its files are stored once, by their content."""
+
+    __tablename__ = "sources"
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Hash of all names and contents."""
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), primary_key=True, index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    name: Mapped[str] = mapped_column(String(64))
+    size: Mapped[int] = mapped_column(BigInteger)
+    files: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Secret(Base):
+    """A secret of a user or a project."""
+
+    __tablename__ = "secrets"
+    owner: Mapped[str] = mapped_column(_ID, primary_key=True)
+    """Id of the user or project."""
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[str] = mapped_column(Text)
+    """Encrypted; see `mleredux_server.vault`."""
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    """Who set it last."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Idempotency(Base):
     """The first response to a creating request, by its key."""
 

@@ -7,6 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from fastapi import Request
@@ -15,9 +16,11 @@ from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
 from mleredux.plugin.host import secret_variables
 
+from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.lookup import SeenRun
+from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service, service_of
 
 _MOST_KEPT = 1000
@@ -33,6 +36,15 @@ _PLAIN = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A run's mask, and the secrets in it: those of the server, and those that a user lends to the run."""
+
+    mask: Mask
+    values: set[str]
+    lent: set[str]
+
+
 class Masks:
     """A cache of the masks of recently requested runs.
 
@@ -42,7 +54,7 @@ class Masks:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._known: OrderedDict[str, Mask] = OrderedDict()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
     def cover(self, run: SeenRun) -> Cover | None:
@@ -60,29 +72,37 @@ class Masks:
     def of(self, run: SeenRun) -> Mask:
         """Return what masks the secrets of a run's agent."""
         with self._lock:
-            if run.id in self._known:
+            known = self._known.get(run.id)
+            if known is not None:
                 self._known.move_to_end(run.id)
-                return self._known[run.id]
-        mask = self._make(run)
+                if not known.lent:
+                    return known.mask
+        values = known.values if known is not None else self._values(run)
+        with self._service.database.reading() as session:
+            row = session.get(RunRow, run.id)
+            lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
+        if known is None or not lent <= known.lent:  # a secret may get another value before the run starts
+            lent |= known.lent if known is not None else set()
+            known = _Known(Mask(values | lent), values, lent)
         with self._lock:
-            self._known[run.id] = mask
+            self._known[run.id] = known
             while len(self._known) > _MOST_KEPT:
                 self._known.popitem(last=False)
-        return mask
+        return known.mask
 
-    def _make(self, run: SeenRun) -> Mask:
+    def _values(self, run: SeenRun) -> set[str]:
         """Return exactly what is masked at the end, for an installed agent; others would have to be fetched first."""
         try:
             spec = Run(run.path).spec
             if ":" not in spec.agent:
-                return Mask(_values(secret_variables(spec, self._service.catalogue)))
+                return _values(secret_variables(spec, self._service.catalogue))
         except (MlereduxError, OSError, ValueError):
             pass  # a directory that can't be read, an agent that is no longer installed
         return self._any
 
     @cached_property
-    def _any(self) -> Mask:
-        """Return a mask of everything that might be a secret of an agent that is not known here."""
+    def _any(self) -> set[str]:
+        """Return everything that might be a secret of an agent that is not known here."""
         catalogue, found = self._service.catalogue, set[str]()
         for name in catalogue.entries("agents"):
             try:
@@ -91,7 +111,7 @@ class Masks:
                 continue  # a broken plugin passes nothing to agents
         offered = self._service.settings.agent_variables
         found.update(value for name, value in os.environ.items() if _may_be_secret(name, value, name in offered))
-        return Mask(found)
+        return found
 
 
 def masks_of(request: Request) -> Masks:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused
 from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
 from mleredux.plugin.files import remove_tree
-from mleredux.plugin.host import check_resumable
+from mleredux.plugin.host import check_resumable, lend
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
@@ -21,6 +21,7 @@ from mleredux_server.scheduler.jobs import STOPPED, end_run, give_up
 from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.secrets import lending, secrets_of
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.views import run_made, run_view
@@ -116,19 +117,22 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait until it ends, or cancel it first.")
     try:
         run = run_at(service.store, run_id)
-        if _goes_on(service, run):
+        with lend(secrets_of(service, row)):
+            goes_on = _goes_on(service, run)
+        if goes_on:
             return _queue_again(service, caller, run, claim)
     except NotFound:
         pass  # the directory is missing, but the database has the request
     except ValueError as error:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Create a new run.") from error
     how = RunRequest.model_validate(row.request).model_copy(update={"project": row.project_id})
-    check_agent(service, caller, how.agent, how.options)
+    with lending(service, caller, how.secrets, how.project):
+        check_agent(service, caller, how.agent, how.options)
+        planned, experiment = plan_run(service, how), None
 
     def answer(rows: list[RunRow]) -> Answer:
         return run_made(rows[0], caller.user_name)
 
-    planned, experiment = plan_run(service, how), None
     if row.experiment_id is not None and lacks_result(row.status, row.cause):
         with service.database.reading() as session:
             experiment = session.get(Experiment, row.experiment_id)

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from mleredux_server.creation import settle_left
-from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.jobs import Jobs, Started
@@ -23,6 +23,7 @@ from mleredux_server.scheduler.sandbox_health import BrokenSandboxes
 from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.accounts import Quota
+from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -224,9 +225,18 @@ class Dispatcher:
                     work = import_module(f"mleredux_server.work.{kind}")
                     if hasattr(work, "begun"):
                         work.begun(session, row)
+                run = session.get(RunRow, job_id) if kind == "run" else None
+                lent = secrets_of(self._service, run, session) if run is not None else {}
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1
-            return {"id": job_id, "kind": kind, "folder": str(folder), "attempt": row.attempts, "fence": fence}
+            return {
+                "id": job_id,
+                "kind": kind,
+                "folder": str(folder),
+                "attempt": row.attempts,
+                "fence": fence,
+                "secrets": lent,
+            }
 
         return self._pool.give(kind, tell)
 

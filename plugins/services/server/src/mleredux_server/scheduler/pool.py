@@ -25,7 +25,7 @@ _LOG = structlog.get_logger()
 _SPARE = 2
 _PAUSE = 1.0
 """Seconds until the next start after a worker could not be started."""
-_HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "PGPASSWORD")
+_HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "MLEREDUX_SECRETS_KEY", "PGPASSWORD")
 OTHER_LANES = ("grade", "build")
 """Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""
 

@@ -21,10 +21,11 @@ from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import RunStore, State
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
-from mleredux.plugin.host import Lease, Pipeline, set_current
+from mleredux.plugin.host import Lease, Pipeline, lend, set_current
 
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings
+from mleredux_server.uploaded import use_sources
 from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
 
 MOST_JOBS = 64
@@ -53,6 +54,7 @@ class Worker:
         set_current(self.catalogue)
         self.store = RunStore(self.settings.runs_dir.resolve())
         self.data = DataStore(self.settings.data_dir)
+        use_sources(self.settings)
         self.log = WorkLog(self.settings.state_dir / LOG_FILE)
 
     def serve(self) -> None:
@@ -92,7 +94,7 @@ class Worker:
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
             self.log.say("job started", **facts)  # after the mark: whoever reads this may count the attempt
-            with self._lease(job) as lease:
+            with self._lease(job) as lease, lend(job["secrets"]):
                 result = self._run(job, lease) if job["kind"] == "run" else self._other(job, lease)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)

@@ -15,6 +15,7 @@ from mleredux_server.schemas.body import Body
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f:]+$")]
+SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
 NetworkName = Literal["none", "gateway", "open"]
 
 
@@ -45,6 +46,9 @@ class HowToRun(Body):
     network: NetworkName | None = None
     grants: Grants = Grants()
     """What the agent may have besides, within what the server's administrator allows."""
+    secrets: list[SecretName] = Field(default=[], max_length=32)
+    """Names of secrets, your own or the project's, that the agent gets as variables. `GIT_TOKEN` fetches its repository
+    instead, and keys of language models are used by the gateway."""
     obfuscated: bool = False
     verify: bool | None = None
     """Whether the final code is executed again to verify the result; None: as the server is configured."""

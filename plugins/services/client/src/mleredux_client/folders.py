@@ -1,0 +1,194 @@
+"""Agents' folders and scripts on this machine, packed for a service: what is ignored stays here."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from mleredux_client.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_LEFT_OUT = {".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+_SCRIPTS = (".py", ".ipynb", ".sh")
+_BEGINNINGS = ("./", "../", "~/", "/")
+_REPO = "repo:"
+
+
+@dataclass(frozen=True)
+class LocalAgent:
+    """An agent's folder on this machine.
+
+    Attributes:
+        folder: It, or that of the script.
+        script: The name of the script in it; None where a folder was named.
+        part: A folder or script in it, as named after `#`.
+    """
+
+    folder: Path
+    script: str | None = None
+    part: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return Path(self.script).stem if self.script else self.folder.name
+
+    def reference(self, uploaded: str) -> str:
+        """The reference of the agent in the uploaded folder."""
+        part = self.script or self.part
+        return f"{uploaded}#{part}" if part else uploaded
+
+
+@dataclass(frozen=True)
+class Package:
+    """A packed folder.
+
+    Attributes:
+        archive: A gzip-compressed tar; a temporary file.
+        digest: SHA-256 of the sorted lines `KIND HASH PATH`, by which a service knows its content.
+    """
+
+    archive: Path
+    digest: str
+
+
+def find_local(agent: str | Path) -> LocalAgent | None:
+    """The folder that is meant, if a path is: `./folder`, `~/agents/x`, `../agent.py`, `repo:./folder#part`, a `Path`.
+
+    Raises:
+        UsageError: There is no such folder or script.
+    """
+    text = str(agent)
+    named = text.removeprefix(_REPO)
+    if not isinstance(agent, Path) and not named.startswith(_BEGINNINGS) and named not in (".", ".."):
+        return None
+    if text.startswith(f"{_REPO}/"):
+        return None  # of the service's machine, for its administrators
+    place, _, part = named.partition("#") if not Path(named).exists() else (named, "", "")
+    path = Path(place).expanduser().resolve()
+    if path.is_file() and path.suffix in _SCRIPTS:
+        return LocalAgent(path.parent, path.name)
+    if not path.is_dir():
+        raise UsageError(
+            f"There is no folder or script {place}.", hint="Name the agent's folder, or an id of an agent."
+        )
+    return LocalAgent(path, part=part or None)
+
+
+@contextmanager
+def packed(local: LocalAgent) -> Iterator[Package]:
+    """Pack a folder without what it ignores; the same files give the same bytes.
+
+    Raises:
+        UsageError: A name can't be sent, or a file can't be read.
+    """
+    lines: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="mleredux-upload-") as scratch:
+        archive = Path(scratch) / "agent.tar.gz"
+        with (
+            archive.open("wb") as raw,
+            gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as zipped,
+            tarfile.open(fileobj=zipped, mode="w|") as tar,
+        ):
+            for name in sorted(files_of(local)):
+                try:
+                    lines.append(_add(tar, local.folder / name, name))
+                except (OSError, UnicodeError) as error:
+                    raise UsageError(f"{name!r} can't be packed: {error}.", hint="Add it to .gitignore.") from error
+        if not lines:
+            raise UsageError(f"{local.folder} has no files that are not ignored.", hint="See its .gitignore.")
+        yield Package(archive, hashlib.sha256("".join(sorted(lines)).encode()).hexdigest())
+
+
+def files_of(local: LocalAgent) -> Iterator[str]:
+    """Paths of the files and links that belong to an agent, relative to its folder."""
+    only = None if local.script is None else _beside(local.folder, local.script)
+    docker, exceptions = _docker_rules(local.folder)
+    yield from _walk(local.folder, "", [], docker, exceptions, only)
+
+
+def _walk(
+    root: Path,
+    prefix: str,
+    rules: list[tuple[str, GitIgnoreSpec]],
+    docker: GitIgnoreSpec,
+    exceptions: bool,
+    only: set[str] | None = None,
+) -> Iterator[str]:
+    here = root / prefix
+    if (found := _rules(here / ".gitignore")) is not None:
+        rules = [*rules, (prefix, found)]
+    for entry in sorted(os.scandir(here), key=lambda one: one.name):
+        name = prefix + entry.name
+        if entry.name in _LEFT_OUT or (only is not None and entry.name not in only):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            folder = f"{name}/"
+            if not _ignored(folder, rules) and (exceptions or not docker.match_file(folder)):
+                yield from _walk(root, folder, rules, docker, exceptions)
+        elif not (_ignored(name, rules) or docker.match_file(name)) and (entry.is_file() or entry.is_symlink()):
+            yield name
+
+
+def _ignored(name: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
+    """What the innermost file with a rule about it says, as git does."""
+    for prefix, spec in reversed(rules):
+        said = spec.check_file(name.removeprefix(prefix)).include
+        if said is not None:
+            return said
+    return False
+
+
+def _rules(path: Path) -> GitIgnoreSpec | None:
+    from pathspec import GitIgnoreSpec
+
+    if path.is_symlink() or not path.is_file():
+        return None
+    return GitIgnoreSpec.from_lines(path.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
+    """The rules of `.dockerignore`, whose patterns begin at the folder, and whether some are exceptions."""
+    from pathspec import GitIgnoreSpec
+
+    path, lines = folder / ".dockerignore", []
+    if path.is_file() and not path.is_symlink():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            pattern = line.strip()
+            if pattern and not pattern.startswith("#"):
+                mark, rest = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+                lines.append(f"{mark}/{PurePosixPath(rest.strip().lstrip('/'))}")
+    return GitIgnoreSpec.from_lines(lines), any(line.startswith("!") for line in lines)
+
+
+def _beside(folder: Path, script: str) -> set[str]:
+    """What belongs to a script: requirements, Python files and packages beside it."""
+    modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    return {script, "requirements.txt", *modules}
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:
+    """Add a file or link; return its line of the digest."""
+    info = tarfile.TarInfo(name)
+    if path.is_symlink():
+        info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
+        tar.addfile(info)
+        return f"link {hashlib.sha256(info.linkname.encode()).hexdigest()} {name}\n"
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        program = bool(status.st_mode & 0o100)
+        info.size, info.mode = status.st_size, 0o755 if program else 0o644
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        tar.addfile(info, file)
+    return f"{'program' if program else 'file'} {found} {name}\n"

@@ -1,0 +1,51 @@
+"""`/v1/secrets`: values that runs get by name; nothing returns them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from sqlalchemy import select
+
+from mleredux_server.database.tables import Secret
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.sources import SecretRequest, SecretView
+from mleredux_server.secrets import delete_secret, owner_of, set_secret
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1/secrets", tags=["accounts"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Runner = Annotated[Caller, Depends(needs("run"))]
+SecretName = Annotated[str, Path(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
+Project = Annotated[str | None, Query(max_length=512, description="Id or name; your own secrets by default.")]
+
+
+@router.get("")
+def list_secrets(
+    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
+) -> Page[SecretView]:
+    """List the names of secrets, your own or a project's."""
+    with service_of(request).database.reading() as session:
+        query = select(Secret).where(Secret.owner == owner_of(session, caller, project)).order_by(Secret.name)
+        rows = session.scalars(query).all()
+    shown, cursor = paging.of_known(rows, lambda row: row.name)
+    return Page[SecretView](items=[_view(row) for row in shown], next=cursor)
+
+
+@router.put("/{name}")
+def put_secret(name: SecretName, asked: SecretRequest, caller: Runner, request: Request) -> SecretView:
+    """Create or replace a secret. A run gets it if its request names it in `secrets`."""
+    return _view(set_secret(service_of(request), caller, name, asked.value.get_secret_value(), asked.project))
+
+
+@router.delete("/{name}", status_code=204)
+def remove_secret(name: SecretName, caller: Runner, request: Request, project: Project = None) -> None:
+    """Delete a secret; running agents keep it until they end."""
+    delete_secret(service_of(request), caller, name, project)
+
+
+def _view(row: Secret) -> SecretView:
+    owner = row.owner if row.owner.startswith("prj_") else None
+    return SecretView(name=row.name, project=owner, created_at=row.created_at, updated_at=row.updated_at)

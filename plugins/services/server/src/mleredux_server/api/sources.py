@@ -1,0 +1,103 @@
+"""`/v1/sources`: agents' folders, uploaded to be run here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import visible_project
+from mleredux_server.database.tables import Source
+from mleredux_server.files.uploads import received
+from mleredux_server.problems import not_found
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.sources import SourceView
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+from mleredux_server.sources import delete_source, store_source
+
+router = APIRouter(prefix="/v1/sources", tags=["builds"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Runner = Annotated[Caller, Depends(needs("run"))]
+Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
+_FORM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary", "description": "A gzip-compressed tar."},
+                        "name": {"type": "string", "description": "What to call it."},
+                        "project": {"type": "string", "description": "Id or name; your own by default."},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.post("", status_code=201, openapi_extra=_FORM, responses={413: {"description": "It is too large."}})
+async def upload_source(caller: Runner, request: Request, response: Response) -> SourceView:
+    """Upload an agent's folder; the same content is stored once. Runs name it as `agent`."""
+    service = service_of(request)
+    async with received(request, service, caller, service.settings.max_agent_mb << 20) as upload:
+        view = _view(await run_in_threadpool(store_source, service, caller, upload))
+    response.headers["Location"] = f"/v1/sources/{view.id}"
+    return view
+
+
+@router.get("")
+def list_sources(
+    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
+) -> Page[SourceView]:
+    """List uploaded agents visible to the caller, newest first."""
+    with service_of(request).database.reading() as session:
+        query = select(Source).order_by(Source.created_at.desc(), Source.id)
+        if project is not None:
+            query = query.where(Source.project_id == visible_project(session, caller, project).id)
+        elif not caller.all_projects:
+            query = query.where(Source.project_id.in_(caller.projects))
+        found = session.scalars(query).all()
+    place = paging.place(int)
+    start = max(0, place[0]) if place else 0
+    shown, cursor = paging.cut(list(enumerate(found))[start : start + paging.limit + 1], lambda row: row[0] + 1)
+    return Page[SourceView](items=[_view(row) for _, row in shown], next=cursor)
+
+
+@router.get("/{source_id}")
+def get_source(source_id: str, caller: Reader, request: Request, project: Project = None) -> SourceView:
+    """Get an uploaded agent by its hash: who has it need not upload it again."""
+    with service_of(request).database.reading() as session:
+        return _view(_visible(session, caller, source_id, project))
+
+
+@router.delete("/{source_id}", status_code=204)
+def remove_source(source_id: str, caller: Runner, request: Request, project: Project = None) -> None:
+    """Delete an uploaded agent; 409 while a run that has not ended uses it."""
+    service = service_of(request)
+    with service.database.reading() as session:
+        found = _visible(session, caller, source_id, project)
+    delete_source(service, caller, found)
+
+
+def _visible(session: Session, caller: Caller, source_id: str, project: str | None) -> Source:
+    query = select(Source).where(Source.id == source_id)
+    if project is not None:
+        query = query.where(Source.project_id == visible_project(session, caller, project).id)
+    found = next((row for row in session.scalars(query) if caller.sees(row.project_id)), None)
+    if found is None:
+        raise not_found("uploaded agent", source_id)
+    return found
+
+
+def _view(row: Source) -> SourceView:
+    told = {name: getattr(row, name) for name in ("id", "name", "size", "files", "created_at")}
+    return SourceView(**told, project=row.project_id, agent=f"upload:{row.name}@{row.id}")

@@ -1,0 +1,43 @@
+"""Models of uploaded agents and of secrets."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field, SecretStr
+
+from mleredux_server.schemas.body import Body
+from mleredux_server.schemas.runs import Name
+
+
+class SourceView(BaseModel):
+    """An agent's folder that was uploaded."""
+
+    id: str
+    """Hash of all names and contents."""
+    name: str
+    agent: str
+    """The reference by which runs name it."""
+    project: str
+    size: int
+    """In bytes."""
+    files: int
+    created_at: datetime
+
+
+class SecretRequest(Body):
+    """A new value of a secret."""
+
+    value: SecretStr = Field(min_length=8, max_length=16_384)
+    project: Name | None = None
+    """Id or name of the project whose secret it is; None: your own."""
+
+
+class SecretView(BaseModel):
+    """A secret without its value, which is never returned."""
+
+    name: str
+    project: str | None
+    """Id of the project whose secret it is; None: your own."""
+    created_at: datetime
+    updated_at: datetime

@@ -1,0 +1,92 @@
+"""Agents that users upload: folders, stored once by their content, that runs name as `upload:NAME@HASH`."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+from mleredux.plugin.files import remove_tree
+from sqlalchemy import func, select
+
+from mleredux_server.accounts import note
+from mleredux_server.admission import usage_of
+from mleredux_server.creation import project_for
+from mleredux_server.database.tables import Job, RunRow, Source, now
+from mleredux_server.files.packages import unpack
+from mleredux_server.files.uploads import Upload
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+from mleredux_server.uploaded import UPLOAD, read_reference, sources_dir
+
+_CHANGING = threading.Lock()
+
+
+def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
+    """Unpack an uploaded folder, and give it to a project.
+
+    Raises:
+        Problem: The archive is refused, or the project has no room.
+    """
+    name = re.sub(r"[^a-z0-9._-]+", "-", upload.fields.get("name", "").lower()).strip("-._")[:64] or "agent"
+    scratch = upload.path.with_suffix(".tree")
+    try:
+        packed = unpack(upload.path, scratch, service.settings.max_agent_mb << 20)
+        with _CHANGING, service.database.writing() as session:
+            project = project_for(session, caller, upload.fields.get("project") or None)
+            session.refresh(project, with_for_update=True)
+            found = session.get(Source, (packed.digest, project.id))
+            if found is not None:
+                return found
+            most, used = Quota.model_validate(project.quota).disk_mb, usage_of(session, project).disk_mb
+            if most is not None and used + (packed.size >> 20) > most:
+                raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} MB of disk.")
+            place = sources_dir(service.settings) / packed.digest
+            if not place.is_dir():
+                place.parent.mkdir(exist_ok=True, mode=0o700)
+                scratch.rename(place)
+            found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
+            found.size, found.files, found.created_at = packed.size, packed.files, now()
+            session.add(found)
+            note(session, caller, "source.upload", f"{project.id} {packed.digest}")
+        return found
+    finally:
+        remove_tree(scratch)
+
+
+def delete_source(service: Service, caller: Caller, found: Source) -> None:
+    """Remove an uploaded agent from a project, and its files if no other project has it.
+
+    Raises:
+        Problem: A run that has not ended needs it.
+    """
+    with _CHANGING, service.database.writing() as session:
+        query = select(func.count()).select_from(RunRow).join(Job, Job.id == RunRow.id)
+        needs = RunRow.agent.like(f"upload:%@{found.id}%")
+        if session.scalar(query.where(needs, Job.state != "ended", RunRow.project_id == found.project_id)):
+            raise Problem("conflict", "Runs that have not ended use it.", hint="Cancel them, or wait until they end.")
+        session.delete(session.get_one(Source, (found.id, found.project_id)))
+        session.flush()
+        left = session.scalar(select(func.count()).where(Source.id == found.id))
+        note(session, caller, "source.delete", f"{found.project_id} {found.id}")
+        aside = service.settings.state_dir / "trash" / f"source-{found.id}"
+        if not left and (place := sources_dir(service.settings) / found.id).is_dir():
+            aside.parent.mkdir(exist_ok=True)
+            place.rename(aside)
+    remove_tree(aside)
+
+
+def check_source(service: Service, caller: Caller, reference: str) -> None:
+    """Check whether the caller may name an uploaded agent; other references are not checked.
+
+    Raises:
+        Problem: There is none that they can see.
+    """
+    if not reference.startswith(UPLOAD):
+        return
+    digest = read_reference(reference)[1]
+    with service.database.reading() as session:
+        projects = set(session.scalars(select(Source.project_id).where(Source.id == digest)))
+    if not any(caller.sees(project) for project in projects):
+        raise not_found("uploaded agent", reference)

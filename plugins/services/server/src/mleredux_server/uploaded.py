@@ -1,0 +1,56 @@
+"""References to agents that users uploaded, `upload:NAME@HASH[#PART]`, and how a process finds their folders."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.command import current
+
+from mleredux_server.settings import Settings
+
+UPLOAD = "upload:"
+_REFERENCE = re.compile(r"upload:([a-z0-9][a-z0-9._-]{0,63})@([0-9a-f]{64})(?:#([\w./ -]{1,256}))?")
+_places: list[Path] = []
+
+
+def use_sources(settings: Settings) -> None:
+    """Find uploaded agents in this server's folder, in this process."""
+    _places[:] = [sources_dir(settings)]
+
+
+def sources_dir(settings: Settings) -> Path:
+    """The folder of all uploaded folders, each named by the hash of its content."""
+    return (settings.state_dir / "sources").resolve()
+
+
+def read_reference(reference: str) -> tuple[str, str, str | None]:
+    """Name, hash, and the folder or script in it.
+
+    Raises:
+        MlereduxError: It is malformed.
+    """
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
+        raise MlereduxError(f"{reference[:200]!r} is not an uploaded agent.", hint="Use `upload:NAME@HASH`.")
+    return found[1], found[2], found[3]
+
+
+def uploaded_agent(reference: str) -> Agent:
+    """The agent of an uploaded folder, read as that of a repository.
+
+    Raises:
+        MlereduxError: It is not here, or its manifest is not valid.
+    """
+    name, digest, part = read_reference(reference)
+    if not _places or not (place := _places[0] / digest).is_dir():
+        raise NotFound(f"The agent {reference[:200]} was not uploaded to this server.", hint="Upload it again.")
+    try:
+        found = current().agent(f"repo:{place}{f'#{part}' if part else ''}")
+    except MlereduxError as error:
+        raise MlereduxError(
+            error.message.replace(str(place), name), hint=error.hint and error.hint.replace(str(place), name)
+        ) from error
+    return found.model_copy(update={"reference": reference, "unisolated": "named"})
