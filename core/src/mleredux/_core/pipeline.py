@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mleredux._core.data import DataStore
 from mleredux._core.grants import secret_variables
-from mleredux._core.lending import caller_variables
+from mleredux._core.loans import caller_variables
 from mleredux._core.models import CAUSES, Cause, Event, State
 from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux._core.agent_options import Libraries, libraries, read_options
-from mleredux._core.lending import GIT_TOKEN, lent
+from mleredux._core.loans import GIT_TOKEN, lent
 from mleredux._core.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
 from mleredux._core.models.agent import Network
 from mleredux._core.models.grants import HostName

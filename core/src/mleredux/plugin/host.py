@@ -18,7 +18,7 @@ from mleredux._core.grants import (
     secret_variables,
     within,
 )
-from mleredux._core.lending import GIT_TOKEN, caller_variables, lend, lent
+from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.lending import lent
+from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index

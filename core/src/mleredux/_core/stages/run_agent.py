@@ -13,7 +13,7 @@ from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
-from mleredux._core.lending import caller_variables
+from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
