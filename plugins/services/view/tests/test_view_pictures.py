@@ -22,8 +22,8 @@ pytestmark = pytest.mark.chromium
 APPROVED = Path(__file__).parent / "approved"
 WIDTHS = {400: 860, 1280: 900, 2560: 1300}
 PAGES = {
-    "runs": "/", "failures": "/failures", "launch": "/new?task=digits", "tasks": "/tasks",
-    "techniques": "/techniques", "people": "/people",
+    "runs": "/", "failures": "/failures", "launch": "/new?task=digits", "tasks": "/tasks", "task": "/tasks/digits",
+    "technique": "/tasks/leakage+planted-7@wine", "techniques": "/techniques", "people": "/people",
     "person": "/people/{person}", "run": "/runs/{done}", "steps": "/runs/{long}/steps",
     "versions": "/runs/{done}/versions", "version": "/runs/{done}/versions/2", "log": "/runs/{long}/log?line=30000",
     "files": "/runs/{hostile}/files?path=output/table.csv", "missing": "/nothing",
@@ -49,7 +49,7 @@ TOLERANCE = 16.0
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("MLEREDUX_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        patched.setenv("MLEREDUX_DATA", str(tmp_path_factory.mktemp("data")))
         yield
 
 
