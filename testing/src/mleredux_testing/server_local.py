@@ -19,6 +19,7 @@ from mleredux_server.accounts import make_token, make_user
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.listener import configured
+from mleredux_server.scheduler.summary import facts_of
 from mleredux_server.security import Caller
 from mleredux_server.settings import Settings
 from mleredux_server.streams.hub import end_streams_with
@@ -101,16 +102,15 @@ class LocalServer:
 
     def adopt(self, run: Run, user: str = "admin") -> None:
         """Give a user a run of the store that the database does not have."""
-        state, spec = run.state, run.spec
+        facts, spec = facts_of(run), run.spec
         with self.service.database.writing() as session:
             owner = session.scalars(select(User).where(User.name == user)).one()
             project = session.scalars(select(Project).where(Project.name == user)).one()
             both: dict[str, Any] = {"id": run.id, "project_id": project.id, "user_id": owner.id}
             names = {"task", "agent", "sandbox", "seed", "network", "options", "arm", "limits"}
-            session.add(Job(**both, kind="run", state="ended" if state.final else "started"))
-            row = RunRow(**both, **spec.model_dump(mode="json", include=names), labels={}, request={})
-            row.status, row.experiment_id, row.ended_at = str(state), spec.experiment, now() if state.final else None
-            session.add(row)
+            session.add(Job(**both, kind="run", state="ended" if facts.state.final else "started"))
+            told = {**spec.model_dump(mode="json", include=names), **facts.columns(), "created_at": spec.created_at}
+            session.add(RunRow(**both, **told, labels={}, request={}, experiment_id=spec.experiment))
 
     def execute(self, run: Run) -> Run:
         """Bring a run to its end, and settle it."""

@@ -26,7 +26,7 @@ from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process", labels={"of": "me"}, priority=7)
 
@@ -123,6 +123,23 @@ def test_runs_of_the_command_line_are_listed_and_followed_but_not_started(servic
         row = session.get_one(RunRow, run.id)
     assert (row.cause, row.message) == ("agent_crashed", "Some reason.") and row.ended_at is not None
     assert RunRequest.model_validate(row.request).limits.time_limit == 7
+
+
+def test_runs_of_before_a_migration_are_read_again_a_few_at_once(service: Service) -> None:
+    runs = [new(service) for _ in range(3)]
+    for run in runs:
+        end(run, State.FAILED, Cause.AGENT_CRASHED)
+    recover(service)
+    (runs[1].path / "run.json").write_text("{")
+    with service.database.writing() as session:
+        session.execute(update(Job).values(state="ended"))
+        session.execute(update(RunRow).values(status="failed", log_bytes=-1, curve=None))
+    jobs = Jobs(service, Tally(), lambda *_: None)
+    for _ in range(3):
+        jobs.follow_foreign()
+    with service.database.reading() as session:
+        read = {row.id: row.curve for row in session.scalars(select(RunRow).where(RunRow.log_bytes > 0))}
+    assert read == {runs[0].id: [], runs[2].id: []}
 
 
 def test_a_run_with_a_missing_directory_ends_and_an_unreadable_one_is_skipped(service: Service) -> None:

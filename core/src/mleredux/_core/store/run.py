@@ -35,6 +35,7 @@ SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
 GRADES_FILE = "grades.json"
 """The file of a run that was graded again: all its reports with their versions, oldest first."""
+_CURVE_POINTS = 24
 _RECORD_FILE = "run.json"
 _CANCEL_FILE = ".cancel"
 _HOLD_FILE = ".hold"
@@ -246,6 +247,13 @@ class Run:
         if not path.exists():
             return []
         return [VersionScore.model_validate(item) for item in json.loads(path.read_bytes())]
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """The score over time as lists of runs show it: seconds and score of at most 24 versions, the last included."""
+        points = [(round(fact.seconds, 1), fact.score) for fact in self.scores if fact.score is not None]
+        every = -(-len(points) // _CURVE_POINTS) or 1
+        return points[::-every][::-1]
 
     def resources(self) -> list[Sample]:
         """What the agent used over its time."""

@@ -29,7 +29,6 @@ _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
 """What stands in the id of a run of an obfuscated task, in place of the task's."""
-_CURVE_POINTS = 24
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
@@ -300,18 +299,11 @@ class RunStore:
                 outcome.seconds if outcome else None,
                 llm.cost_usd if llm else None,
                 run.message or (report.message if report else None),
-                _curve(run),
+                json.dumps(curve) if (curve := run.curve) else None,
                 log_bytes,
             )
         except (MlereduxError, ValueError, OSError):
             return (name, None, None, None, None, _UNREADABLE, *[None] * 5, now, *[None] * 8, log_bytes)
-
-
-def _curve(run: Run) -> str | None:
-    """The score over time as JSON: `[[seconds, score], …]`, of some versions only if there are many."""
-    points = [[round(fact.seconds, 1), fact.score] for fact in run.scores if fact.score is not None]
-    every = -(-len(points) // _CURVE_POINTS)
-    return json.dumps(points[::-every][::-1]) if points else None
 
 
 def _begin(database: sqlite3.Connection) -> None:

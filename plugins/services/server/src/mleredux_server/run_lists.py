@@ -21,7 +21,6 @@ from mleredux_server.views import run_view
 
 Sort = Literal["-created_at", "created_at", "-score", "score"]
 _Condition = ColumnElement[bool]
-_Shown = tuple[RunRow, str | None, Job | None]
 _NOT_SHOWN = {"request", "log_bytes"}
 
 
@@ -55,17 +54,13 @@ def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) 
         Problem: A filter or the cursor is malformed, or there is no such project.
     """
     where = conditions(session, caller, wanted)
-    order, backward = wanted.sort.removeprefix("-"), wanted.sort.startswith("-")
+    column = getattr(RunRow, wanted.sort.removeprefix("-"))
     place = paging.place(str, object, str)
     if place is not None and place[0] != wanted.sort:
         raise bad_cursor()
-    if order == "created_at":
-        at = None if place is None else (cursor_time(place[1]), place[2])
-        rows = _ordered(session, where, RunRow.created_at, backward, at, paging.limit + 1)
-        shown, cursor = paging.cut(rows, lambda row: (wanted.sort, row[0].created_at.isoformat(), row[0].id))
-    else:
-        rows = _by_score(session, where, backward, place, paging.limit + 1)
-        shown, cursor = paging.cut(rows, lambda row: (wanted.sort, row[0].score, row[0].id))
+    at = None if place is None else (cursor_value(column, place[1]), place[2])
+    rows = in_order(session, shown_runs().where(*where), column, wanted.sort[0] == "-", at, paging.limit + 1)
+    shown, cursor = paging.cut(rows, lambda row: (wanted.sort, told_value(getattr(row[0], column.key)), row[0].id))
     return [run_view(row, name or "", job) for row, name, job in shown], cursor
 
 
@@ -79,7 +74,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     if wanted.project is not None:
         found.append(RunRow.project_id == visible_project(session, caller, wanted.project).id)
     elif not caller.all_projects:
-        found.append(_one_of(RunRow.project_id, sorted(caller.projects)))
+        found.append(one_of(RunRow.project_id, sorted(caller.projects)))
     for column, value in (
         (RunRow.task, wanted.task),
         (RunRow.agent, wanted.agent),
@@ -91,7 +86,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
         if value is not None:
             found.append(column == value)
     if wanted.statuses:
-        found.append(_one_of(RunRow.status, list(dict.fromkeys(wanted.statuses))))
+        found.append(one_of(RunRow.status, list(dict.fromkeys(wanted.statuses))))
     for label in wanted.labels:
         name, colon, value = label.partition(":")
         if not colon:
@@ -119,46 +114,70 @@ def shown_runs() -> Select[RunRow, str, Job]:
     )
 
 
-def _ordered(
+def in_order(
     session: Session,
-    where: Sequence[_Condition],
+    query: Select[*tuple[Any, ...]],
     column: InstrumentedAttribute[Any],
     backward: bool,
     at: tuple[Any, str] | None,
     limit: int,
-) -> Sequence[_Shown]:
-    query = shown_runs().where(*where).limit(limit)
-    pair = tuple_(column, RunRow.id)
-    if backward:
-        query = query.order_by(column.desc(), RunRow.id.desc())
-        query = query if at is None else query.where(pair < at)
-    else:
-        query = query.order_by(column, RunRow.id)
-        query = query if at is None else query.where(pair > at)
-    return session.execute(query).all()
+) -> Sequence[Any]:
+    """Return rows of runs in the order of a column and of their ids, those without a value last.
 
+    Rows with a value and those without are two queries, each by its index: databases order NULL differently.
 
-def _by_score(
-    session: Session, where: Sequence[_Condition], backward: bool, place: list[Any] | None, limit: int
-) -> Sequence[_Shown]:
-    """Return runs with a score first, then the others, each by its index: databases order NULL differently."""
-    rows: list[_Shown] = []
-    if place is None or place[1] is not None:
-        at = None if place is None else (_number(place[1]), place[2])
-        rows += _ordered(session, [*where, RunRow.score.is_not(None)], RunRow.score, backward, at, limit)
-    if len(rows) < limit:
-        query = shown_runs().where(*where, RunRow.score.is_(None)).order_by(RunRow.id.desc()).limit(limit - len(rows))
-        if place is not None and place[1] is None:
-            query = query.where(RunRow.id < place[2])
-        rows += session.execute(query).all()
+    Args:
+        session: A session for reading.
+        query: Selects from `RunRow`.
+        column: Of `RunRow`.
+        backward: Whether the order is descending.
+        at: Value and id of the row before.
+        limit: Maximum number of rows.
+    """
+
+    def part(having: _Condition | None, *keys: Any, after: tuple[Any, ...] | None) -> Sequence[Any]:
+        found = query if having is None else query.where(having)
+        found = found.order_by(*(key.desc() if backward else key for key in keys)).limit(limit - len(rows))
+        if after is not None:
+            found = found.where(tuple_(*keys) < after if backward else tuple_(*keys) > after)
+        return session.execute(found).all()
+
+    nullable, rows = column.property.columns[0].nullable, list[Any]()
+    if at is None or at[0] is not None:
+        rows += part(column.is_not(None) if nullable else None, column, RunRow.id, after=at)
+    if nullable and len(rows) < limit:
+        rows += part(column.is_(None), RunRow.id, after=(at[1],) if at and at[0] is None else None)
     return rows
 
 
-def _one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
+def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
     """Use equality for a single value: then an index gives the order too."""
     if not values:
         return false()
     return column == values[0] if len(values) == 1 else column.in_(values)
+
+
+def told_value(value: Any) -> Any:
+    """Return a value of a row as cursors have it."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def cursor_value(column: InstrumentedAttribute[Any], value: Any) -> Any:
+    """Return a value of a column from a cursor.
+
+    Raises:
+        Problem: It is not a value of the column.
+    """
+    kind = column.property.columns[0].type.python_type
+    if value is None and column.property.columns[0].nullable:
+        return None
+    if kind is datetime:
+        return cursor_time(value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise bad_cursor()
+    return value
 
 
 def cursor_time(value: Any) -> datetime:
@@ -171,12 +190,6 @@ def cursor_time(value: Any) -> datetime:
         return _utc(datetime.fromisoformat(value))
     except (TypeError, ValueError):
         raise bad_cursor() from None
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
-        raise bad_cursor()
-    return float(value)
 
 
 def _utc(time: datetime) -> datetime:

@@ -19,7 +19,7 @@ from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import Record, current
 from mleredux.plugin.files import write_atomically
 
-from mleredux_view.source import FACETS, Launch, RunQuery, RunTable
+from mleredux_view.source import Launch, RunQuery, RunTable
 
 _TEXT = ("id", "task", "agent", "experiment", "arm", "message", "status", "cause")
 _WATCHED = (
@@ -30,8 +30,6 @@ _WATCHED = (
     "llm/calls.jsonl",
     "output/rollout/trajectory.json",
 )
-Labels = Mapping[str, Mapping[str, str]]
-"""Labels by run."""
 LABELS = "labels.json"
 """In the runs directory: the labels of its runs."""
 _IDLE = 10
@@ -71,19 +69,15 @@ class LocalSource:
         """The folder of prepared data, if another than the default one."""
         return Path(self._data_dir) if self._data_dir else None
 
-    def runs(self, query: RunQuery, visible: Labels | None = None) -> RunTable:
-        """The runs that match, from memory; `visible`: only these, with these labels."""
+    def runs(self, query: RunQuery) -> RunTable:
+        """The runs that match, from memory."""
         self._look()
-        rows = self._in_order(query)
-        if visible is not None:
-            rows = [row for row in rows if row["id"] in visible]
-        labels = self._labels if visible is None else visible
-        rows, facets = self._matching(query, rows, labels)
+        rows, facets = self._matching(query, self._in_order(query))
         total = len(rows)
         if query.after is not None:
             rows = _rest(rows, query)
         more = len(rows) > query.limit
-        rows = [{**row, "labels": labels.get(row["id"], {})} for row in rows[: query.limit]]
+        rows = [{**row, "labels": self._labels.get(row["id"], {})} for row in rows[: query.limit]]
         after = json.dumps(_key(rows[-1], query)) if more else None
         return RunTable(rows, total, facets, after)
 
@@ -106,7 +100,7 @@ class LocalSource:
         if run_id is None:
             self._look()
             return str(self._version)
-        return "-".join(str(_size(self.store.path / run_id / name)) for name in _WATCHED)
+        return version_of(self.store.path / run_id)
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Request the processes that execute the runs to stop."""
@@ -144,14 +138,15 @@ class LocalSource:
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Write a label into the file of all labels of the directory."""
         with self._lock:
+            labels = _labels_in(self.store.path)
             for run in map(self.run, run_ids):
-                own = self._labels.setdefault(run.id, {})
+                own = labels.setdefault(run.id, {})
                 own.pop(name, None)
                 if value:
                     own[name] = value
                 yield f"{'Labelled' if value else 'Removed the label of'} {run.id}."
-            write_atomically(self.store.path / LABELS, json.dumps(self._labels, indent=1) + "\n")
-            self._version += 1
+            write_atomically(self.store.path / LABELS, json.dumps(labels, indent=1) + "\n")
+            self._looked = -1e9
 
     def again(self, run: Run) -> list[str]:
         """The arguments of `mleredux` that request the same run."""
@@ -171,11 +166,10 @@ class LocalSource:
             if time.monotonic() - self._looked < max(0.5, _IDLE * self._cost):
                 return
             begun = time.monotonic()
-            rows = self.store.rows()
-            self._labels = _labels_in(self.store.path)
-            if rows != self._rows:
-                self._rows, self._sorted, self._version = rows, {}, self._version + 1
-                self._texts = {row["id"]: "\n".join(str(row[name] or "") for name in _TEXT).lower() for row in rows}
+            rows, labels = self.store.rows(), _labels_in(self.store.path)
+            if (rows, labels) != (self._rows, self._labels):
+                self._rows, self._labels, self._sorted, self._version = rows, labels, {}, self._version + 1
+                self._texts = {row["id"]: _searched(row, labels.get(row["id"], {})) for row in rows}
             self._looked = time.monotonic()
             self._cost = self._looked - begun
 
@@ -187,17 +181,11 @@ class LocalSource:
                 self._sorted[order] = sorted(self._rows, key=lambda row: _key(row, query), reverse=not query.ascending)
             return self._sorted[order]
 
-    def _matching(
-        self, query: RunQuery, rows: list[Record], labels: Labels
-    ) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
+    def _matching(self, query: RunQuery, rows: list[Record]) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
         """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
-        texts = self._texts
-        if labels:
-            lines = {run: "".join(f"\n{name}={value}" for name, value in own.items()) for run, own in labels.items()}
-            texts = {**texts, **{run: texts.get(run, "") + text.lower() for run, text in lines.items() if text}}
         found = list(rows)
         for word in query.search.lower().split():
-            found = [row for row in found if word in texts[row["id"]]]
+            found = [row for row in found if word in self._texts[row["id"]]]
         by_one: dict[str, list[Record]] = {name: [] for name in query.wanted}
         if query.wanted:
             matching, found = found, []
@@ -208,10 +196,15 @@ class LocalSource:
                 elif len(refused) == 1:
                     by_one[refused[0]].append(row)
         facets = {}
-        for name in FACETS:
+        for name in query.facets:
             counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))
             facets[name] = [(_text(value), count) for value, count in counts.most_common()]
         return found, facets
+
+
+def _searched(row: Record, labels: Mapping[str, str]) -> str:
+    own = (f"{name}={value}" for name, value in labels.items())
+    return "\n".join([*(str(row[name] or "") for name in _TEXT), *own]).lower()
 
 
 def _text(value: Any) -> str:
@@ -232,6 +225,11 @@ def _rest(rows: list[Record], query: RunQuery) -> list[Record]:
         return [row for row in rows if _key(row, query) < after]
     except (ValueError, TypeError):
         raise MlereduxError("The address does not belong to this list.", hint="Open the list again.") from None
+
+
+def version_of(run: Path) -> str:
+    """A text that changes when something of a run does: the sizes of its files."""
+    return "-".join(str(_size(run / name)) for name in _WATCHED)
 
 
 def _size(path: Path) -> int:

@@ -1,14 +1,14 @@
 """What other programs use that show the same pages, such as the server behind its accounts.
 
-`make_site` makes the application from a function that tells what a visitor may see: a `Source`. `LocalSource` is one
-over a whole runs directory; its `runs` can be limited to visible ones. The program itself checks who asks: it sets
-`session_secret` in the scope of each request, refuses requests of other sites (`from_here`), and sends `HEADERS`.
+`make_site` makes the application from a function that tells what a visitor may see: a `Source`. The program itself
+checks who asks: it sets `session_secret` in the scope of each request, refuses requests of other sites (`from_here`),
+and sends `HEADERS`.
 """
 
 from __future__ import annotations
 
 from mleredux_view.guard import HEADERS, from_here
-from mleredux_view.local import LocalSource
+from mleredux_view.local import version_of
 from mleredux_view.site import make_site, sign_in_page
 from mleredux_view.source import Launch, RunQuery, RunTable, Source
 from mleredux_view.visit import Visit, say
@@ -16,7 +16,6 @@ from mleredux_view.visit import Visit, say
 __all__ = [
     "HEADERS",
     "Launch",
-    "LocalSource",
     "RunQuery",
     "RunTable",
     "Source",
@@ -25,4 +24,5 @@ __all__ = [
     "make_site",
     "say",
     "sign_in_page",
+    "version_of",
 ]

@@ -28,6 +28,7 @@ class RunQuery:
         ascending: The order; by default the newest or highest is first.
         after: `RunTable.next` of the previous rows.
         limit: Maximum number of rows.
+        facets: Columns of `FACETS` whose values are counted.
     """
 
     search: str = ""
@@ -36,6 +37,7 @@ class RunQuery:
     ascending: bool = False
     after: str | None = None
     limit: int = 100
+    facets: tuple[str, ...] = FACETS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +64,16 @@ class RunTable(NamedTuple):
     Attributes:
         rows: Records with the columns of the run index, and `labels`.
         total: How many match, on all pages.
-        facets: For each column of `FACETS` its values and how many runs have them, if only its own filter were open.
+        facets: For each of these columns its values and how many runs have them, if only its own filter were open.
         next: Where the next rows begin; None if these are the last.
+        titles: What people call a value of a facet, where that is something else.
     """
 
     rows: list[Record]
     total: int
     facets: dict[str, list[tuple[str, int]]]
     next: str | None
+    titles: Mapping[str, str] = {}
 
 
 class Source(Protocol):

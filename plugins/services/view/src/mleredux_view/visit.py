@@ -101,7 +101,7 @@ class Visit:
     def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
         """The newest runs that have one of the values in each of these columns."""
         chosen = {name: frozenset(values) for name, values in wanted.items()}
-        return self.source.runs(RunQuery(search=search, wanted=chosen, limit=limit)).rows
+        return self.source.runs(RunQuery(search=search, wanted=chosen, limit=limit, facets=())).rows
 
     def open(self, run_id: str) -> Run:
         """A run, for reading only."""

@@ -153,6 +153,10 @@ class Experiment(Base):
     created_at: Mapped[datetime] = mapped_column(default=now)
 
 
+FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment_id", "arm")
+"""Columns of runs by whose values lists are filtered; an index of all of them counts the values."""
+
+
 class RunRow(Base):
     """The listed and filtered fields of a run; the directory is authoritative."""
 
@@ -169,6 +173,11 @@ class RunRow(Base):
         Index("ix_runs_verdict_created_at", "verdict", "created_at", "id"),
         Index("ix_runs_project_id_score", "project_id", "score", "id"),
         Index("ix_runs_score", "score", "id"),
+        Index("ix_runs_percentile", "percentile", "id"),
+        Index("ix_runs_cost_usd", "cost_usd", "id"),
+        Index("ix_runs_seconds", "seconds", "id"),
+        Index("ix_runs_facets", "project_id", *FACETS),
+        Index("ix_runs_changes", "project_id", "updated_at", "log_bytes"),
     )
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
@@ -193,8 +202,14 @@ class RunRow(Base):
     message: Mapped[str | None] = mapped_column(Words)
     score: Mapped[float | None]
     medal: Mapped[str | None] = mapped_column(String(16))
+    percentile: Mapped[float | None]
     verdict: Mapped[str | None] = mapped_column(String(16))
     valid: Mapped[bool | None]
+    seconds: Mapped[float | None]
+    """The agent's run time."""
+    cost_usd: Mapped[float | None]
+    curve: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
+    """The score over time: `Run.curve`."""
     log_bytes: Mapped[int] = mapped_column(BigInteger, default=-1)
     """Size of the event log when this row was last updated from it."""
     created_at: Mapped[datetime] = mapped_column(default=now)

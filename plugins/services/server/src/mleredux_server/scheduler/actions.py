@@ -156,7 +156,7 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
         labels = {key: old for key, old in row.labels.items() if key != name} | ({name: value} if value else {})
         if len(labels) > MOST_LABELS:
             raise Problem("invalid", f"A run has at most {MOST_LABELS} labels.", hint="Remove one.")
-        row.labels = labels
+        row.labels, row.updated_at = labels, now()
         session.execute(delete(RunLabel).where(RunLabel.run_id == run_id, RunLabel.name == name))
         if value:
             session.add(RunLabel(run_id=run_id, name=name, value=value))

@@ -84,17 +84,8 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "options": spec.options,
         "labels": request.labels,
         "request": request.model_dump(mode="json"),
-        "status": str(facts.state),
-        "cause": facts.cause,
-        "message": facts.message,
-        "score": facts.score,
-        "medal": facts.medal,
-        "verdict": facts.verdict,
-        "valid": facts.valid,
-        "log_bytes": facts.log_bytes,
+        **facts.columns(),
         "created_at": spec.created_at,
-        "started_at": facts.started_at,
-        "ended_at": facts.ended_at,
         "updated_at": facts.changed_at or spec.created_at,
     }
     return job, row

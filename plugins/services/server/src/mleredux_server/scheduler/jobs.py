@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +29,8 @@ from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
 """Workers that may die on a job, without a stage finished in between, before it is given up."""
+_UNREAD = 100
+"""Maximum number of runs of before a migration that are read at once."""
 _SLACK_SECONDS = 60.0
 """A worker has this long to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."
@@ -86,6 +88,7 @@ class Jobs:
     def __init__(self, service: Service, tally: Tally, broke: Callable[[str], None]) -> None:
         self._service, self._tally, self._broke = service, tally, broke
         self.started: dict[str, Started] = {}
+        self._read_to: str | None = ""
         self._looks = ThreadPoolExecutor(1, thread_name_prefix="looks")
 
     def follow(self, job: Started, *, ours: bool) -> bool:
@@ -105,9 +108,10 @@ class Jobs:
         with self._service.database.reading() as session:
             query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
             rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).all()
-        for run_id, size in rows:
-            if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") == size:
-                continue
+        changed = [
+            run_id for run_id, size in rows if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") != size
+        ]
+        for run_id in [*changed, *self._unread()]:
             try:
                 facts = facts_of(run_at(self._service.store, run_id))
             except (MlereduxError, ValueError, OSError) as error:
@@ -115,6 +119,17 @@ class Jobs:
                 continue
             with self._service.database.writing() as session:
                 write_row(session, run_id, facts)
+
+    def _unread(self) -> Sequence[str]:
+        """Some runs that ended before a migration added columns, whose values are in their directories."""
+        if self._read_to is None:
+            return ()
+        query = select(RunRow.id).join(Job, Job.id == RunRow.id).order_by(RunRow.id).limit(_UNREAD)
+        unread = (Job.state == "ended", RunRow.status.not_in(OPEN), RunRow.log_bytes == -1, RunRow.id > self._read_to)
+        with self._service.database.reading() as session:
+            found = session.scalars(query.where(*unread)).all()
+        self._read_to = found[-1] if found else None
+        return found
 
     def _follow_run(self, job: Started, ours: bool) -> bool:
         path = self._service.job_dir("run", job.id)

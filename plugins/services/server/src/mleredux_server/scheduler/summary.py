@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from mleredux.plugin.artifact import CAUSES, Cause, LlmUse, Run, RunStore, State
 from mleredux.plugin.events import StageEnded
@@ -16,6 +17,10 @@ from mleredux_server.database.tables import RunRow, now
 ENDED = ("done", "failed", "timed_out")
 """Of runs that ended by themselves."""
 OPEN = tuple(str(state) for state in State if not state.final)
+_COLUMNS = (
+    "cause", "message", "score", "medal", "percentile", "verdict", "valid", "seconds", "cost_usd", "log_bytes",
+    "started_at", "ended_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,23 @@ class Facts:
     message: str | None
     score: float | None
     medal: str | None
+    percentile: float | None
     verdict: str | None
     valid: bool | None
+    seconds: float | None
+    cost_usd: float | None
+    curve: list[tuple[float, float]]
     started_at: datetime | None
     ended_at: datetime | None
     changed_at: datetime | None
     llm_tokens: int
     stages: tuple[datetime, ...]
     agent_works: bool
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of the run's row that follow its directory."""
+        found = {name: getattr(self, name) for name in _COLUMNS}
+        return {**found, "status": str(self.state), "curve": [list(point) for point in self.curve]}
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
@@ -75,15 +89,20 @@ def facts_of(run: Run) -> Facts:
     told = run.log.state
     llm = told.llm or LlmUse()
     report = run.report
+    spent = report.ledger.llm if report and report.ledger else None
     return Facts(
         log_bytes=size,
         state=told.state,
         cause=told.cause,
-        message=told.message,
+        message=told.message or (report.message if report else None),
         score=report.score if report else None,
         medal=report.medal if report else None,
+        percentile=report.percentile if report else None,
         verdict=report.verdict.status if report else None,
         valid=report.valid_submission if report else None,
+        seconds=told.outcome.seconds if told.outcome else None,
+        cost_usd=spent.cost_usd if spent else None,
+        curve=run.curve,
         started_at=told.began,
         ended_at=told.entered if told.state.final else None,
         changed_at=events[-1].time if events else None,
@@ -99,23 +118,8 @@ def facts_of(run: Run) -> Facts:
 
 def write_row(session: Session, run_id: str, facts: Facts) -> None:
     """Update a run's row from its directory."""
-    session.execute(
-        update(RunRow)
-        .where(RunRow.id == run_id)
-        .values(
-            status=str(facts.state),
-            cause=facts.cause,
-            message=facts.message,
-            score=facts.score,
-            medal=facts.medal,
-            verdict=facts.verdict,
-            valid=facts.valid,
-            log_bytes=facts.log_bytes,
-            started_at=facts.started_at,
-            ended_at=facts.ended_at,
-            updated_at=facts.changed_at or now(),
-        )
-    )
+    values = {**facts.columns(), "updated_at": facts.changed_at or now()}
+    session.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
 
 
 def lacks_result(status: str, cause: str | None) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote
 from fastapi import FastAPI, Request
 from mleredux.errors import MlereduxError
 from mleredux.plugin.page import Page, Panel, Registered
-from mleredux_view.shared import HEADERS, LocalSource, from_here, make_site, say, sign_in_page
+from mleredux_view.shared import HEADERS, from_here, make_site, say, sign_in_page
 from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -49,11 +49,11 @@ _OWN = [
 
 def install(app: FastAPI, service: Service) -> None:
     """Add the pages to an app; its first address leads to them."""
-    runs, masks = LocalSource(service.store), Masks(service)
+    masks = Masks(service)
     app.state.masks = masks
 
     def source_of(request: Request) -> ServerSource:
-        return ServerSource(service, request.scope["caller"], runs, masks)
+        return ServerSource(service, request.scope["caller"], masks)
 
     app.mount(ROOT, SignedIn(make_site(source_of, ROOT, _OWN, actions=False), app), name="ui")
 

@@ -9,11 +9,9 @@ from typing import Any
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.page import StoredExperiment
-from mleredux_view.shared import Launch, LocalSource, RunQuery, RunTable
+from mleredux_view.shared import Launch, RunQuery, RunTable, version_of
 from pydantic import ValidationError
-from sqlalchemy import select
 
-from mleredux_server.database.tables import RunRow
 from mleredux_server.deadlines import submitted
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
@@ -26,6 +24,7 @@ from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.web.experiments import stored_experiments
+from mleredux_server.web.table import run_table, version_of_runs
 
 
 class Refused(MlereduxError):
@@ -39,13 +38,11 @@ class ServerSource:
     """The runs of the projects that a user is a member of; of an admin, all.
 
     Args:
-        runs: An index over all runs, which all users share.
         masks: Which secrets an agent received.
     """
 
-    def __init__(self, service: Service, caller: Caller, runs: LocalSource, masks: Masks) -> None:
-        self.service, self.caller = service, caller
-        self._runs, self._masks = runs, masks
+    def __init__(self, service: Service, caller: Caller, masks: Masks) -> None:
+        self.service, self.caller, self._masks = service, caller, masks
 
     @property
     def place(self) -> str:
@@ -65,7 +62,9 @@ class ServerSource:
 
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match."""
-        return self._runs.runs(query, self._visible())
+        self._needs("read")
+        with self.service.database.reading() as session:
+            return run_table(session, self.caller, query)
 
     def run(self, run_id: str) -> Run:
         """A run, unless it is another user's, or has secrets of its agent that are not masked yet.
@@ -96,8 +95,10 @@ class ServerSource:
     def version(self, run_id: str | None = None) -> str:
         """A text that changes when something of a run does, or of any run."""
         if run_id is not None:
-            self._seen(run_id)
-        return self._runs.version(run_id)
+            return version_of(self._seen(run_id).path)
+        self._needs("read")
+        with self.service.database.reading() as session:
+            return version_of_runs(session, self.caller)
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Cancel runs."""
@@ -153,15 +154,6 @@ class ServerSource:
             "user": self.caller.user_name,
             "own_menu": [("/server", "Server", ["server"])],
         }
-
-    def _visible(self) -> dict[str, dict[str, str]]:
-        """The labels of each run that the user may see."""
-        self._needs("read")
-        query = select(RunRow.id, RunRow.labels)
-        if not self.caller.all_projects:
-            query = query.where(RunRow.project_id.in_(self.caller.projects))
-        with self.service.database.reading() as session:
-            return {row.id: row.labels for row in session.execute(query)}
 
     def _seen(self, run_id: str) -> SeenRun:
         self._needs("read")

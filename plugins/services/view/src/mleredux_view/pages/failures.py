@@ -44,7 +44,8 @@ class Group:
 @page("/failures")
 def failures(visit: Visit) -> Shown:
     """Group the newest runs that failed or fell short."""
-    table = visit.source.runs(RunQuery(wanted={"status": _ENDED}, limit=_RUNS, search=visit.text("q")[:500]))
+    asked = RunQuery(search=visit.text("q")[:500], wanted={"status": _ENDED}, limit=_RUNS, facets=())
+    table = visit.source.runs(asked)
     groups = sorted(_grouped(visit, table.rows), key=lambda group: -len(group.runs))
     found = sum(len(group.runs) for group in groups)
     values = {"groups": groups, "total": table.total, "most": _SHOWN, "read": len(table.rows), "found": found}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.responses import RedirectResponse, Response
 
@@ -56,12 +56,13 @@ class Facets(list[Facet]):
 def runs(visit: Visit) -> Shown:
     """The list, or a part of it for a script."""
     query = query_of(visit)
+    if visit.fragment and query.after is not None:
+        table = visit.source.runs(replace(query, facets=()))
+        return Shown("runs_rows.html.j2", {"table": table, "more": _more(visit, table)})
     table = visit.source.runs(query)
     facets = Facets(_facets(table, query))
     facets.more = _more(visit, table)
     values = {"table": table, "query": query, "facets": facets, "open": bool(query.search or query.wanted)}
-    if visit.fragment and query.after is not None:
-        return Shown("runs_rows.html.j2", {"table": table, "more": facets.more})
     sorts = [(name, _TITLES.get(name, words(name))) for name in SORTED]
     return Shown("runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts})
 
@@ -109,7 +110,10 @@ def _facets(table: RunTable, query: RunQuery) -> Iterator[Facet]:
         if len(counted) < 2 and not chosen:
             continue
         ordered = sorted({**dict.fromkeys(chosen, 0), **counted}.items(), key=lambda item: item[0] not in chosen)
-        values = [Value(value or "none", _title(name, value), count, value in chosen) for value, count in ordered]
+        values = [
+            Value(value or "none", table.titles.get(value) or _title(name, value), count, value in chosen)
+            for value, count in ordered
+        ]
         shown = values[: max(_VALUES, len(chosen))]
         more = len(values) - len(shown)
         yield Facet(name, words(name).capitalize(), shown, more, len(chosen), name in _OPEN or bool(chosen))

@@ -40,7 +40,7 @@ class Level(NamedTuple):
 @page("/tasks")
 def tasks(visit: Visit) -> Shown:
     """All tasks that are installed, and those that have runs; an export has the latter only."""
-    counts = Counter(dict(visit.source.runs(RunQuery(limit=1)).facets["task"]))
+    counts = Counter(dict(visit.source.runs(RunQuery(limit=1, facets=("task",))).facets["task"]))
     known = {name: entry.ref.summary for name, entry in current().entries("tasks").items()}
     words = visit.text("q").lower()[:200].split()
     named = dict.fromkeys([*sorted(filter(None, counts), key=lambda name: -counts[name]), *known])

@@ -1,0 +1,34 @@
+"""Add what lists of runs show, and indexes for their facets and orders."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+_ORDERS = ("percentile", "cost_usd", "seconds")
+_FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment_id", "arm")
+
+
+def upgrade() -> None:
+    """Upgrade to this revision; the server reads the values of runs that ended before from their directories."""
+    with op.batch_alter_table("runs", schema=None) as batch_op:
+        for name in _ORDERS:
+            batch_op.add_column(sa.Column(name, sa.Double(), nullable=True))
+        batch_op.add_column(sa.Column("curve", sa.JSON(), nullable=True))
+        for name in _ORDERS:
+            batch_op.create_index(f"ix_runs_{name}", [name, "id"], unique=False)
+        batch_op.create_index("ix_runs_facets", ["project_id", *_FACETS], unique=False)
+        batch_op.create_index("ix_runs_changes", ["project_id", "updated_at", "log_bytes"], unique=False)
+    op.execute("UPDATE runs SET log_bytes = -1")
+
+
+def downgrade() -> None:
+    """Downgrade to the revision before."""
+    with op.batch_alter_table("runs", schema=None) as batch_op:
+        for name in (*_ORDERS, "facets", "changes"):
+            batch_op.drop_index(f"ix_runs_{name}")
+        for name in (*_ORDERS, "curve"):
+            batch_op.drop_column(name)

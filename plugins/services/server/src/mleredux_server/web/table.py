@@ -1,0 +1,136 @@
+"""The list of runs as pages show it: filters, counts of facets, order and pages, all by queries of the database."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux_view.shared import RunQuery, RunTable
+from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, null, or_, select, union_all
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from mleredux_server.database.tables import Experiment, RunLabel, RunRow
+from mleredux_server.problems import Problem
+from mleredux_server.run_lists import cursor_value, in_order, one_of, told_value
+from mleredux_server.schemas.pages import bad_cursor
+from mleredux_server.security import Caller
+
+_SHOWN = (
+    "id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict", "created_at",
+    "updated_at", "arm", "percentile", "started_at", "seconds", "cost_usd", "message", "curve", "labels",
+)  # fmt: skip
+_SEARCHED = ("id", "task", "agent", "experiment_id", "arm", "message", "status", "cause")
+_NAMED = 500
+"""Maximum number of experiments whose names are looked up for a page."""
+_SPECIAL = re.compile(r"[%_/]")
+"""In patterns of LIKE."""
+_Condition = ColumnElement[bool]
+_Column = InstrumentedAttribute[Any]
+
+
+def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
+    """Return the runs that match, among those that a user may see.
+
+    Raises:
+        MlereduxError: `query.after` is not from this list.
+    """
+    like = (
+        "like" if session.get_bind().dialect.name == "sqlite" else "ilike"
+    )  # SQLite's ignores case, faster than lower
+    searched = [*_visible(caller), *(_has(word, like) for word in query.search.split())]
+    chosen = {name: _accepted(_column(name), values) for name, values in query.wanted.items()}
+    total, facets = _counted(session, searched, chosen, query.facets)
+    columns = [getattr(RunRow, name) for name in _SHOWN]
+    found = select(*columns, RunRow.experiment_id.label("experiment")).where(*searched, *chosen.values())
+    order, at = _column(query.sort), None
+    if query.after is not None:
+        at = _place(order, query.after)
+    shown = in_order(session, found, order, not query.ascending, at, query.limit + 1)
+    rows = [{name: told_value(value) for name, value in row._mapping.items()} for row in shown[: query.limit]]
+    after = json.dumps([rows[-1][order.key], rows[-1]["id"]]) if len(shown) > query.limit else None
+    for row in rows:
+        row["curve"] = row["curve"] or []
+    return RunTable(rows, total, facets, after, _names(session, facets.get("experiment", ())))
+
+
+def version_of_runs(session: Session, caller: Caller) -> str:
+    """Return a text that changes when a run is added or removed that a user may see, or its row changes."""
+    told = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
+    return "-".join(map(str, session.execute(select(*told).where(*_visible(caller))).one()))
+
+
+def _visible(caller: Caller) -> list[_Condition]:
+    return [] if caller.all_projects else [one_of(RunRow.project_id, sorted(caller.projects))]
+
+
+def _column(name: str) -> _Column:
+    found: _Column = getattr(RunRow, "experiment_id" if name == "experiment" else name)
+    return found
+
+
+def _has(word: str, like: str) -> _Condition:
+    """Whether a run has a word in one of its columns, the name of its experiment or a label."""
+    if "\0" in word:  # which no database stores
+        return false()
+    pattern = "%" + _SPECIAL.sub(r"/\g<0>", word) + "%"
+
+    def has(column: Any) -> _Condition:
+        found: _Condition = getattr(column, like)(pattern, escape="/")
+        return found
+
+    return or_(
+        *(has(getattr(RunRow, name)) for name in _SEARCHED),
+        RunRow.id.in_(select(RunLabel.run_id).where(has(RunLabel.name + "=" + RunLabel.value))),
+        RunRow.experiment_id.in_(select(Experiment.id).where(has(Experiment.name))),
+    )
+
+
+def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
+    """Whether a column has one of these values; the empty text is none."""
+    given = {value for value in values if "\0" not in value}
+    known: list[Any] = sorted(given - {""})
+    if column.property.columns[0].type.python_type is int:
+        known = [int(value) for value in known if value.removeprefix("-").isdecimal() and len(value) < 19]
+    found = one_of(column, known)
+    return or_(found, column.is_(None)) if "" in given else found
+
+
+def _counted(
+    session: Session, searched: Sequence[_Condition], chosen: Mapping[str, _Condition], facets: Sequence[str]
+) -> tuple[int, dict[str, list[tuple[str, int]]]]:
+    """Count what matches, and for each facet its values, without its own filter: one query for all."""
+    columns: dict[str, Any] = {name: cast(_column(name), Text).label(name) for name in facets}
+    matching = select(*columns.values() or [RunRow.id]).where(*searched, *chosen.values()).cte("matching")
+    parts: list[Select[*tuple[Any, ...]]] = [select(literal(""), null(), func.count()).select_from(matching)]
+    for name, column in columns.items():
+        value: Any = column if name in chosen else matching.c[name]
+        part = select(literal(name), value, func.count()).group_by(value)
+        if name in chosen:
+            part = part.where(*searched, *(condition for other, condition in chosen.items() if other != name))
+        parts.append(part)
+    counts: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for name, found, count in session.execute(union_all(*parts)):
+        counts[name].append((found or "", count))
+    ordered = {name: sorted(counts[name], key=lambda one: (-one[1], one[0])) for name in facets}
+    return counts[""][0][1], ordered
+
+
+def _place(order: _Column, after: str) -> tuple[Any, str]:
+    try:
+        value, run_id = json.loads(after)
+        if type(run_id) is not str or "\0" in after or "\\u0000" in after:
+            raise bad_cursor()
+        return cursor_value(order, value), run_id
+    except (ValueError, TypeError, RecursionError, Problem):
+        raise MlereduxError("The address does not belong to this list.", hint="Open the list again.") from None
+
+
+def _names(session: Session, experiments: Sequence[tuple[str, int]]) -> dict[str, str]:
+    """The names of experiments by their ids."""
+    ids = [value for value, _ in experiments[:_NAMED] if value]
+    query = select(Experiment.id, Experiment.name).where(Experiment.id.in_(ids))
+    return {row.id: row.name for row in session.execute(query)} if ids else {}
