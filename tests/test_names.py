@@ -18,6 +18,7 @@ ROLES = {
     "artifacts": "artifact",
     "audit": "audit",
     "bridges": "bridge",
+    "executors": "executor",
     "competitions": "competition",
 }
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}

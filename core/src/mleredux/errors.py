@@ -53,6 +53,10 @@ class SandboxError(MlereduxError):
     """The environment failed: no container engine, a failed build, a container that did not start."""
 
 
+class ExecutorError(MlereduxError):
+    """An executor refused a run, or its engine does not respond."""
+
+
 class AgentBroken(MlereduxError):
     """The agent itself is faulty: it does not meet a requirement for all agents."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import click
 
     from mleredux._core.cli.backend import Backend
+    from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
     from mleredux._core.models import (
         Agent,
@@ -126,6 +127,11 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 @hookspec
 def mleredux_register_formats() -> Iterable[Format | Ref]:
     """Return formats of other systems in which `mleredux export` writes runs."""
+
+
+@hookspec
+def mleredux_register_executors() -> Iterable[Executor | Ref]:
+    """Return executors, which place runs on machines."""
 
 
 @hookspec

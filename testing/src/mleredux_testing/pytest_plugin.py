@@ -1,8 +1,8 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime,chromium,validators,openid,root` turns skips for want of an engine,
-of the shared folder, of PostgreSQL's programs, of libfaketime, of Chromium, of other systems' validators, of an OpenID
-provider or of what only root may do into failures.
+`MLEREDUX_REQUIRE=docker,shared,postgresql,slurm,faketime,chromium,validators,openid,root` turns skips for want of an
+engine, of the shared folder, of PostgreSQL's or Slurm's programs, of libfaketime, of Chromium, of other systems'
+validators, of an OpenID provider or of what only root may do into failures.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+
+if TYPE_CHECKING:
+    from mleredux_testing.slurm import SlurmCluster
 
 REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
 SHARED_VARIABLE = "MLEREDUX_SHARED"
@@ -31,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
+    config.addinivalue_line("markers", "slurm: needs Slurm's programs")
     config.addinivalue_line("markers", "faketime: needs libfaketime")
     config.addinivalue_line("markers", "chromium: needs Chromium")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
@@ -105,6 +109,19 @@ def _disks_of_killed_programs(tmp_path_factory: pytest.TempPathFactory) -> Itera
     base = tmp_path_factory.getbasetemp()
     for folder in (base, *base.parent.glob("garbage-*"), *base.parents[1].glob("garbage-*")):
         unmount_below(folder)
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmCluster]:
+    """A Slurm cluster of four nodes with two CPUs and two GPUs each; its commands find it."""
+    from mleredux_testing.slurm import SlurmCluster, has_slurm
+
+    if not has_slurm():
+        skip_or_fail("slurm", "Slurm is not installed (`.ci/slurm` does that)")
+    with SlurmCluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.env.items():
+            patch.setenv(name, value)
+        yield cluster
 
 
 @pytest.fixture

@@ -46,6 +46,7 @@ def run(
     verify: bool = False,
     context: str | None = None,
     base_image: str | None = None,
+    executor: str | None = None,
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
     progress: Callable[[Run, str], None] = lambda _run, _message: None,
@@ -69,6 +70,7 @@ def run(
         verify: Whether to execute the final code again on permuted test data, to verify the result.
         context: Additional text for the agent.
         base_image: Base image, if an image is built.
+        executor: Id of an executor, which places the run on a machine; None: this process executes it.
         runs_dir: Folder for runs; None: `default_runs_dir()`.
         data_dir: Folder for data; None: `default_data_dir()`.
         progress: Called with short progress messages.
@@ -95,7 +97,8 @@ def run(
         grants=grants if isinstance(grants, Grants) else read_grants(**(grants or {})),
     )
     made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, verify=verify, context=context)
-    pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress)
+    place = current().executor(executor) if executor else None
+    pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress, executor=place)
     return pipeline.execute([made])[0]
 
 

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from mleredux._core.data import DataStore
+from mleredux._core.executors.elsewhere import Elsewhere
+from mleredux._core.executors.protocol import Executor
 from mleredux._core.grants import secret_variables
 from mleredux._core.loans import caller_variables
 from mleredux._core.models import CAUSES, Cause, Event, State
@@ -43,6 +45,7 @@ class Pipeline:
         smoke: Whether smoke runs that agents declare are executed.
         cancelled: Whether cancellation of all runs was requested elsewhere.
         tracked: Whether plugins are told of the runs' events.
+        executor: Executes the runs; None: this process does.
     """
 
     store: RunStore
@@ -54,6 +57,7 @@ class Pipeline:
     smoke: bool = True
     cancelled: Callable[[], bool] = lambda: False
     tracked: bool = True
+    executor: Executor | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -62,6 +66,9 @@ class Pipeline:
 
     def execute(self, runs: list[Run]) -> list[Run]:
         """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
+        if self.executor is not None:
+            Elsewhere(self, self.executor).execute(runs)
+            return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
         slots = Slots(self.store.path)
@@ -86,7 +93,15 @@ class Pipeline:
         Raises:
             ResumeRefused: Another process is executing it.
         """
+        if self.executor is not None:
+            began = not run.state.final
+            Elsewhere(self, self.executor).execute([run])
+            return began
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
+
+    def stopping(self) -> bool:
+        """Return whether all runs are to be cancelled."""
+        return self._stop.is_set() or self.cancelled()
 
     def warm_up(self) -> None:
         """Import plugins before there is work (and before there are threads); remove what killed graders left."""
@@ -114,7 +129,7 @@ class Pipeline:
             catalogue=self.catalogue,
             data=self.data,
             slots=slots,
-            cancelled=lambda: self._stop.is_set() or self.cancelled() or run.cancel_asked,
+            cancelled=lambda: self.stopping() or run.cancel_asked,
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
             smoke=(lambda built: smoke_run(context, built, self)) if self.smoke else None,

@@ -24,8 +24,8 @@ def listed(
 
     Args:
         catalogue: What is installed.
-        kind: `tasks`, `techniques`, `agents`, `graders`, `sandboxes` or `formats`. Agents come with the installed
-            sandboxes that can run them, best first.
+        kind: `tasks`, `techniques`, `agents`, `graders`, `sandboxes`, `formats` or `executors`. Agents come with the
+            installed sandboxes that can run them, best first.
         sets: Only tasks of one of these sets; all where empty.
         category: Only tasks of this category, in capitals or not.
         technique: The tasks that this technique makes of them, in place of them.

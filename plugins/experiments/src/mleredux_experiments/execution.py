@@ -80,6 +80,7 @@ class Execution:
         store: The runs.
         catalogue: Plugins.
         progress: Called with a run and a short message.
+        executor: Id of the executor of the runs; None: this process executes them.
     """
 
     record: Record
@@ -87,6 +88,7 @@ class Execution:
     store: RunStore
     catalogue: Catalogue
     progress: Callable[[Run, str], None] = lambda _run, _message: None
+    executor: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     looked: int = 0
     """Number of complete seeds at the last look of the sequential test."""
@@ -227,6 +229,7 @@ class Execution:
             image,
             progress=self.progress,
             cancelled=self.stop.is_set,
+            executor=self.catalogue.executor(self.executor) if self.executor else None,
         )
 
     def _resumable(self, place: Place) -> Run | None:

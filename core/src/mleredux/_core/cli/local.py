@@ -111,18 +111,29 @@ class LocalBackend:
         from mleredux._core.pipeline import Pipeline
         from mleredux._core.resume import check_resumable
 
+        executor = self._catalogue.executor(request.executor) if request.executor else None
         if request.resume:
             if request.tasks or request.sets:
                 raise click.UsageError("--resume continues one run; give no tasks with it.")
             run = self.store.get(request.resume)
             pipeline = Pipeline(
-                self.store, self._catalogue, DataStore(run.spec.data_dir), base_image=request.base_image
+                self.store,
+                self._catalogue,
+                DataStore(run.spec.data_dir),
+                base_image=request.base_image,
+                executor=executor,
             )
             check_resumable(run, self._catalogue, base_image=request.base_image)
             return _LocalBatch([run], pipeline)
         data = DataStore(self._data_dir)
         pipeline = Pipeline(
-            self.store, self._catalogue, data, request.jobs, request.base_image, smoke=not request.watch
+            self.store,
+            self._catalogue,
+            data,
+            request.jobs,
+            request.base_image,
+            smoke=not request.watch,
+            executor=executor,
         )
         planned = self._plan(request)
         self._have_data(request, data, planned)

@@ -29,7 +29,7 @@ _LIMITS = (
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
     *("agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *("base_image", "jobs", "source", "watch", "resume", "project", "priority", "name", "secrets"),
+    *("base_image", "executor", "jobs", "source", "watch", "resume", "project", "priority", "name", "secrets"),
 )
 """Options that are passed to a request unchanged."""
 
@@ -81,6 +81,12 @@ _SAME = (
     show_default=True,
     help="Maximum number of concurrent runs.",
     why="the server's slots and your quota limit concurrent runs.",
+)
+@local_option(
+    "--executor",
+    metavar="ID",
+    help="Executor that places the runs on machines.  [default: this process executes them]",
+    why="the server executes its runs.",
 )
 @local_option(
     "--from",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pluggy
 
     from mleredux._core.capabilities import Capabilities
+    from mleredux._core.executors.protocol import Executor
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
@@ -31,6 +32,7 @@ SINGULAR = {
     "graders": "grader",
     "sandboxes": "sandbox",
     "formats": "format",
+    "executors": "executor",
     "commands": "command",
 }
 
@@ -261,6 +263,11 @@ class Catalogue:
         """A sandbox by id."""
         sandbox: Sandbox = self.get("sandboxes", name)
         return sandbox
+
+    def executor(self, name: str) -> Executor:
+        """An executor by id."""
+        executor: Executor = self.get("executors", name)
+        return executor
 
     def capabilities(self) -> dict[str, Capabilities]:
         """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""

@@ -12,7 +12,10 @@ from typing import Any
 from mleredux._core.plugins.discovery import KINDS
 
 FILE = Path(__file__).parents[2] / "directory.toml"
-_PARTS = "agent artifact audit bridge command competition experiment grader sandbox service technique testing tracker"
+_PARTS = (
+    "agent artifact audit bridge command competition executor experiment "
+    "grader sandbox service technique testing tracker"
+)
 ROLES = tuple(_PARTS.split())
 PROVIDED = (*KINDS, "schemes")
 """Kinds of names that an entry may list."""

@@ -14,13 +14,13 @@ PLUGIN_FILE = "mleredux_plugins.py"
 BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
 
-KINDS = ("tasks", "techniques", "agents", "graders", "sandboxes", "formats", "commands")
+KINDS = ("tasks", "techniques", "agents", "graders", "sandboxes", "formats", "executors", "commands")
 """The types of objects that plugins register; the hook is `mleredux_register_<kind>`."""
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A task, agent, grader, sandbox, format or command that is imported on use.
+    """A task, agent, grader, sandbox, format, executor or command that is imported on use.
 
     Attributes:
         id: Its id.

@@ -25,6 +25,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         TypeError: The object has the wrong type.
     """
     from mleredux._core.capabilities import needs_of
+    from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
@@ -43,6 +44,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
     if kind == "formats" and isinstance(item, Format):
         return {name: getattr(item, name) for name in ("id", "title", "suffix", "together")}
+    if kind == "executors" and isinstance(item, Executor):
+        return {"id": item.id, "title": item.title, "allocates": item.allocates}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
@@ -53,6 +56,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "graders": "a mleredux.plugin.grader.Grader",
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
         "formats": "a mleredux.plugin.export.Format",
+        "executors": "an object with the methods of mleredux.plugin.executor.Executor",
         "commands": "a click.Command",
     }[kind]
     raise TypeError(f"a {type(item).__name__} was given instead of {expected} (or a Ref to one)")

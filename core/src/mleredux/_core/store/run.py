@@ -24,7 +24,7 @@ from mleredux._core.models import (
 from mleredux._core.models.events import Judged, Payload, StateEntered
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.store.states import TRANSITIONS, SubmissionVersion
+from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
@@ -154,6 +154,23 @@ class Run:
     def message(self) -> str | None:
         """One sentence on why it failed, where it did."""
         return self.log.state.message
+
+    def give_up(self, cause: Cause, message: str) -> bool:
+        """End it without a worker as cancelled or failed; return whether its lock was acquired.
+
+        Raises:
+            OSError: The event can't be written.
+        """
+        if not self.lock.acquire():
+            return False
+        try:
+            if not self.state.final:
+                if self.state is not State.QUEUED:
+                    self.enter(State.PRODUCING)
+                self.enter(final_state(cause), cause=cause, message=message)
+        finally:
+            self.lock.release()
+        return True
 
     @property
     def alive(self) -> bool:

@@ -35,6 +35,9 @@ EXIT_CANCELLED = 130
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Maximum number of concurrent runs."
 )
+executor_option = click.option(
+    "--executor", metavar="ID", help="Executor that places the runs on machines.  [default: this process executes them]"
+)
 seed_option = click.option(
     "--seed", "seeds", type=click.IntRange(-(2**53), 2**53), multiple=True, help="A seed to add; can be repeated."
 )
@@ -86,6 +89,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
 @click.command("run")
 @click.argument("plan", metavar="PLAN_OR_DIR")
 @jobs_option
+@executor_option
 @click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
 @runs_dir_option
 @data_dir_option
@@ -95,6 +99,7 @@ def run(
     ctx: click.Context,
     plan: str,
     jobs: int,
+    executor: str | None,
     project: str | None,
     runs_dir: str | None,
     data_dir: str | None,
@@ -106,6 +111,8 @@ def run(
     first result are recorded as deviations.
     """
     if server_of(ctx) is not None:
+        if executor is not None:
+            raise click.UsageError("--executor is for this machine; the server executes its runs.", ctx)
         run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
         return
     if project is not None:
@@ -113,6 +120,7 @@ def run(
     found = find(plan, runs_dir, catalogue(ctx))
     if isinstance(found, Plan):
         found = start(found, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
+    found.executor = executor
     _execute(ctx, found, jobs, as_json)
 
 

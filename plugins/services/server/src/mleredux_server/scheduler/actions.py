@@ -17,7 +17,7 @@ from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
-from mleredux_server.scheduler.jobs import STOPPED, end_run, give_up
+from mleredux_server.scheduler.jobs import STOPPED, end_run
 from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
@@ -76,7 +76,7 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
             run = run_at(service.store, run_id)
             run.ask_to_cancel()
             unattended = run.state is State.QUEUED or (not run.alive and _foreign(service, run_id))
-            if unattended and give_up(run, Cause.CANCELLED, STOPPED):
+            if unattended and run.give_up(Cause.CANCELLED, STOPPED):
                 ended[run_id] = facts_of(run)
         except (NotFound, FileNotFoundError):
             continue  # its directory is missing; the dispatcher ends it

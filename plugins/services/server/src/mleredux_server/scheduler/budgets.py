@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, Job, RunRow
-from mleredux_server.scheduler.jobs import end_run, give_up
+from mleredux_server.scheduler.jobs import end_run
 from mleredux_server.scheduler.summary import ENDED, facts_of, lacks_result, run_at
 from mleredux_server.service import Service
 
@@ -104,7 +104,7 @@ def stop_queued(service: Service, experiment_id: str) -> None:
     for run_id in queued:
         try:
             run = run_at(service.store, run_id)
-            if not give_up(run, Cause.CANCELLED, message):
+            if not run.give_up(Cause.CANCELLED, message):
                 continue
             facts = facts_of(run)
         except (MlereduxError, ValueError, OSError):

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Cause, Run, State
+from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import process_birth
 from sqlalchemy import select, update
@@ -172,7 +172,7 @@ class Jobs:
                 return True
             else:
                 cause, message = Cause.ENVIRONMENT_BROKE, _died(job, attempts)
-            if not give_up(run, cause, message):
+            if not run.give_up(cause, message):
                 return False
             self._sweep(run)
             facts = facts_of(run)
@@ -262,25 +262,6 @@ class Jobs:
                 row.state, row.ended_at, row.worker_pid = "ended", now(), None
         self._tally.ended[job.kind, "failed" if answer["error"] else "done"] += 1
         return True
-
-
-def give_up(run: Run, cause: Cause, message: str) -> bool:
-    """End a run without a worker as cancelled or failed; return whether its lock was acquired.
-
-    Raises:
-        OSError: The event can't be written.
-    """
-    if not run.lock.acquire():
-        return False
-    try:
-        state = State.CANCELLED if cause is Cause.CANCELLED else State.FAILED
-        if not run.state.final:
-            if run.state is not State.QUEUED:
-                run.enter(State.PRODUCING)
-            run.enter(state, cause=cause, message=message)
-    finally:
-        run.lock.release()
-    return True
 
 
 def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:

@@ -1,0 +1,191 @@
+"""Give runs to an executor and follow them to their end."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.executors.protocol import Executor, JobStatus, Ticket
+from mleredux._core.executors.tickets import read_ticket, write_ticket
+from mleredux._core.models import Cause
+from mleredux._core.store.lease import LEASE_SECONDS, read_lease, take_away
+from mleredux.errors import ExecutorError
+
+if TYPE_CHECKING:
+    from mleredux._core.pipeline import Pipeline
+    from mleredux._core.store import Run
+
+_POLL_SECONDS = 0.5
+_MOST_JOBS = 3
+"""Jobs of a run that may end in succession, without a stage finished in between, before it is given up."""
+_CANCEL_SECONDS = 20.0
+_SILENT_SECONDS = 2 * LEASE_SECONDS
+"""Twice that of a server: a shared file system shows changes late."""
+_START_SECONDS = 300.0
+_OVERHEAD_SECONDS = 4 * 3600.0
+"""Time for everything but the agent."""
+
+
+@dataclass
+class _Followed:
+    """A run at an executor."""
+
+    run: Run
+    ticket: Ticket
+    job: str
+    tries: int = 1
+    finished: int = 0
+    shown: str = ""
+    lease: dict[str, Any] | None = None
+    changed: float = field(default_factory=time.monotonic)
+    cancelled: float | None = None
+
+
+class Elsewhere:
+    """Runs of a pipeline at its executor.
+
+    Args:
+        pipeline: The pipeline; runs are cancelled when it is.
+        executor: Where they are executed.
+    """
+
+    def __init__(self, pipeline: Pipeline, executor: Executor) -> None:
+        self._pipeline, self._executor = pipeline, executor
+
+    def execute(self, runs: Sequence[Run]) -> None:
+        """Execute runs to their end; those with a live job from an earlier call are followed.
+
+        Raises:
+            ExecutorError: The executor refused them.
+        """
+        open_ = {run.id: found for run in runs if not run.state.final and (found := self._found(run))}
+        fresh = [run for run in runs if not run.state.final and run.id not in open_]
+        for run, followed in zip(fresh, self._give(fresh), strict=True):
+            open_[run.id] = followed
+        try:
+            while open_:
+                news = self._news(open_.values())
+                for name, followed in list(open_.items()):
+                    if self._follow(followed, news.get(followed.job)):
+                        del open_[name]
+                time.sleep(_POLL_SECONDS)
+        except KeyboardInterrupt:
+            self._pipeline.cancel()
+            self.execute([followed.run for followed in open_.values()])
+
+    def _news(self, followed: Any) -> dict[str, JobStatus]:
+        try:
+            return dict(self._executor.news([one.job for one in followed]))
+        except ExecutorError:  # an engine that is being restarted: jobs go on meanwhile
+            return {}
+
+    def _found(self, run: Run) -> _Followed | None:
+        """A run whose job was given by an earlier process and has not ended."""
+        ticket = read_ticket(run.path)
+        if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
+            return None
+        if self._executor.news([job])[job].state == "ended":
+            return None
+        return _Followed(run, self._ticket(run, ticket["nonce"]), job)
+
+    def _ticket(self, run: Run, nonce: str) -> Ticket:
+        command = (sys.executable, "-m", "mleredux._core.executors.node", str(run.path), nonce)
+        limits = run.spec.limits
+        return Ticket(run.id, run.path, command, limits, limits.time_limit + limits.grace + _OVERHEAD_SECONDS)
+
+    def _give(self, runs: Sequence[Run]) -> list[_Followed]:
+        if not runs:
+            return []
+        pipeline, tickets = self._pipeline, []
+        common = {
+            "executor": self._executor.id,
+            "allocates": self._executor.allocates,
+            "load": [str(item) for item in pipeline.catalogue.load],
+            "block": [str(item) for item in pipeline.catalogue.block],
+            "base_image": pipeline.base_image,
+            "smoke": pipeline.smoke,
+        }
+        for run in runs:
+            nonce = secrets.token_hex(8)
+            write_ticket(run.path, {**common, "nonce": nonce, "job": None})  # first: an older job of it does nothing
+            tickets.append(self._ticket(run, nonce))
+        jobs = self._executor.give(tickets)
+        followed = [_Followed(run, ticket, job) for run, ticket, job in zip(runs, tickets, jobs, strict=True)]
+        for one in followed:
+            write_ticket(one.run.path, {**common, "nonce": one.ticket.command[-1], "job": one.job})
+        return followed
+
+    def _follow(self, one: _Followed, status: JobStatus | None) -> bool:
+        """Check a run; return whether it has ended."""
+        run, now = one.run, time.monotonic()
+        self._executor.pull(one.ticket)
+        if run.state.final and not run.alive:
+            self._show(one, str(run.state))
+            return True
+        if self._cancelled(one, status, now):
+            return True
+        if status is None:
+            return False
+        if status.state == "ended":
+            return self._ended(one, status)
+        state = str(run.state) if status.state == "running" else "queued"
+        self._show(one, f"{state} ({self._executor.id}: {status.detail or status.state})")
+        lease = read_lease(run.path)
+        if lease != one.lease or status.state == "waiting":
+            one.lease, one.changed = lease, now
+        elif now - one.changed > (_START_SECONDS if lease is None else _SILENT_SECONDS):
+            self._stop(one)  # when it is gone, the run goes on with another job
+        return False
+
+    def _cancelled(self, one: _Followed, status: JobStatus | None, now: float) -> bool:
+        """End a run that was cancelled and does not end by itself; return whether it has ended."""
+        run = one.run
+        if one.cancelled is None:
+            if not (self._pipeline.stopping() or run.cancel_asked):
+                return False
+            run.ask_to_cancel()
+            one.cancelled = now
+        if status is not None and status.state == "running" and now - one.cancelled < _CANCEL_SECONDS:
+            return False
+        if status is None and now - one.cancelled < _CANCEL_SECONDS:
+            return False
+        self._stop(one)
+        if not run.give_up(Cause.CANCELLED, "A user cancelled the run."):
+            return False
+        self._show(one, str(run.state))
+        return True
+
+    def _ended(self, one: _Followed, status: JobStatus) -> bool:
+        """Give a run whose job ended without a result to another one, or give it up."""
+        run = one.run
+        if run.state.final:
+            return not run.alive
+        finished = len(run.log.state.finished)
+        one.tries = 1 if finished > one.finished else one.tries + 1
+        one.finished = finished
+        if one.tries > _MOST_JOBS:
+            detail = f" The last one: {status.detail}." if status.detail else ""
+            message = f"{_MOST_JOBS} jobs of {self._executor.id} ended in succession without making progress.{detail}"
+            take_away(run.path)
+            return run.give_up(Cause.ENVIRONMENT_BROKE, message)
+        with contextlib.suppress(ExecutorError):  # tried again with the next news
+            [fresh] = self._give([run])
+            one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
+        return False
+
+    def _stop(self, one: _Followed) -> None:
+        """Kill a job, and refuse what it may still write."""
+        with contextlib.suppress(ExecutorError):
+            self._executor.stop(one.job)
+        take_away(one.run.path)
+        one.changed = time.monotonic()
+
+    def _show(self, one: _Followed, message: str) -> None:
+        if message != one.shown:
+            one.shown = message
+            self._pipeline.progress(one.run, message)

@@ -1,0 +1,78 @@
+"""The executor `local`: each run in a process of its own on this machine, which outlives the one that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+
+from mleredux._core.executors.protocol import JobStatus, Node, Ticket
+from mleredux._core.protocols import Finding
+from mleredux._core.sandboxes.processes import birth
+from mleredux._core.sandboxes.slots import machine
+from mleredux.errors import ExecutorError
+
+
+class LocalExecutor:
+    """Processes of this machine; the slots of the runs directory limit how many agents work at once."""
+
+    id = "local"
+    title = "Processes of this machine"
+    allocates = False
+
+    def __init__(self) -> None:
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+
+    def check(self) -> list[Finding]:
+        """It always works."""
+        return [Finding("processes", True, "Runs can be executed in processes of this machine.")]
+
+    def nodes(self) -> Sequence[Node]:
+        """Return this machine."""
+        has = machine()
+        return [Node(os.uname().nodename, has.cpus, has.memory_mb, len(has.gpus))]
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        """Start processes in sessions of their own."""
+        jobs = []
+        for ticket in tickets:
+            try:
+                process = subprocess.Popen(
+                    ticket.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ExecutorError(f"The process of run {ticket.run_id} can't be started: {error}.") from error
+            job = f"{process.pid}-{birth(process.pid):g}"
+            self._started[job] = process
+            jobs.append(job)
+        return jobs
+
+    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+        """Return which processes live."""
+        return {job: JobStatus("running" if self._lives(job) else "ended") for job in jobs}
+
+    def stop(self, job: str) -> None:
+        """Kill a process."""
+        if self._lives(job):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(job.partition("-")[0]), signal.SIGKILL)
+
+    def pull(self, ticket: Ticket) -> None:
+        """Nothing: it is the same disk."""
+
+    def _lives(self, job: str) -> bool:
+        started = self._started.get(job)
+        if started is not None and started.poll() is not None:
+            del self._started[job]
+            return False
+        pid, _, born = job.partition("-")
+        return f"{birth(int(pid)) or 0:g}" == born
+
+
+EXECUTOR = LocalExecutor()

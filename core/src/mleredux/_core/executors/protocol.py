@@ -1,0 +1,106 @@
+"""The protocol of executors: what places runs on machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from mleredux._core.models import Limits
+from mleredux._core.protocols import Finding
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine of an executor.
+
+    Attributes:
+        gpus: Number of GPUs.
+        labels: What distinguishes it: partitions, features.
+        up: Whether it can get runs now.
+    """
+
+    name: str
+    cpus: float
+    memory_mb: int
+    gpus: int = 0
+    labels: tuple[str, ...] = ()
+    up: bool = True
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """The input of `Executor.give`: one run to execute.
+
+    Attributes:
+        folder: The run's directory, which the node sees under the same path.
+        command: Executes the run to its end. It may be started again at any time, also on another node: only the last
+            one that was started writes. SIGUSR1 tells it that its time is nearly over, SIGTERM that it must stop; the
+            run then goes on when the command is started again.
+        limits: What the run may use; the node needs a little more memory for the command itself.
+        seconds: How long the command takes at most.
+    """
+
+    run_id: str
+    folder: Path
+    command: tuple[str, ...]
+    limits: Limits
+    seconds: float
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The state of a job at its executor.
+
+    Attributes:
+        state: `waiting` if it is queued, suspended, or will be started again by the executor itself.
+        detail: The executor's own words on it, for people.
+    """
+
+    state: Literal["waiting", "running", "ended"]
+    detail: str = ""
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Places runs on machines. All methods may be called from several threads."""
+
+    id: str
+    title: str
+    allocates: bool
+    """Whether a node gives each job CPUs, memory and GPUs of its own; else runs share the slots of the machine."""
+
+    def check(self) -> list[Finding]:
+        """Check whether it works."""
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the machines.
+
+        Raises:
+            ExecutorError: The engine does not respond.
+        """
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        """Start runs, or queue them in this order; return the id of each one's job.
+
+        Raises:
+            ExecutorError: The engine refused all of them, or does not respond.
+        """
+
+    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+        """Return the current state of each job; `ended` for one that is not known (any more).
+
+        Raises:
+            ExecutorError: The engine does not respond.
+        """
+
+    def stop(self, job: str) -> None:
+        """Kill a job with all its processes, or remove it from the queue; nothing happens if it has ended.
+
+        Raises:
+            ExecutorError: The engine does not respond.
+        """
+
+    def pull(self, ticket: Ticket) -> None:
+        """Bring the run's directory up to date with the node's; nothing on a shared file system."""

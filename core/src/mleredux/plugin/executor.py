@@ -1,0 +1,20 @@
+"""For authors of executors, which place runs on machines: a cluster's queue, a cloud.
+
+An executor is an object with the attributes and methods of `Executor`, registered by a plugin. It starts the command of
+each ticket on some node, tells whether it waits, runs or has ended, and kills it::
+
+    from mleredux.plugin.executor import JobStatus, Ticket
+
+    def give(self, tickets: list[Ticket]) -> list[str]:
+        return [self.queue.submit(ticket.command, cpus=ticket.limits.cpus) for ticket in tickets]
+
+    def news(self, jobs: list[str]) -> dict[str, JobStatus]:
+        return {job: JobStatus("running" if self.queue.has(job) else "ended") for job in jobs}
+"""
+
+from __future__ import annotations
+
+from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket
+from mleredux.errors import ExecutorError
+
+__all__ = ["Executor", "ExecutorError", "JobStatus", "Node", "Ticket"]

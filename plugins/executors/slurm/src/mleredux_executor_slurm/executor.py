@@ -1,0 +1,157 @@
+"""Runs as jobs of Slurm, by its commands: `sbatch`, `squeue`, `scancel`, `sinfo`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket
+from mleredux.plugin.sandbox import Finding
+
+OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"
+JOB_NAME = "mleredux"
+_OWN_MEMORY_MB = 512
+"""Memory of a job beside the agent's, for the program that follows it and grades."""
+_NOTICE_SECONDS = 300
+_FRESH_SECONDS = 1.0
+_COMMAND_SECONDS = 60
+_WAITING = frozenset(
+    ("PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+)
+_RUNNING = frozenset(("RUNNING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
+
+
+class SlurmExecutor:
+    """The jobs of this user in a Slurm cluster."""
+
+    id = "slurm"
+    title = "Jobs of a Slurm cluster"
+    allocates = True
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, JobStatus] = {}
+        self._until = 0.0
+
+    def check(self) -> list[Finding]:
+        """Check whether the controller responds and has nodes."""
+        try:
+            nodes = self.nodes()
+        except ExecutorError as error:
+            return [Finding("Slurm", False, error.message, error.hint)]
+        up = sum(node.up for node in nodes)
+        remedy = None if up else "Ask the administrator of the cluster."
+        return [Finding("Slurm", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", remedy)]
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes, their partitions and features as labels."""
+        found: dict[str, Node] = {}
+        for line in _ask("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
+            name, cpus, memory, gres, partition, features, state = line.split("|")
+            labels = {partition.rstrip("*"), *(feature for feature in features.split(",") if feature != "(null)")}
+            labels |= set(found[name].labels) if name in found else set()
+            up = state.startswith(("idle", "mixed", "allocated", "completing")) and not state.endswith("*")
+            found[name] = Node(name, float(cpus), int(memory), _gpus(gres), tuple(sorted(labels)), up)
+        return list(found.values())
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        """Submit an array job for all tickets with equal requirements."""
+        groups: dict[tuple[str, ...], list[Ticket]] = {}
+        for ticket in tickets:
+            groups.setdefault(_requirements(ticket), []).append(ticket)
+        jobs: dict[str, str] = {}
+        for requirements, group in groups.items():
+            words = [*requirements, f"--array=0-{len(group) - 1}", *shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))]
+            answer = _ask("sbatch", "--parsable", *words, script=_script(group))
+            number = answer.strip().partition(";")[0]
+            jobs |= {ticket.run_id: f"{number}_{index}" for index, ticket in enumerate(group)}
+        with self._lock:
+            self._until = 0.0
+        return [jobs[ticket.run_id] for ticket in tickets]
+
+    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+        """Ask `squeue`, at most once a second for all callers."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._known = _queue()
+                self._until = time.monotonic() + _FRESH_SECONDS
+            return {job: self._known.get(job, JobStatus("ended")) for job in jobs}
+
+    def stop(self, job: str) -> None:
+        """Cancel a job with SIGKILL: whoever asks has waited already."""
+        _ask("scancel", "--full", "--signal=KILL", job, ignore=True)
+        _ask("scancel", job, ignore=True)
+
+    def pull(self, ticket: Ticket) -> None:
+        """Nothing: the nodes share the file system."""
+
+
+def _requirements(ticket: Ticket) -> tuple[str, ...]:
+    limits = ticket.limits
+    return (
+        f"--job-name={JOB_NAME}",
+        "--nodes=1",
+        "--ntasks=1",
+        f"--cpus-per-task={max(1, -(-int(limits.cpus * 1000) // 1000))}",
+        f"--mem={limits.memory_mb + _OWN_MEMORY_MB}M",
+        *((f"--gres=gpu:{limits.gpus}",) if limits.gpus else ()),
+        f"--time={-(-int(ticket.seconds) // 60)}",
+        f"--signal=B:USR1@{_NOTICE_SECONDS}",
+        "--requeue",
+        "--open-mode=append",
+        "--output=/dev/null",
+        f"--chdir={ticket.folder.parent}",
+    )
+
+
+def _script(tickets: Sequence[Ticket]) -> str:
+    """A batch script: the command of each element of the array takes the place of the shell, to get its signals."""
+    lines = [f"{index}) exec {shlex.join(ticket.command)} ;;" for index, ticket in enumerate(tickets)]
+    return "\n".join(("#!/bin/sh", 'case "$SLURM_ARRAY_TASK_ID" in', *lines, "esac", ""))
+
+
+def _queue() -> dict[str, JobStatus]:
+    """The state of each job of this user that the controller still knows."""
+    found = {}
+    words = ("--me", f"--name={JOB_NAME}", "--states=all", "--array", "--noheader", "--format=%F_%K|%T|%r|%N")
+    for line in _ask("squeue", *words).splitlines():
+        job, state, reason, node = line.split("|", 3)
+        if state in _RUNNING:
+            found[job] = JobStatus("running", node)
+        elif state in _WAITING:
+            found[job] = JobStatus("waiting", state.lower() if reason in ("None", "") else f"{state.lower()}, {reason}")
+        else:
+            found[job] = JobStatus("ended", state.lower().replace("_", " "))
+    return found
+
+
+def _gpus(gres: str) -> int:
+    """The number of GPUs in `gpu:a100:4(S:0-1),gpu:2`."""
+    total = 0
+    for item in gres.split(","):
+        name, *rest = item.partition("(")[0].split(":")
+        if name == "gpu" and rest and rest[-1].isdigit():
+            total += int(rest[-1])
+    return total
+
+
+def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
+    try:
+        done = subprocess.run(words, input=script, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
+    except FileNotFoundError:
+        raise ExecutorError(
+            f"Slurm's command {words[0]} was not found.", hint="Start it on a login node of the cluster."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise ExecutorError(f"Slurm's {words[0]} did not respond within {_COMMAND_SECONDS} seconds.") from None
+    if done.returncode and not ignore:
+        said = " ".join(done.stderr.split())[-300:]
+        raise ExecutorError(f"Slurm's {words[0]} failed: {said}", hint=f"More options of it: {OPTIONS_VARIABLE}.")
+    return done.stdout
+
+
+EXECUTOR = SlurmExecutor()
