@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -26,7 +26,7 @@ ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket,cred_expire=2
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 SlurmUser={user}
 SlurmdUser={user}
@@ -130,24 +130,58 @@ class SlurmCluster:
         done = subprocess.run(words, env={**os.environ, **self.env}, capture_output=True, text=True, timeout=60)
         return done.stdout
 
+    def succeeds(self, *words: str) -> bool:
+        """Whether one of Slurm's commands succeeds."""
+        done = subprocess.run(words, env={**os.environ, **self.env}, capture_output=True, timeout=60)
+        return done.returncode == 0
+
+    def fill(self, partition: str) -> None:
+        """Take all nodes, as another user does."""
+        words = (f"--partition={partition}", f"--nodes={len(self.nodes)}", "--exclusive", "--output=/dev/null")
+        assert self.command("sbatch", "--job-name=other", *words, "--chdir=/tmp", "--wrap=sleep 3600")
+
+    def empty(self) -> None:
+        """End what `fill` started."""
+        self.command("scancel", "--name=other")
+
+    def stop_controller(self, *, kill: bool = False) -> None:
+        """Stop the controller; if it is killed, it may forget what happened in the last seconds."""
+        self._kill(self.folder / "slurmctld.pid", signal.SIGKILL if kill else signal.SIGTERM)
+
     def start_controller(self) -> None:
         """Start the controller, which reads what the last one stored."""
         self._start("slurmctld")
 
-    def kill_controller(self) -> None:
-        """`kill -9` of the controller."""
-        self._kill(self.folder / "slurmctld.pid")
+    def repair(self) -> None:
+        """Bring all nodes back, as an administrator does."""
+        for name in self.nodes:
+            if not self._lives(name):
+                self.start_node(name)
+        self.command("scontrol", "update", f"nodename={','.join(self.nodes)}", "state=resume")
+
+    def _lives(self, name: str) -> bool:
+        try:
+            return psutil.pid_exists(int((self.folder / f"{name}.pid").read_text()))
+        except (OSError, ValueError):
+            return False
 
     def start_node(self, name: str) -> None:
         """Start a node's daemon."""
         self._start("slurmd", "-N", name)
 
-    def kill_node(self, name: str) -> None:
-        """Kill a node's daemon with its jobs, as a power failure does."""
-        for process in self._of_node(name):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+    def kill_node(self, name: str, agents: Iterable[psutil.Process] = ()) -> None:
+        """Kill a node's daemon with its jobs, as a power failure does: none of them sees another's end.
+
+        Args:
+            name: The node.
+            agents: Processes that the jobs started and that don't show to whom they belong.
+        """
         self._kill(self.folder / f"{name}.pid")
+        processes = [*self._of_node(name), *agents]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in processes:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(number)
 
     def _of_node(self, name: str) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
@@ -172,8 +206,8 @@ class SlurmCluster:
         done = subprocess.run([path, *words], env={**os.environ, **self.env}, capture_output=True, text=True)
         assert done.returncode == 0, f"{program}: {done.stderr}"
 
-    def _kill(self, pid_file: Path) -> None:
+    def _kill(self, pid_file: Path, number: int = signal.SIGKILL) -> None:
         with contextlib.suppress(OSError, ValueError, psutil.Error):
             process = psutil.Process(int(pid_file.read_text()))
-            process.send_signal(signal.SIGKILL)
-            process.wait(10)
+            process.send_signal(number)
+            process.wait(60)

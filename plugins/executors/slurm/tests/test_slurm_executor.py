@@ -2,126 +2,85 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mleredux._core.data import DataStore
-from mleredux._core.executors.tickets import read_ticket
-from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
-from mleredux._core.plugins import Catalogue
-from mleredux._core.store import Run, RunStore
 from mleredux.plugin.executor import ExecutorError, JobStatus
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
+from mleredux_testing.lab import Lab, until
 from mleredux_testing.slurm import SlurmCluster
 
-PLUGIN = Path(__file__).parent / "toy_slurm.py"
 pytestmark = pytest.mark.slurm
-
-
-class Lab:
-    """A runs directory, and a thread that follows its runs at the executor."""
-
-    def __init__(self, home: Path) -> None:
-        self.home, self.store = home, RunStore(home / "runs")
-        self.catalogue = Catalogue(load=("mleredux_testing.toys", str(PLUGIN)))
-        self.said: dict[str, list[str]] = {}
-        self.pipeline = self._pipeline()
-
-    def new(self, seed: int, **asked: Any) -> Run:
-        fields = plan(self.catalogue, "toy", "waiting", sandbox="process", seed=seed, **asked)
-        return self.store.create(**fields, data_dir=str(self.home / "data"))
-
-    def follow(self, runs: list[Run]) -> threading.Thread:
-        self.pipeline = self._pipeline()
-        thread = threading.Thread(target=self.pipeline.execute, args=(runs,), daemon=True)
-        thread.start()
-        return thread
-
-    def starts(self, run: Run) -> int:
-        path = self.home / "counts" / run.id
-        return len(path.read_text().split()) if path.exists() else 0
-
-    def node(self, run: Run) -> str:
-        return EXECUTOR.news([read_ticket(run.path)["job"]])[read_ticket(run.path)["job"]].detail
-
-    def _pipeline(self) -> Pipeline:
-        def progress(run: Run, message: str) -> None:
-            self.said.setdefault(run.id, []).append(message)
-
-        data = DataStore(self.home / "data")
-        return Pipeline(self.store, self.catalogue, data, progress=progress, executor=EXECUTOR)
 
 
 @pytest.fixture
 def lab(tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    (tmp_path / "counts").mkdir()
-    monkeypatch.setenv("COUNTS", str(tmp_path / "counts"))
-    made = Lab(tmp_path)
+    for name, value in Lab.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    made = Lab(tmp_path, EXECUTOR)
     yield made
-    made.pipeline.cancel()
-    (tmp_path / "counts" / "go on").touch()
+    made.close()
 
 
-def until(there: Callable[[], Any], seconds: float = 120) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := there()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.1)
-    return found
-
-
-def test_a_dead_node_a_requeue_a_cancellation_and_a_restart_lose_nothing(lab: Lab, slurm: SlurmCluster) -> None:
-    quick = [lab.new(0) for _ in range(3)]
-    on_dead, requeued, cancelled = (lab.new(1) for _ in range(3))
+def test_a_dead_node_a_requeue_a_cancellation_and_a_new_controller_lose_nothing(lab: Lab, slurm: SlurmCluster) -> None:
+    quick = [lab.new() for _ in range(2)]
+    on_dead, requeued, cancelled = (lab.new(waits=True) for _ in range(3))
     runs = [*quick, on_dead, requeued, cancelled]
     thread = lab.follow(runs)
-    until(lambda: all(lab.starts(run) for run in (on_dead, requeued, cancelled)))
-    assert len({read_ticket(run.path)["job"].partition("_")[0] for run in runs}) == 1, "one array for equal limits"
-    slurm.kill_controller()
+    until(lambda: all(lab.starts(run) and lab.place(run) for run in runs))
+    assert len({lab.job(run).partition("_")[0] for run in runs}) == 1, "one array for equal limits"
+    node = lab.place(on_dead)
+    slurm.stop_controller()
+    slurm.kill_node(node, lab.agents(run for run in runs if lab.place(run) == node))
     slurm.start_controller()
-    slurm.command("scontrol", "requeue", read_ticket(requeued.path)["job"])
     cancelled.ask_to_cancel()
-    slurm.kill_node(lab.node(on_dead) or "n1")
-    until(lambda: lab.starts(requeued) == 2)
     until(lambda: cancelled.state == "cancelled")
-    (lab.home / "counts" / "go on").touch()
-    thread.join(120)
+    until(lambda: slurm.succeeds("scontrol", "requeue", lab.job(requeued)))
+    for run in (requeued, on_dead):
+        until(lambda: lab.starts(run) >= 2)  # noqa: B023 - called immediately
+    lab.release()
+    thread.join(240)
     assert not thread.is_alive(), {run.id: (run.state, lab.said[run.id][-1]) for run in runs}
-    assert {run.state for run in runs} - {cancelled.state} == {"done"} and cancelled.state == "cancelled"
-    for run in runs:
-        events = run.events()
-        assert [event.seq for event in events] == list(range(len(events)))
-        said = sum(event.type == "attempt" and event.data["status"] == "starting" for event in events)
-        assert lab.starts(run) <= said, "no agent was started twice without a record"
-        assert sum(event.type == "state" and event.data["state"] in ("done", "cancelled") for event in events) == 1
-    assert all(lab.starts(run) == 1 for run in quick)
-    for name in slurm.nodes:
-        if slurm.command("sinfo", "--noheader", "--nodes", name, "--format=%T").strip().startswith("down"):
-            slurm.start_node(name)
+    count = lab.count(run for run in runs if run is not cancelled)
+    assert (count.done, count.lost, count.twice) == (len(runs) - 1, (), ())
+    slurm.repair()
 
 
-def test_runs_are_followed_by_the_next_program_and_not_submitted_again(lab: Lab, slurm: SlurmCluster) -> None:
-    run = lab.new(1)
+def test_a_preempted_run_waits_until_there_is_room_again(lab: Lab, slurm: SlurmCluster) -> None:
+    run = lab.new(waits=True)
+    thread = lab.follow([run])
+    until(lambda: lab.starts(run) == 1)
+    slurm.fill("high")
+    until(lambda: lab.status(run).state == "waiting")
+    until(lambda: "queued (slurm: pending" in lab.said[run.id][-1])
+    lab.release()
+    slurm.empty()
+    thread.join(240)
+    assert lab.count([run]).done == 1 and lab.starts(run) == 2
+    events = run.events()
+    assert [one.data["stage"] for one in events if one.type == "stage"].count("preparing") == 1, "not repeated"
+
+
+def test_runs_are_followed_by_the_next_program_and_not_submitted_again(lab: Lab) -> None:
+    run = lab.new(waits=True)
     first = lab.follow([run])
     until(lambda: lab.starts(run))
-    job = read_ticket(run.path)["job"]
+    job, shown = lab.job(run), len(lab.said[run.id])
     again = lab.follow([run])
-    time.sleep(2)
-    assert read_ticket(run.path)["job"] == job
-    (lab.home / "counts" / "go on").touch()
-    first.join(60), again.join(60)
+    until(lambda: len(lab.said[run.id]) > shown)  # by the second
+    assert lab.job(run) == job
+    lab.release()
+    first.join(240), again.join(240)
     assert (run.state, lab.starts(run)) == ("done", 1)
 
 
 def test_devices_that_slurm_gave_are_those_of_the_agent(lab: Lab) -> None:
-    run = lab.new(0, limits={"gpus": 1})
-    lab.follow([run]).join(90)
+    run = lab.new(limits={"gpus": 1})
+    lab.follow([run]).join(240)
     assert run.state == "done", run.message
     assert (run.output_dir / "devices").read_text().strip().isdigit()
 
@@ -137,4 +96,16 @@ def test_the_nodes_have_capacity_and_labels(slurm: SlurmCluster) -> None:
 def test_a_refusal_of_slurm_is_one_sentence(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(slurm_executor.OPTIONS_VARIABLE, "--partition=none-of-that-name")
     with pytest.raises(ExecutorError, match=r"sbatch failed: .*partition"):
-        lab.pipeline.execute([lab.new(0)])
+        lab.pipeline().execute([lab.new()])
+
+
+def test_where_slurm_is_not_installed_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    (finding,) = slurm_executor.SlurmExecutor().check()
+    assert not finding.ok and "sinfo was not found" in finding.message and "login node" in (finding.remedy or "")
+
+
+def test_the_script_of_ci_needs_no_configuration() -> None:
+    script = Path(__file__).parents[4] / ".ci" / "slurm"
+    done = subprocess.run([script], env={**os.environ, "SLURM_CONF": "/nonexistent"}, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("slurm"), done.stderr

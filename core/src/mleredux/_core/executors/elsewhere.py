@@ -174,6 +174,7 @@ class Elsewhere:
             take_away(run.path)
             return run.give_up(Cause.ENVIRONMENT_BROKE, message)
         with contextlib.suppress(ExecutorError):  # tried again with the next news
+            self._executor.stop(one.job)  # an engine may hold it back, and start it on an administrator's word
             [fresh] = self._give([run])
             one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
         return False

@@ -13,7 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.store.lease import Lease, take_away
@@ -49,7 +48,7 @@ def main(folder: Path, nonce: str) -> None:
         slots = None
         if ticket["allocates"]:
             private = stack.enter_context(tempfile.TemporaryDirectory(prefix="mleredux-slots-"))
-            slots = Slots(Path(private), _allocated(run.spec.limits.cpus, run.spec.limits.memory_mb))
+            slots = Slots(Path(private))  # of what the engine gave this job
         pipeline = Pipeline(
             store,
             catalogue,
@@ -60,14 +59,6 @@ def main(folder: Path, nonce: str) -> None:
         )
         pipeline.warm_up()
         pipeline.go_on(run, slots)
-
-
-def _allocated(cpus: float, memory_mb: int) -> Any:
-    """What the engine gave this job: the CPUs and the memory that were asked for, and the devices that it names."""
-    from mleredux._core.sandboxes.slots import Machine
-
-    devices = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return Machine(cpus, memory_mb, tuple(name.strip() for name in devices.split(",") if name.strip()))
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

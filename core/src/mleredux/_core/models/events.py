@@ -107,10 +107,10 @@ class Judged(Payload):
 
 
 class Attempt(Payload):
-    """An agent is about to start, or has ended."""
+    """An agent is about to start, has ended, or was interrupted because its machine is taken away."""
 
     type: Literal["attempt"] = "attempt"
-    status: Literal["starting", "ended"]
+    status: Literal["starting", "ended", "interrupted"]
     outcome: Outcome | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from mleredux._core.models import Limits
+from mleredux._core.sandboxes.allocation import allocated_cpus, allocated_memory_mb, visible_devices
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import SandboxError
@@ -49,15 +51,21 @@ class Slot:
 
 
 def machine() -> Machine:
-    """This machine, or what `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB`, `MLEREDUX_GPUS` (ids, commas between) say of it."""
+    """This machine, or what an engine gave this process of it.
+
+    `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB` and `MLEREDUX_GPUS` (ids, commas between) win.
+    """
     cpus = os.environ.get(CPUS_VARIABLE)
     memory = os.environ.get(MEMORY_VARIABLE)
     gpus = os.environ.get(GPUS_VARIABLE)
+    total = psutil.virtual_memory().total // 2**20
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Machine(
-        cpus=float(cpus) if cpus else float(available),
-        memory_mb=int(memory) if memory else max(psutil.virtual_memory().total // 2**20 - _RESERVED_MB, 256),
-        gpus=tuple(gpu.strip() for gpu in gpus.split(",") if gpu.strip()) if gpus is not None else _gpus(),
+        cpus=float(cpus) if cpus else min(float(available), allocated_cpus() or math.inf),
+        memory_mb=int(memory) if memory else max(min(total, allocated_memory_mb() or total) - _RESERVED_MB, 256),
+        gpus=tuple(gpu.strip() for gpu in gpus.split(",") if gpu.strip())
+        if gpus is not None
+        else visible_devices(_gpus()),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux._core.plugins.children import child_environment
-from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
+from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
@@ -37,6 +38,7 @@ from mleredux.errors import Cancelled, SandboxError
 
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20
+_SIGNAL_SECONDS = 1.0
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
@@ -137,6 +139,10 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     if handle is not None and not before.unfinished and handle.poll() is not None:
         handle.close()  # the remains of an attempt that was given up
         handle = None
+    if handle is not None and (ended := handle.poll()) is not None and _taken_away(ended):
+        handle.close()
+        handle = None
+        session.emit(Attempt(status="interrupted"))
     adopted, age = handle is not None, _age(before) if handle is not None else 0.0
     if handle is None:
         if before.unfinished:  # killed between the start and its note: an agent nobody knows of may be at work
@@ -168,11 +174,21 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     )
     try:
         outcome = supervise(handle, launch.limits, watch, age)
+        if outcome.cause is Cause.AGENT_CRASHED and outcome.signal == signal.SIGTERM:
+            time.sleep(_SIGNAL_SECONDS)  # an engine that takes the machine away signals this process too
         if outcome.cause is not Cause.CANCELLED:
             session.emit(Attempt(status="ended", outcome=outcome))
         return outcome
+    except SystemExit:  # of a handler of SIGTERM: the agent starts again elsewhere, with its full time
+        session.emit(Attempt(status="interrupted"))
+        raise
     finally:
         handle.close()
+
+
+def _taken_away(ended: Exit) -> bool:
+    """Whether an agent that nobody watched was killed, as engines do that take a machine away."""
+    return ended.signal in (signal.SIGTERM, signal.SIGKILL) and not ended.out_of_memory
 
 
 def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gateway | None:

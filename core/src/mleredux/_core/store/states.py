@@ -126,8 +126,9 @@ def fold(so_far: RunState, event: Event) -> RunState:
             if stage.status == "finished":
                 finished = MappingProxyType({**finished, stage.stage: stage})
             return replace(so_far, finished=finished, last_stage=stage, attempts=attempts)
-        case happened.Attempt(outcome=outcome):
-            attempts = so_far.attempts.model_copy(update={"unfinished": True, "outcome": outcome})
+        case happened.Attempt(status=status, outcome=outcome):
+            update = {"unfinished": status != "interrupted", "outcome": outcome}
+            attempts = so_far.attempts.model_copy(update=update)
             return replace(so_far, attempts=attempts)
         case happened.AgentFound() as agent:
             update = {"started": True, **({"monotonic": agent.monotonic} if agent.status == "started" else {})}
