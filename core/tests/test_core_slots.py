@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.models import Limits
+from mleredux._core.sandboxes import allocation, slots
 from mleredux._core.sandboxes.slots import Machine, Slots, machine
 from mleredux.errors import SandboxError
 
@@ -125,3 +126,32 @@ def test_the_machine_can_be_described_by_variables(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MLEREDUX_MEMORY_MB", "2048")
     monkeypatch.setenv("MLEREDUX_GPUS", "a, b,")
     assert machine() == Machine(3.5, 2048, ("a", "b"))
+
+
+def test_an_engine_gives_a_part_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MLEREDUX_CPUS", "MLEREDUX_MEMORY_MB", "MLEREDUX_GPUS"):
+        monkeypatch.delenv(name, raising=False)
+    whole = slots.machine()
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "2048")
+    monkeypatch.setattr(slots, "_gpus", lambda: ("GPU-a", "GPU-b"))
+    for value, devices in (("1", ("GPU-b",)), ("GPU-a", ("GPU-a",)), ("NoDevFiles", ()), ("5", ("5",))):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+        assert slots.machine() == slots.Machine(1.0, min(2048, whole.memory_mb + 512) - 512, devices)
+    monkeypatch.setenv("MLEREDUX_GPUS", "x")
+    assert slots.machine().gpus == ("x",)
+
+
+def test_control_groups_limit_what_is_handed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "system.slice/job_7"
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "own").write_text(f"4:memory:/v1\n0::/{place}\n")
+    monkeypatch.setattr(allocation, "_OWN", tmp_path / "own")
+    monkeypatch.delenv("SLURM_CPUS_ON_NODE", raising=False)
+    monkeypatch.delenv("SLURM_MEM_PER_NODE", raising=False)
+    (tmp_path / place / "memory.max").write_text("1073741824\n")
+    (tmp_path / place / "cpu.max").write_text("150000 100000\n")
+    monkeypatch.setattr(allocation, "_GROUPS", tmp_path)
+    assert (allocation.allocated_memory_mb(), allocation.allocated_cpus()) == (1024, 1.5)
+    (tmp_path / place / "cpu.max").write_text("max 100000\n")
+    assert allocation.allocated_cpus() is None

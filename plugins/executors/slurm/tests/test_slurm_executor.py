@@ -99,8 +99,8 @@ def test_a_refusal_of_slurm_is_one_sentence(lab: Lab, monkeypatch: pytest.Monkey
         lab.pipeline().execute([lab.new()])
 
 
-def test_where_slurm_is_not_installed_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.devnull)
+def test_where_slurm_is_not_installed_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     (finding,) = slurm_executor.SlurmExecutor().check()
     assert not finding.ok and "sinfo was not found" in finding.message and "login node" in (finding.remedy or "")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
-_GROUPS = Path("/sys/fs/cgroup")
+_GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _NO_DEVICES = ("", "-1", "NoDevFiles")
 
 
@@ -50,7 +50,7 @@ def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
 def _limits(name: str) -> Iterator[str]:
     """The values of a file in this process's control group (version 2) and those above it."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = _OWN.read_text().splitlines()
     except OSError:
         return
     own = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)

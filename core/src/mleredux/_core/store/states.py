@@ -127,8 +127,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
                 finished = MappingProxyType({**finished, stage.stage: stage})
             return replace(so_far, finished=finished, last_stage=stage, attempts=attempts)
         case happened.Attempt(status=status, outcome=outcome):
-            update = {"unfinished": status != "interrupted", "outcome": outcome}
-            attempts = so_far.attempts.model_copy(update=update)
+            going_on = status != "interrupted"
+            attempts = so_far.attempts.model_copy(update={"unfinished": going_on, "outcome": outcome})
             return replace(so_far, attempts=attempts)
         case happened.AgentFound() as agent:
             update = {"started": True, **({"monotonic": agent.monotonic} if agent.status == "started" else {})}
