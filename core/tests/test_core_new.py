@@ -126,6 +126,15 @@ def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
     run_python(bundle, "-c", CONFORMS)
 
 
+@pytest.mark.parametrize("kind", ["code", "service", "model", "policy"])
+def test_a_task_that_asks_for_a_program_conforms(kind: str, tmp_path: Path) -> None:
+    assert new("task-bundle", "spring-tides", "--kind", kind, "--path", str(tmp_path)).exit_code == 0
+    assert not [
+        path for path in (tmp_path / "spring-tides").rglob("*.*") if path.is_file() and "{{" in path.read_text()
+    ]
+    run_python(tmp_path / "spring-tides", "-c", CONFORMS)
+
+
 METRIC = """
 def trimmed_error(y_true, y_pred, sample_weight=None):
     errors = np.abs(y_true - y_pred)

@@ -26,6 +26,7 @@ from mleredux_testing.answers import answers_as_submission
 from mleredux_testing.findings import Findings
 from mleredux_testing.leaks import leaks
 from mleredux_testing.malformed import Form, check_order, check_refusals
+from mleredux_testing.programs import check_programs
 
 _PREPARE_AGAIN = """
 import sys, mleredux
@@ -186,6 +187,9 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} into private."
     )
     expect_private(findings, "private files", hashes(prepared.public.parent))
+    if task.submission.execution is not None:
+        check_programs(findings, task, prepared, grade, folder)
+        return
     schema = read_schema(prepared.schema)
     if task.submission.sample is None or not schema.columns:
         findings.good("submission", "not checked: there is no sample of a table")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.execution.returns import MEAN_RETURN
 from mleredux._core.functions import make_grader
 from mleredux._core.models import FormInput, Grader, GradingInput, Score, Verdict
 from mleredux._core.sandboxes.confined import Confined, run_confined
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mleredux._core.tables.utf8 import Utf8
 
 __all__ = [
+    "MEAN_RETURN",
     "Array",
     "Cells",
     "Confined",

@@ -27,7 +27,17 @@ from mleredux._core.archives import DamagedArchive, unpack
 from mleredux._core.checksums import md5
 from mleredux._core.installation import fingerprint, installation_salt
 from mleredux._core.medals import read_leaderboard, thresholds
-from mleredux._core.models import Competition, KnownLeak, Metric, Resources, Submission, Task, Thresholds
+from mleredux._core.models import (
+    Competition,
+    Environment,
+    Execution,
+    KnownLeak,
+    Metric,
+    Resources,
+    Submission,
+    Task,
+    Thresholds,
+)
 from mleredux._core.models.base import ID_PATTERN, Model
 from mleredux._core.models.grader import Direction
 from mleredux._core.progress import tell as tell_progress
@@ -37,6 +47,8 @@ __all__ = [
     "Competition",
     "DamagedArchive",
     "Direction",
+    "Environment",
+    "Execution",
     "KnownLeak",
     "Metric",
     "Model",

@@ -25,13 +25,34 @@ def command() -> None:
     """Create a new plugin of any kind: a complete, installable package with tests."""
 
 
+_PROGRAMS = {
+    "code": "a script, called with the names of a CSV of inputs and of the CSV of predictions to write.",
+    "service": "an HTTP server that answers `POST /predict` on the port that its argument names.",
+    "model": "an archive of weights and `main.py`, which defines `load(folder)`; what it returns has `predict(rows)`.",
+    "policy": "a script that defines `act(observation)`.",
+}
+
+
 @command.command("task-bundle")
 @click.argument("name")
 @click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
+@click.option(
+    "--kind",
+    type=click.Choice(["table", *_PROGRAMS]),
+    default="table",
+    show_default=True,
+    help="What is submitted: a table of predictions, or a program that is executed on private inputs.",
+)
 @click.pass_context
-def task_bundle(ctx: click.Context, name: str, parent: Path) -> None:
+def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
     """Create a package with a task in the folder NAME; small generated data stands in for yours."""
-    folder = _write(ctx, ("task-bundle",), "tasks", name, parent)
+    templates, words = ["task-bundle"], {}
+    if kind in _PROGRAMS:
+        templates += ["task-bundle-program", f"task-bundle-{kind}"]
+        ending = "zip" if kind == "model" else "py"
+        words = {"kind": kind, "contract": _PROGRAMS[kind], "options": 'public=("train.csv",), ' * (kind != "model")}
+        words |= {"file": f"submission.{ending}", "sample": f"sample_submission.{ending}"}
+    folder = _write(ctx, templates, "tasks", name, parent, words)
     _say_next(folder, f"mleredux run {name} --agent dummy")
 
 

@@ -3,6 +3,7 @@
 from mleredux._core.models.agent import Agent, AgentFolder, Build, Limits, Smoke
 from mleredux._core.models.base import Model
 from mleredux._core.models.events import Event
+from mleredux._core.models.execution import Environment, Execution
 from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
 from mleredux._core.models.grants import Grants
 from mleredux._core.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
@@ -47,8 +48,10 @@ __all__ = [
     "Column",
     "Competition",
     "DiskLimit",
+    "Environment",
     "Event",
     "Evidence",
+    "Execution",
     "FormInput",
     "Grader",
     "GradingInput",

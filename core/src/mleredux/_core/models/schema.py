@@ -36,6 +36,8 @@ class SubmissionSchema(Model):
     reference: Path | None = None
     """The file that the task's grader checks a submission against, in the schema's own folder; None if only columns,
     ids and types are checked."""
+    public: Path | None = None
+    """For a submission that is a program: the folder of public files, on whose sample inputs it is checked."""
     extra_columns: bool = True
     json_schema: dict[str, object] | None = None
     """For a submission that is a JSON document: its JSON schema."""

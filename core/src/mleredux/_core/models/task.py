@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_serializer
 
 from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux._core.models.execution import Execution
 from mleredux._core.models.grader import Direction, Grader
 from mleredux._core.models.schema import ColumnType
 
@@ -48,6 +49,9 @@ class Submission(Model):
     document: type[BaseModel] | None = None
     """For a submission that is a JSON document: its type. It must be importable from its module by its name, since
     validation imports it."""
+    execution: Execution | None = None
+    """For a submission that is a program: how it is executed while it is graded. `sample` is a program, then, and
+    columns and types are those of its predictions."""
 
     @field_serializer("document", when_used="json")
     def _name(self, document: type[BaseModel] | None) -> str | None:

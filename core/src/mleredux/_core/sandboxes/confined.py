@@ -13,9 +13,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, BinaryIO, Literal
 
 from mleredux._core.forkserver import ONE_THREAD
 from mleredux._core.sandboxes import confined_child
@@ -32,14 +33,16 @@ class Confined:
     """How a confined program ended.
 
     Attributes:
-        code: Its exit code (128 and the number of a signal that ended it); None if its time was over.
+        code: Its exit code (128 and the number of a signal that ended it); None if it exceeded a limit.
         log: The end of what it printed.
         files: The files it was asked for and has written, by name.
+        limit: The limit that it exceeded and was killed for.
     """
 
     code: int | None
     log: str
     files: dict[str, bytes] = field(default_factory=dict)
+    limit: Literal["time", "memory"] | None = None
 
 
 def run_confined(
@@ -50,6 +53,10 @@ def run_confined(
     seconds: float = 60.0,
     memory_mb: int = 2_048,
     disk_mb: int = 256,
+    variables: Mapping[str, str] | None = None,
+    hidden: Iterable[str] = (),
+    load: Mapping[str, Any] | None = None,
+    talk: Callable[[BinaryIO, BinaryIO], None] | None = None,
 ) -> Confined:
     """Run this interpreter with its packages, confined, in a folder with the inputs.
 
@@ -58,8 +65,13 @@ def run_confined(
         inputs: Contents by file name.
         outputs: Names of the files to return, each at most `disk_mb` large; links and folders are not returned.
         seconds: Of wall time and of CPU time of each process.
-        memory_mb: Of data, of each process.
+        memory_mb: Of data, of each process, and of all together.
         disk_mb: Of all files, which are in memory.
+        variables: Environment variables of the program.
+        hidden: Folders of packages that are empty for the program.
+        load: Requests to a service that the program is; the file `load.json` is returned (`execution.load`).
+        talk: Called with the two ends of pipes, to read from and to write to, whose other ends the program has: two
+            numbers are added to its arguments, to read from and to write to. They are closed when it returns.
 
     Raises:
         SandboxError: This machine does not allow processes to be confined.
@@ -70,19 +82,27 @@ def run_confined(
             (folder / part).mkdir()
         for path, content in inputs.items():
             (folder / "inputs" / path).write_bytes(content)
+        pipes = [*os.pipe(), *os.pipe()] if talk is not None else []
+        theirs, ours = pipes[::3], pipes[1:3]
+        readable = _readable()
         asked = {
-            "command": [sys.executable, "-I", "-B", *arguments],
+            "command": [sys.executable, "-I", "-B", *arguments, *map(str, theirs)],
             "env": {"PATH": "/usr/bin", "HOME": "/job", "TMPDIR": "/job", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
-            | ONE_THREAD,
+            | ONE_THREAD
+            | dict(variables or {}),
             "inputs": str(folder / "inputs"),
             "results": str(folder / "results"),
             "report": str(folder / "report.json"),
             "root": str(folder / "root"),
-            "readable": _readable(),
+            "readable": readable,
+            "hidden": [path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)],
             "outputs": list(outputs),
             "output_bytes": disk_mb * 2**20,
             "seconds": seconds,
             "disk_mb": disk_mb,
+            "memory_mb": memory_mb,
+            "load": None if load is None else {**load, "module": str(Path(__file__).parents[1] / "execution")},
+            "pipes": theirs,
             "limits": {
                 "RLIMIT_CORE": 0,
                 "RLIMIT_CPU": int(seconds) + 1,
@@ -93,16 +113,16 @@ def run_confined(
             },
         }
         (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
-        log = _executed(folder, seconds + _GRACE_SECONDS)
+        log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk)
         told = folder / "report.json"
-        report = json.loads(told.read_bytes()) if told.exists() else {"code": None}
+        report: dict[str, Any] = json.loads(told.read_bytes()) if told.exists() else {"code": None, "limit": "time"}
         if "unconfined" in report:
             raise SandboxError(
                 f"This machine does not allow a program to be confined: {report['unconfined']}.",
                 hint="Use a Linux machine that allows namespaces, or grade as root.",
             )
         files = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
-        return Confined(report["code"], log, files)
+        return Confined(report["code"], log, files, report["limit"])
 
 
 def _map_user() -> None:
@@ -122,23 +142,44 @@ def _map_user() -> None:
             Path("/proc/self", name).write_text(content)
 
 
-def _executed(folder: Path, seconds: float) -> str:
+def _executed(
+    folder: Path,
+    seconds: float,
+    theirs: Sequence[int],
+    ours: Sequence[int],
+    talk: Callable[[BinaryIO, BinaryIO], None] | None,
+) -> str:
     """Run the child, and return the end of its log."""
     if sys.platform != "linux":
         (folder / "report.json").write_text(json.dumps({"unconfined": f"{sys.platform} has no namespaces"}))
         return ""
     _map_user()
     with (folder / "log").open("w+b") as log:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                [sys.executable, "-I", "-S", confined_child.__file__, str(folder / "request.json")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={},
-                timeout=seconds,
-                check=False,
-            )
+        child = subprocess.Popen(
+            [sys.executable, "-I", "-S", confined_child.__file__, str(folder / "request.json")],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={},
+            pass_fds=theirs,
+        )
+        for pipe in theirs:
+            os.close(pipe)
+        try:
+            if talk is not None:
+                tell, told = ours
+                with (
+                    contextlib.suppress(BrokenPipeError),
+                    os.fdopen(told, "rb") as said,
+                    os.fdopen(tell, "wb") as asked,
+                ):
+                    talk(said, asked)
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            child.kill()
+            child.wait()
         log.seek(max(0, log.seek(0, os.SEEK_END) - _SHOWN_BYTES))
         return log.read().decode(errors="replace").strip()
 

@@ -5,12 +5,15 @@ The command has no network, sees no process and no file of this machine but the 
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import platform
 import resource
 import signal
+import socket
 import stat
+import struct
 import sys
 import time
 
@@ -25,6 +28,8 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 DEVICES = ("null", "zero", "urandom", "random")
 JOB = "job"
 FIRST_USER = 1 << 30
+SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
+MEMORY_SECONDS = 0.05
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -38,8 +43,15 @@ def main(path: str) -> None:
     for name in os.listdir(asked["inputs"]):
         with open(os.path.join(asked["inputs"], name), "rb") as file:
             inputs[name] = file.read()
+    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    load = asked.get("load")
+    if load is not None:
+        sys.path.insert(0, load["module"])
+        from load import serve_load  # type: ignore[import-not-found]
     try:
-        user = leave(asked["root"], asked["readable"], asked["disk_mb"])
+        user = leave(asked["root"], asked["readable"], asked["hidden"], asked["disk_mb"])
+        if load is not None:
+            raise_loopback()
         job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
         for name, content in inputs.items():
             with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=job), "wb") as file:
@@ -49,7 +61,15 @@ def main(path: str) -> None:
         if child == 0:
             start(asked, user, tell)
         os.close(tell)
-        status = wait_for(child, asked["seconds"])
+        for pipe in asked["pipes"]:
+            os.close(pipe)
+        watch = Watch(child, processes, asked["memory_mb"], time.monotonic() + asked["seconds"])
+        if load is not None:
+            found = serve_load(load, watch.running, watch.until)
+            with open(os.open("load.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=results), "w") as kept:
+                json.dump(found, kept)
+            watch.stop()
+        watch.wait()
         if fault := os.read(told, 500).decode():
             raise OSError(fault)
     except (OSError, KeyError) as error:
@@ -57,11 +77,12 @@ def main(path: str) -> None:
         return
     for name in asked["outputs"]:
         keep(name, job, results, asked["output_bytes"])
-    code = None if status is None else os.waitstatus_to_exitcode(status)
-    os.write(report, json.dumps({"code": 128 - code if code is not None and code < 0 else code}).encode())
+    code = None if watch.status is None or watch.limit else os.waitstatus_to_exitcode(watch.status)
+    told_of = {"code": 128 - code if code is not None and code < 0 else code, "limit": watch.limit}
+    os.write(report, json.dumps(told_of).encode())
 
 
-def leave(root: str, readable: list[str], disk_mb: int) -> int:
+def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> int:
     """Move to namespaces of our own, and to a file system in memory; the user that the command is to run as."""
     outer, group = os.geteuid(), os.getegid()
     check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
@@ -82,6 +103,9 @@ def leave(root: str, readable: list[str], disk_mb: int) -> int:
             continue
         os.makedirs(inside, exist_ok=True)
         bind(path, inside)
+    for path in hidden:
+        if os.path.isdir(root + path):
+            mount("tmpfs", root + path, "tmpfs", NOSUID | NODEV | RDONLY, "size=4k,mode=755")
     os.mkdir(f"{root}/dev")
     for name in DEVICES:
         with open(f"{root}/dev/{name}", "w"):
@@ -128,17 +152,69 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
         os._exit(1)
 
 
-def wait_for(child: int, seconds: float) -> "int | None":
-    """Wait for the command; None if its time is over. With it, all that it started is killed by the kernel."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found, status = os.waitpid(child, os.WNOHANG)
+def raise_loopback() -> None:
+    """Let processes in this network namespace reach one another."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
+
+
+class Watch:
+    """Watches the command; where it exceeds a limit, it is killed, and with it the kernel kills all that it started.
+
+    Attributes:
+        status: How it ended; None while it is running.
+        limit: The limit that it exceeded: `time` or `memory`.
+        until: When its time is over.
+    """
+
+    def __init__(self, child: int, processes: int, memory_mb: int, until: float) -> None:
+        self.child, self.processes, self.memory, self.until = child, processes, memory_mb * 2**20, until
+        self.status: int | None = None
+        self.limit: str | None = None
+        self._looked = 0.0
+
+    def running(self) -> bool:
+        """Whether it is running, within its limits."""
+        if self.status is not None:
+            return False
+        found, status = os.waitpid(self.child, os.WNOHANG)
         if found:
-            return status
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+            self.status = status
+            return False
+        now = time.monotonic()
+        if now >= self.until:
+            self.limit = "time"
+        elif now - self._looked > MEMORY_SECONDS:
+            self._looked = now
+            if self._used(self.child) > self.memory:
+                self.limit = "memory"
+        if self.limit:
+            self.stop()
+        return self.status is None
+
+    def stop(self) -> None:
+        """Kill it."""
+        if self.status is None:
+            os.kill(self.child, signal.SIGKILL)
+            self.status = os.waitpid(self.child, 0)[1]
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        while self.running():
+            time.sleep(0.01)
+
+    def _used(self, process: int) -> int:
+        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none."""
+        try:
+            resident, shared = map(int, self._read(f"{process}/statm").split()[1:3])
+            used = max(0, resident - shared) * resource.getpagesize()
+            return used + sum(map(self._used, map(int, self._read(f"{process}/task/{process}/children").split())))
+        except OSError:
+            return 0
+
+    def _read(self, name: str) -> str:
+        with open(os.open(name, os.O_RDONLY, dir_fd=self.processes)) as file:
+            return file.read()
 
 
 def keep(name: str, job: int, results: int, most: int) -> None:

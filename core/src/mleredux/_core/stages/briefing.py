@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from mleredux._core.capabilities import Capabilities
+from mleredux._core.execution.contract import contract
 from mleredux._core.models import Agent, Task
 from mleredux._core.protocols import Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
@@ -119,7 +120,8 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: 
             fixed="read only" if isolated else "do not change it",
             data="everything there is; the answers of the test set are not here" if isolated else "everything there is",
             isolation="" if isolated else _NOT_ISOLATED,
-        ),
+        )
+        + contract(task),
         encoding="utf-8",
     )
     submission = task.submission
@@ -131,6 +133,7 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: 
         "target_columns": submission.target_columns,
         "metric": task.metric.id,
         "direction": task.direction,
+        "execution": None if submission.execution is None else submission.execution.model_dump(mode="json"),
     }
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / "validate.sh").write_text(_VALIDATE, encoding="utf-8")

@@ -39,7 +39,7 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
         TaskBroken: The sample submission is missing or does not fit the declaration.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    schema = _make_schema(task, public, folder)
+    schema = make_schema(task, public, folder)
     if schema.ids is not None or schema.columns:
         grader = grader_of(task)
         if grader is not None and grader.check is not None:
@@ -58,7 +58,9 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
 def read_schema(folder: Path) -> SubmissionSchema:
     """The schema in a folder, its files' paths made absolute."""
     schema = SubmissionSchema.model_validate_json((folder / SCHEMA_FILE).read_bytes())
-    paths = {name: folder / path for name in ("ids", "reference") if (path := getattr(schema, name)) is not None}
+    paths = {
+        name: folder / path for name in ("ids", "reference", "public") if (path := getattr(schema, name)) is not None
+    }
     return schema.model_copy(update=paths)
 
 
@@ -89,7 +91,12 @@ def refuse_malformed(task: Task, submission: Path, private: Path) -> None:
         raise InvalidSubmission(verdict.message)
 
 
-def _make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
+def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
+    """The schema of a task, without its grader's part; its ids are written to `ids.csv` in a folder.
+
+    Raises:
+        TaskBroken: As `write_schema`.
+    """
     submission = task.submission
     schema = SubmissionSchema(
         form=FORM,
@@ -101,6 +108,9 @@ def _make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     if submission.document is not None:
         form = submission.document.model_json_schema()
         return schema.model_copy(update={"json_schema": form, "document": name_of(submission.document)})
+    if submission.execution is not None:
+        beside = public.parent == folder.parent
+        return schema.model_copy(update={"public": Path("..", public.name) if beside else public.resolve()})
     if submission.sample is None or not submission.file.endswith(".csv"):
         return schema
     sample = public / submission.sample

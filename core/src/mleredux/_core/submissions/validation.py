@@ -59,7 +59,7 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Tas
                 raise _Malformed(f"{schema.file} is larger than {MAX_BYTES >> 30} GiB.")
             if schema.document is not None:
                 parse_document(find_model(schema.document), file, schema.file)
-            elif task is None and (schema.reference is not None or size > _SMALL):
+            elif task is None and (schema.reference is not None or schema.public is not None or size > _SMALL):
                 _check_apart(schema, file)
             else:
                 check(schema, file, task)
@@ -81,6 +81,8 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
     from mleredux._core.plugins.children import child_environment, requested
 
     catalogue = current()
+    executed = catalogue.task(schema.task).submission.execution if schema.public is not None else None
+    seconds = CHECK_SECONDS + (executed.seconds if executed is not None else 0)
     request = {
         "schema": schema.model_dump(mode="json"),
         "block": catalogue.block,
@@ -97,13 +99,13 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
             files=[file.fileno(), answer.fileno()],
         )
         try:
-            in_time = child.wait(CHECK_SECONDS)
+            in_time = child.wait(seconds)
         finally:
             child.close()
         answer.seek(0)
         said = answer.read()
     if not in_time:
-        raise _Malformed(f"{schema.file} could not be checked within {CHECK_SECONDS:.0f} seconds.")
+        raise _Malformed(f"{schema.file} could not be checked within {seconds:.0f} seconds.")
     try:
         fault = json.loads(said)["fault"]
     except (ValueError, KeyError):
@@ -122,6 +124,11 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
         InvalidSubmission: It is not well-formed.
         MlereduxError: The task is at fault.
     """
+    if schema.public is not None and task is not None:
+        from mleredux._core.execution.execute import check_program
+
+        check_program(task, file, schema.public)
+        return
     grader = grader_of(task) if task is not None and schema.reference is not None else None
     if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
         grader.check(FormInput(file, schema.reference, task))

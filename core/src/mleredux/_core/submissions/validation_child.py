@@ -22,19 +22,19 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     from mleredux._core.models import SubmissionSchema
     from mleredux._core.plugins.catalogue import Catalogue, set_current
     from mleredux._core.submissions.validation import check
-    from mleredux.errors import InvalidSubmission, NotFound
+    from mleredux.errors import InvalidSubmission, NotFound, SandboxError, TaskBroken
 
     schema = SubmissionSchema.model_validate(request["schema"])
     catalogue = Catalogue(block=request["block"], load=request["load"])
     set_current(catalogue)
     fault = None
     try:
-        task = catalogue.task(schema.task) if schema.reference is not None else None
+        task = catalogue.task(schema.task) if schema.reference is not None or schema.public is not None else None
         with os.fdopen(submission, "rb") as file:
             check(schema, file, task)
     except InvalidSubmission as error:
         fault = str(error)
-    except NotFound as error:
+    except (NotFound, SandboxError, TaskBroken) as error:
         fault = f"{schema.file} could not be checked: {error}"
     except MemoryError:
         fault = f"{schema.file} needs more than {request['memory_mb'] >> 10} GiB of memory to be checked."

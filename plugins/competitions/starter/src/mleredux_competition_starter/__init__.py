@@ -16,9 +16,16 @@ COMPETITIONS = {
     "wine": "wine",
 }
 """Task id → folder of its declaration."""
+PROGRAMS = ("digits-code", "breast-cancer-model", "wine-service", "wine-tasting")
+"""Tasks whose submission is a program."""
 
 
 @hookimpl
 def mleredux_register_tasks() -> Iterable[Ref]:
     """Register the competitions, which are imported when used."""
-    return [Ref(task, f"mleredux_competition_starter.{folder}:competition") for task, folder in COMPETITIONS.items()]
+    tables = [Ref(task, f"mleredux_competition_starter.{folder}:competition") for task, folder in COMPETITIONS.items()]
+    names = {task: task.replace("-", "_") for task in PROGRAMS}
+    return [
+        *tables,
+        *(Ref(task, f"mleredux_competition_starter.programs.tasks:{name}") for task, name in names.items()),
+    ]

@@ -1,0 +1,52 @@
+"""What an agent is told of a submission that is a program."""
+
+from __future__ import annotations
+
+from mleredux._core.models.task import Task
+
+_HOW = {
+    "code": """\
+It is called with two arguments: the name of a CSV with inputs (as `sample_inputs.csv`), and the name of
+  the CSV of predictions to write (as `sample_predictions.csv`)""",
+    "model": """\
+It defines `load(folder)`, which loads what lies beside it in the archive and returns an object with
+  `predict(rows)`: from a list of dictionaries (the rows of inputs as in `sample_inputs.csv`, values are texts) to
+  a list of predictions, each a value or a dictionary by column""",
+    "service": """\
+It is an HTTP server on 127.0.0.1, on the port that its first argument and `PORT` name. It answers
+  `POST /predict` with a row of inputs as a JSON object (as in `sample_inputs.csv`, values are texts) by a JSON object
+  of the prediction. It gets {clients} requests at a time, and must answer each within {deadline:g} seconds""",
+    "policy": """\
+It defines `act(observation)`, which returns an action, and perhaps `reset()`, which is called before each
+  episode""",
+}
+_TEXT = """
+# What is submitted
+
+- `{file}` is a program, {form}. It is graded on inputs that you never see, by what it does there.
+- {how}.
+- It is executed by Python {python} in a sandbox of its own: without network, without the data{public}, for at most
+  {seconds:g} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. It may be {size_mb:g} MiB large.
+- `validate.sh` runs it on `sample_inputs.csv`, and says whether that works.
+"""
+
+
+def contract(task: Task) -> str:
+    """The part of the instructions on a program to submit; empty for other submissions."""
+    execution = task.submission.execution
+    if execution is None:
+        return ""
+    import platform
+
+    archive = task.submission.file.endswith(".zip")
+    return _TEXT.format(
+        file=task.submission.file,
+        form="a ZIP archive with `main.py` and what it needs" if archive else "one script",
+        how=_HOW[execution.kind].format(clients=execution.clients, deadline=execution.deadline),
+        python=platform.python_version(),
+        public=f" but {', '.join(f'`{name}`' for name in execution.public)} beside it" if execution.public else "",
+        seconds=execution.seconds,
+        memory_mb=execution.memory_mb,
+        disk_mb=execution.disk_mb,
+        size_mb=execution.size_mb,
+    )

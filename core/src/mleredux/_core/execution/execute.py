@@ -1,0 +1,352 @@
+"""Executes a submitted program on inputs, confined: its predictions, or one sentence on why there are none.
+
+On the private inputs that sentence is always one of ours: nothing that the program prints or writes is told to anyone,
+since it knows these inputs. On the sample inputs, which are public, the last line of its log is told.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from mleredux._core.models.execution import Environment, Execution
+from mleredux._core.models.grader import Grader, GradingInput, Score
+from mleredux._core.models.schema import SubmissionSchema, Verdict
+from mleredux._core.models.task import Submission, Task
+from mleredux._core.sandboxes.confined import Confined, run_confined
+from mleredux._core.submissions.files import open_regular
+from mleredux.errors import InvalidSubmission, TaskBroken
+
+INPUTS, SAMPLE_INPUTS, SAMPLE_PREDICTIONS = "inputs.csv", "sample_inputs.csv", "sample_predictions.csv"
+PREDICTIONS = "predictions.csv"
+_PORT = 8_000
+_MOST_LINE = 1 << 16
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What a program made of inputs.
+
+    Attributes:
+        predictions: The CSV with its predictions.
+        details: Figures on how it ran: `latency`, for a service.
+    """
+
+    predictions: bytes
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class _Inputs(NamedTuple):
+    """Inputs: the file, its columns and rows, and whether agents know them."""
+
+    path: Path
+    header: list[str]
+    rows: list[list[str]]
+    public: bool
+
+
+def execution_of(task: Task) -> Execution:
+    """How a task's submissions are executed.
+
+    Raises:
+        TaskBroken: They are not.
+    """
+    if task.submission.execution is None:
+        raise TaskBroken(f"Submissions of {task.id} are no programs.")
+    return task.submission.execution
+
+
+def check_program(task: Task, submission: BinaryIO, public: Path) -> None:
+    """Check a program by its predictions for the sample inputs.
+
+    Raises:
+        InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
+        TaskBroken: The task has no sample inputs.
+    """
+    executed = _execute(task, submission, public, public)
+    fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public)
+    if fault is not None:
+        raise InvalidSubmission(f"{_whose(task)} for the sample inputs are not valid: {fault}")
+
+
+def score_program(task: Task, grader: Grader, submission: Path, private: Path) -> Score:
+    """Execute a program on the private inputs, and score its predictions by the task's grader.
+
+    Raises:
+        InvalidSubmission: It can't be scored.
+        TaskBroken: The task is at fault.
+    """
+    public = private.parent / "public"
+    with open_regular(submission) as file:
+        executed = _execute(task, file, private, public)
+    fault = _fault(task, executed.predictions, _read(private / INPUTS, public=False), public)
+    refused = f"{_whose(task)} for the private inputs are not valid. `mleredux validate` tells what is wrong."
+    if fault is not None:
+        raise InvalidSubmission(refused)
+    with tempfile.TemporaryDirectory(prefix="mleredux-predictions-") as folder:
+        path = Path(folder) / PREDICTIONS
+        path.write_bytes(executed.predictions)
+        form = task.submission.model_copy(update={"file": PREDICTIONS, "sample": SAMPLE_PREDICTIONS, "execution": None})
+        try:
+            found = grader.score(
+                GradingInput(path, private, task.model_copy(update={"submission": form}), task.metric.options)
+            )
+        except InvalidSubmission:
+            raise InvalidSubmission(refused) from None
+    scored = found if isinstance(found, Score) else Score(value=float(found))
+    return scored.model_copy(update={"details": {**scored.details, **executed.details}})
+
+
+def _whose(task: Task) -> str:
+    return f"The predictions of {task.submission.file}"
+
+
+def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Executed:
+    execution, known = execution_of(task), data == public
+    inputs = _read(data / (SAMPLE_INPUTS if known else INPUTS), public=known)
+    size = os.fstat(submission.fileno()).st_size
+    if size > execution.size_mb * 2**20:
+        raise InvalidSubmission(f"{task.submission.file} is larger than {execution.size_mb:g} MiB.")
+    if not size:
+        raise InvalidSubmission(f"{task.submission.file} is empty.")
+    name = "submission.zip" if task.submission.file.endswith(".zip") else "submission.py"
+    files = {name: submission.read(), "runner.py": Path(__file__).with_name("runner.py").read_bytes()}
+    files |= {part: (public / part).read_bytes() for part in execution.public}
+    limits: dict[str, Any] = {
+        "seconds": execution.seconds,
+        "memory_mb": execution.memory_mb,
+        "disk_mb": execution.disk_mb,
+        "hidden": _hidden(task),
+    }
+    arguments = ["runner.py", execution.kind, name]
+    if execution.kind == "service":
+        return _serve(task, inputs, arguments, files, limits)
+    if execution.kind == "policy":
+        return _act(task, inputs, arguments, files, limits)
+    files[INPUTS] = inputs.path.read_bytes()
+    columns = json.dumps([task.submission.id_columns, _targets(task, public)])
+    found = run_confined(arguments, files, [PREDICTIONS], variables={"COLUMNS": columns}, **limits)
+    _expect_end(task, found, inputs)
+    if PREDICTIONS not in found.files:
+        raise InvalidSubmission(f"{task.submission.file} wrote no {PREDICTIONS}{_for(inputs)}.")
+    return Executed(found.files[PREDICTIONS])
+
+
+def _serve(
+    task: Task, inputs: _Inputs, arguments: Sequence[str], files: dict[str, bytes], limits: dict[str, Any]
+) -> Executed:
+    execution, targets = execution_of(task), _targets(task, None)
+    bodies = [json.dumps(dict(zip(inputs.header, row, strict=True))) for row in inputs.rows]
+    order = [number % len(bodies) for number in range(max(execution.requests, len(bodies)))]
+    load = {
+        "port": _PORT,
+        "bodies": bodies,
+        "order": order,
+        "clients": execution.clients,
+        "deadline": execution.deadline,
+    }
+    found = run_confined(arguments, files, [], variables={"PORT": str(_PORT)}, load=load, **limits)
+    told = json.loads(found.files.get("load.json", b'{"started": null}'))
+    if told["started"] is None:
+        _expect_end(task, found, inputs)
+        raise InvalidSubmission(f"{task.submission.file} did not answer on 127.0.0.1, port $PORT{_for(inputs)}.")
+    made: list[dict[str, str] | None] = [{} for _ in bodies]
+    latencies = sorted(one[0] for one in told["answers"] if one is not None)
+    for place, one in zip(order, told["answers"], strict=True):
+        made[place] = _worse(made[place], _answer(one, targets))
+    places = [inputs.header.index(name) for name in task.submission.id_columns]
+    missing = dict.fromkeys(targets, execution.missing)
+    if inputs.public and None in made:
+        raise InvalidSubmission(
+            f"{task.submission.file} gave {made.count(None)} of {len(made)} sample inputs no valid answer within "
+            f"{execution.deadline:g} seconds; the answer to each is a JSON object with {', '.join(targets)}."
+        )
+    rows = [
+        [*(row[place] for place in places), *(one or missing).values()]
+        for row, one in zip(inputs.rows, made, strict=True)
+    ]
+    in_time = sum(one is not None and one[1] is not None for one in told["answers"])
+    latency = {
+        f"p{share}_ms": round(1e3 * latencies[min(len(latencies) - 1, math.ceil(share / 100 * len(latencies)) - 1)], 3)
+        for share in (50, 95, 99)
+        if latencies
+    }
+    details = {
+        "requests": len(order),
+        "in_time": in_time,
+        "clients": execution.clients,
+        "deadline_ms": 1e3 * execution.deadline,
+        "start_seconds": round(told["started"], 3),
+        "requests_per_second": round(len(latencies) / told["seconds"], 1) if told["seconds"] else None,
+        **latency,
+    }
+    return Executed(_table([*task.submission.id_columns, *targets], rows), {"service": details})
+
+
+def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
+    """The answer to a request; None if it came too late, or is none."""
+    if one is None or one[1] is None:
+        return None
+    try:
+        found = json.loads(one[1])
+        values = {name: found[name] for name in targets}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if any(isinstance(value, bool) or not isinstance(value, str | int | float) for value in values.values()):
+        return None
+    return {name: str(value)[:_SHOWN] for name, value in values.items()}
+
+
+def _worse(before: dict[str, str] | None, now: dict[str, str] | None) -> dict[str, str] | None:
+    """The answer that counts: none, if one is missing or two differ."""
+    return now if before == {} or before == now else None
+
+
+def _act(
+    task: Task, inputs: _Inputs, arguments: Sequence[str], files: dict[str, bytes], limits: dict[str, Any]
+) -> Executed:
+    make = execution_of(task).environment
+    if make is None or "seed" not in inputs.header:
+        raise TaskBroken(f"Task {task.id} asks for a policy, but declares no environment or no seeds.")
+    environment, returns = make(inputs.path.parent), list[list[str]]()
+    place, invalid = inputs.header.index("seed"), False
+
+    def talk(said: BinaryIO, asked: BinaryIO) -> None:
+        nonlocal invalid
+        for row in inputs.rows:
+            asked.write(b"\n")
+            total = _episode(environment, int(row[place]), said, asked)
+            if isinstance(total, bool):
+                invalid = total
+                return
+            returns.append([row[place], repr(total)])
+
+    found = run_confined(arguments, files, [], talk=talk, **limits)
+    if invalid:
+        raise InvalidSubmission(f"{task.submission.file} chose an action that is not valid{_for(inputs)}.")
+    if len(returns) < len(inputs.rows):
+        _expect_end(task, found, inputs)
+        raise InvalidSubmission(f"{task.submission.file} ended before the last episode{_for(inputs)}.")
+    return Executed(_table(["seed", "return"], returns))
+
+
+def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryIO) -> float | bool:
+    """The return of an episode; True if an action was not valid, False if the policy is gone."""
+    observation, _ = environment.reset(seed=seed)
+    total = 0.0
+    while True:
+        asked.write(json.dumps(observation).encode() + b"\n")
+        asked.flush()
+        line = said.readline(_MOST_LINE)
+        if not line:
+            return False
+        try:
+            observation, reward, terminated, truncated, _ = environment.step(json.loads(line))
+        except (ValueError, TypeError, RecursionError):
+            return True
+        total += reward
+        if terminated or truncated:
+            return total
+
+
+def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
+    """Check that a program has ended as it should.
+
+    Raises:
+        InvalidSubmission: It has not.
+    """
+    execution, file = execution_of(task), task.submission.file
+    if found.limit == "time":
+        raise InvalidSubmission(f"{file} took longer than {execution.seconds:g} seconds{_for(inputs)}.")
+    if found.limit == "memory":
+        raise InvalidSubmission(f"{file} used more than {execution.memory_mb:,} MB of memory{_for(inputs)}.")
+    if found.code:
+        last = [line.strip() for line in found.log.splitlines() if line.strip()][-1:] if inputs.public else []
+        why = "".join(f": {' '.join(line.split())[:_SHOWN]}" for line in last)
+        raise InvalidSubmission(f"{file} ended with exit code {found.code}{_for(inputs)}{why.rstrip('.')}.")
+
+
+def _for(inputs: _Inputs) -> str:
+    return " on the sample inputs" if inputs.public else " on the private inputs"
+
+
+def _read(path: Path, *, public: bool) -> _Inputs:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+    except (OSError, ValueError) as error:
+        raise TaskBroken(f"A task that executes submissions prepares {path.name}: {error}.") from None
+    return _Inputs(path, header, rows, public)
+
+
+def _targets(task: Task, public: Path | None) -> tuple[str, ...]:
+    if not task.submission.target_columns:
+        raise TaskBroken(f"Task {task.id} executes submissions, so it must declare its `target_columns`.")
+    return task.submission.target_columns
+
+
+def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
+    """What is wrong with the form of predictions: columns, ids and types are as in the sample predictions."""
+    from mleredux._core.submissions.schema import make_schema
+    from mleredux._core.submissions.validation import validate
+
+    if execution_of(task).kind == "policy":
+        return None
+    example = _read(public / SAMPLE_PREDICTIONS, public=True)
+    ids = task.submission.id_columns
+    filled = dict(zip(example.header, example.rows[0], strict=True))
+    places = {name: inputs.header.index(name) for name in ids}
+    rows = [[row[places[name]] if name in places else filled[name] for name in example.header] for row in inputs.rows]
+    with tempfile.TemporaryDirectory(prefix="mleredux-form-") as folder:
+        here = Path(folder)
+        (here / SAMPLE_PREDICTIONS).write_bytes(_table(example.header, rows))
+        (here / PREDICTIONS).write_bytes(predictions)
+        form = Submission(
+            file=PREDICTIONS,
+            sample=SAMPLE_PREDICTIONS,
+            id_columns=ids,
+            target_columns=_targets(task, public),
+            types=task.submission.types,
+        )
+        schema: SubmissionSchema = make_schema(task.model_copy(update={"submission": form}), here, here)
+        if schema.ids is not None:
+            schema = schema.model_copy(update={"ids": here / schema.ids})
+        verdict: Verdict = validate(schema, here / PREDICTIONS)
+    return None if verdict.valid else verdict.message
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue().encode()
+
+
+def _hidden(task: Task) -> list[str]:
+    """Folders of packages that no program may read: those with known answers, and those of plugins."""
+    from mleredux._core.plugins import current
+
+    names = {f"{name.rpartition('.')[0]}.data" for name in task.known_answers} | {"mleredux"}
+    names |= {plugin.target.partition(":")[0].partition(".")[0] for plugin in current().plugins}
+    return sorted({path for name in names for path in _folders(name)})
+
+
+def _folders(name: str) -> list[str]:
+    """The folders of a package, which is not imported."""
+    parent, _, last = name.partition(".")
+    try:
+        found = importlib.util.find_spec(parent)
+    except (ImportError, ValueError):
+        return []
+    places = list(found.submodule_search_locations or ()) if found is not None else []
+    below = last.replace(".", "/")
+    return [str(path.resolve()) for place in places if (path := Path(place, below)).is_dir()]

@@ -1,0 +1,78 @@
+"""Requests to a service in a sandbox, from outside of its processes but in its network: answers and their times.
+
+Imported by the parent of the confined program, without any package: the standard library alone. That process may start
+no threads, since its children are in another namespace of processes.
+"""
+
+import asyncio
+import time
+
+MOST_BYTES = 1 << 16
+_PAUSE_SECONDS = 0.02
+
+
+def serve_load(asked: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
+    """Wait until the service answers at all, then send each body, `clients` at a time.
+
+    Args:
+        asked: `port`, `bodies` (texts), `order` (places of bodies), `clients`, `deadline` (seconds).
+        running: Whether the service is running.
+        until: When to give up, by the monotonic clock.
+
+    Returns:
+        `started` (seconds, or None), `seconds`, and `answers`: for each of `order` its latency in seconds and its text,
+        or None where there was no answer in time.
+    """
+    return asyncio.run(_serve(asked, running, until))
+
+
+async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
+    begun = time.monotonic()
+    answers: list[tuple[float, str | None] | None] = [None] * len(asked["order"])
+    while (await ask(asked["port"], asked["bodies"][0], min(5.0, max(0.1, until - time.monotonic()))))[1] is None:
+        if not running() or time.monotonic() > until:
+            return {"started": None, "seconds": 0.0, "answers": answers}
+        await asyncio.sleep(_PAUSE_SECONDS)
+    ready = time.monotonic()
+    numbers = iter(range(len(answers)))
+
+    async def client() -> None:
+        for number in numbers:
+            body = asked["bodies"][asked["order"][number]]
+            answers[number] = await ask(asked["port"], body, asked["deadline"])
+
+    clients = [asyncio.create_task(client()) for _ in range(asked["clients"])]
+    while not all(one.done() for one in clients) and time.monotonic() < until and running():
+        await asyncio.wait(clients, timeout=_PAUSE_SECONDS)
+    for one in clients:
+        one.cancel()
+    return {"started": ready - begun, "seconds": time.monotonic() - ready, "answers": answers}
+
+
+async def ask(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
+    """Send a request; the seconds it took, and the answer if it came in time, was 200 and is not too long."""
+    begun = time.monotonic()
+    try:
+        text = await asyncio.wait_for(_exchange(port, body.encode()), deadline)
+    except (OSError, ValueError, EOFError, asyncio.LimitOverrunError, TimeoutError):
+        text = None
+    return time.monotonic() - begun, text
+
+
+async def _exchange(port: int, body: bytes) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=MOST_BYTES)
+    try:
+        head = f"POST /predict HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+        status, *fields = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+        if status.split()[1:2] != ["200"]:
+            raise ValueError(status)
+        lengths = [int(line.partition(":")[2]) for line in fields if line.startswith("content-length:")]
+        if lengths and lengths[0] > MOST_BYTES:
+            raise ValueError("too long")
+        content = b""
+        while len(content) < (lengths[0] if lengths else MOST_BYTES) and (part := await reader.read(MOST_BYTES)):
+            content += part
+        return content.decode("utf-8")
+    finally:
+        writer.close()

@@ -1,0 +1,17 @@
+"""The score of a policy."""
+
+from __future__ import annotations
+
+import csv
+
+from mleredux._core.models.grader import Grader, GradingInput, Score
+
+
+def _score(given: GradingInput) -> Score:
+    with given.submission.open(encoding="utf-8", newline="") as file:
+        returns = [float(row["return"]) for row in csv.DictReader(file)]
+    return Score(value=sum(returns) / len(returns), details={"episodes": len(returns)})
+
+
+MEAN_RETURN = Grader(id="mean-return", title="Mean return of a policy", direction="maximize", score=_score)
+"""The mean over the private episodes of the sum of rewards."""
