@@ -8,8 +8,8 @@ from mleredux.plugin.grader import MEAN_RETURN
 from mleredux.plugin.task import Execution, Metric
 
 from mleredux_competition_starter import breast_cancer, digits, wine
+from mleredux_competition_starter.programs.cellar import Tasting
 from mleredux_competition_starter.programs.declaration import add_sample, held, program_task
-from mleredux_competition_starter.programs.tasting import Tasting
 from mleredux_competition_starter.tables import read_table, split_table, write_table
 
 EPISODES = 53
