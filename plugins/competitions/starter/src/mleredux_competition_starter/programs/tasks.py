@@ -49,7 +49,7 @@ def prepare_tasting(raw: Path, public: Path, private: Path) -> None:
     write_table(public / "sample_inputs.csv", ["seed"], [[str(seed)] for seed in range(SAMPLE_EPISODES)])
     for name in ("test.csv", "sample_submission.csv"):
         (public / name).unlink()
-    add_sample("wine-tasting", public)
+    add_sample("wine-policy", public)
 
 
 digits_code = program_task(
