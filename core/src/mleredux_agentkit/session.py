@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -19,10 +20,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mleredux_agentkit import workspace
 from mleredux_agentkit.files import write
 from mleredux_agentkit.shell import run
 from mleredux_agentkit.task import Task
-from mleredux_agentkit.trajectory import Trajectory
+from mleredux_agentkit.trajectory import MAX_TEXT, Trajectory
 from mleredux_agentkit.wire import FOLDER, MAX_LINE, address
 
 _BLOCK = 1 << 16
@@ -85,8 +87,11 @@ class Session:
         return {
             "clock": lambda _file, _request: clock(self.task),
             "execute": self._execute,
+            "execute-program": self._execute_program,
             "finish": lambda _file, _request: {"message": "The session ends now; the submission is graded next."},
+            "read": self._read,
             "submit": self._submit,
+            "write": self._write,
             "validate": lambda _file, _request: self.task.verdict(),
         }
 
@@ -108,7 +113,9 @@ class Session:
         ):
             request: dict[str, Any] = json.loads(file.readline(MAX_LINE))
             answer = self.answers()[request["do"]](file, {**request, "connection": connection})
-            connection.sendall(json.dumps(answer).encode() + b"\n")
+            content = answer.pop("content", b"")
+            connection.sendall(json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n")
+            connection.sendall(content)
             if request["do"] == "finish":
                 self.finished.set()
 
@@ -136,6 +143,50 @@ class Session:
             seconds=seconds,
         )
         return {"code": ended.code, "output": ended.output}
+
+    def _execute_program(self, file: BinaryIO, request: Request) -> dict[str, Any]:
+        """Run a program by its arguments, beside others; a line of JSON names them, standard input follows."""
+        head, _, content = file.read(int(request["size"])).partition(b"\n")
+        asked = json.loads(head)
+        started = time.monotonic()
+        ended = workspace.execute(
+            asked["arguments"],
+            cwd=self.task.output_dir / asked["cwd"],
+            env=asked["env"],
+            content=content,
+            timeout=request["timeout"],
+        )
+        shown = (ended.stdout + ended.stderr).decode("utf-8", "replace")
+        self.trajectory.act(
+            "",
+            "exec",
+            {"command": shlex.join(asked["arguments"])[:MAX_TEXT]},
+            shown,
+            exit_code=ended.code,
+            is_buggy=ended.code != 0,
+            seconds=round(time.monotonic() - started, 3),
+        )
+        return {"code": ended.code, "stdout": len(ended.stdout), "content": ended.stdout + ended.stderr}
+
+    def _read(self, file: BinaryIO, request: Request) -> dict[str, Any]:
+        path = json.loads(file.read(int(request["size"])))
+        try:
+            return {"content": workspace.read(self.task.output_dir / path)}
+        except OSError as error:
+            return {"errno": error.errno, "error": error.strerror}
+
+    def _write(self, file: BinaryIO, request: Request) -> dict[str, Any]:
+        """Write a file; its path is a line of JSON, its content follows."""
+        if int(request["size"]) > workspace.MAX_FILE:
+            return {"errno": errno.EFBIG, "error": "File too large"}
+        head, _, content = file.read(int(request["size"])).partition(b"\n")
+        path = json.loads(head)
+        try:
+            workspace.write(self.task.output_dir / path, content)
+        except OSError as error:
+            return {"errno": error.errno, "error": error.strerror}
+        self.trajectory.act("", "write_file", {"path": path}, f"{len(content)} bytes")
+        return {}
 
     def _submit(self, file: BinaryIO, request: Request) -> dict[str, Any]:
         target = self.task.submission

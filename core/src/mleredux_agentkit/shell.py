@@ -43,10 +43,10 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
         written, _ = process.communicate(timeout=timeout)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        _kill(process.pid)
+        kill(process.pid)
         written, _ = process.communicate()
     except BaseException:
-        _kill(process.pid)
+        kill(process.pid)
         raise
     output = written.decode("utf-8", "replace")
     if len(output) > limit:
@@ -55,6 +55,7 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
     return Finished(code, output)
 
 
-def _kill(group: int) -> None:
+def kill(group: int) -> None:
+    """Kill a process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)

@@ -21,6 +21,8 @@ MAX_LINE = 1 << 16
 """Bytes of a request's line."""
 MAX_ANSWER = 1 << 20
 """Bytes of an answer's line."""
+MAX_CONTENT = 1 << 27
+"""Bytes of the content that may follow it."""
 
 
 class NoSession(Exception):
@@ -60,7 +62,7 @@ def dial(output: Path, request: dict[str, Any]) -> socket.socket:
 
 
 def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
-    """Send a request with the content of a file, or with bytes; the answer.
+    """Send a request with the content of a file, or with bytes; the answer, whose `content` is what follows its line.
 
     Raises:
         NoSession: There is no session, or it ended before it answered.
@@ -78,7 +80,13 @@ def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any)
         try:
             while content and (block := content.read(_BLOCK)):
                 connection.sendall(block)
-            answer = json.loads(connection.makefile("rb").readline(MAX_ANSWER))
-        except (OSError, ValueError) as error:
+            answered = connection.makefile("rb")
+            answer = json.loads(answered.readline(MAX_ANSWER))
+            if isinstance(answer, dict) and answer.get("size"):
+                size = min(int(answer["size"]), MAX_CONTENT)
+                answer["content"] = answered.read(size)
+                if len(answer["content"]) < size:
+                    raise NoSession
+        except (OSError, TypeError, ValueError) as error:
             raise NoSession from error
     return answer if isinstance(answer, dict) else {}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.workspace import Completed
 
 from mleredux._core.models import Agent, Build, Limits, Verdict
 from mleredux._core.plugins import current
@@ -85,6 +87,51 @@ class OpenSession:
         code = answer.get("code")
         return Finished(code if isinstance(code, int) else None, str(answer.get("output", "")))
 
+    def execute_program(
+        self,
+        arguments: Sequence[str],
+        *,
+        content: bytes = b"",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Completed:
+        """Run a program by its arguments in the sandbox; several may run at once.
+
+        Args:
+            content: Its standard input.
+            cwd: Where, relative to the output folder.
+            env: Variables besides those of the sandbox.
+            timeout: Seconds after which it is killed; its exit code then is None.
+
+        Raises:
+            MlereduxError: The session has ended.
+        """
+        head = json.dumps({"arguments": list(arguments), "cwd": cwd, "env": dict(env or {})}).encode()
+        answer = self._ask("execute-program", head + b"\n" + content, timeout=timeout)
+        code, output, length = answer.get("code"), answer.get("content", b""), answer.get("stdout")
+        length = length if isinstance(length, int) else 0
+        return Completed(code if isinstance(code, int) else None, output[:length], output[length:])
+
+    def read(self, path: str) -> bytes:
+        """The content of a file in the sandbox, at most 100 MiB; the path is relative to the output folder.
+
+        Raises:
+            OSError: It can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
+            MlereduxError: The session has ended.
+        """
+        content: bytes = self._file("read", path, json.dumps(path).encode()).get("content", b"")
+        return content
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in the sandbox, at most 100 MiB, in folders that are made.
+
+        Raises:
+            OSError: It can't be written.
+            MlereduxError: The session has ended.
+        """
+        self._file("write", path, json.dumps(path).encode() + b"\n" + content)
+
     def submit(self, source: Path | bytes | None = None) -> Verdict:
         """Submit a file of this machine or its content; None: check the file that the task names where it lies.
 
@@ -149,6 +196,12 @@ class OpenSession:
         except OSError as error:
             told = f"{source!r} can't be read: {error.strerror}."
             raise MlereduxError(told, hint="Name a file that exists.") from None
+
+    def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
+        answer = self._ask(do, content)
+        if isinstance(answer.get("errno"), int):
+            raise OSError(answer["errno"], str(answer.get("error")), path)
+        return answer
 
     def _work(self, execute: Callable[[Run], object]) -> None:
         try:

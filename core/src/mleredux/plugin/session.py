@@ -17,7 +17,8 @@ agent, under whose name its runs are listed::
 from __future__ import annotations
 
 from mleredux_agentkit.shell import Finished
+from mleredux_agentkit.workspace import Completed
 
 from mleredux._core.sessions import OpenSession, open_session, session_agent
 
-__all__ = ["Finished", "OpenSession", "open_session", "session_agent"]
+__all__ = ["Completed", "Finished", "OpenSession", "open_session", "session_agent"]

@@ -137,7 +137,7 @@ def test_an_upstream_that_is_down_is_an_error_of_the_protocol(opened, tmp_path):
 
 def test_an_interrupted_stream_is_interrupted_for_the_agent_too_and_estimated(opened):
     agent = opened()
-    with pytest.raises(httpx.RemoteProtocolError):
+    with pytest.raises(openai.APIConnectionError):
         list(agent.ai.chat.completions.create(model="priced", messages=user("torn"), stream=True))
     use = agent.close()
     assert use.failed == 1 and use.completion_tokens > 10

@@ -1,0 +1,7 @@
+"""The agent under whose name samples are listed whose solver works in the sandbox."""
+
+from __future__ import annotations
+
+from mleredux.plugin.session import session_agent
+
+agent = session_agent("inspect", "Solvers of Inspect (`inspect eval mleredux/TASK`)")

@@ -1,0 +1,94 @@
+"""What Inspect finds by its entry point: each task as `mleredux/TASK`, and `mleredux/any -T task=…` for any name."""
+
+from __future__ import annotations
+
+import json
+from inspect import signature
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.util import SandboxEnvironmentSpec
+from mleredux.plugin.command import Duration, current
+
+from mleredux_bridge_inspect.sandbox import Places, SessionSandbox
+from mleredux_bridge_inspect.scorers import score, valid
+from mleredux_bridge_inspect.solvers import instructions, run_agent, tools_in_sandbox
+
+__all__ = ["SessionSandbox", "make", "run_agent", "score", "tools_in_sandbox", "valid"]
+
+
+def make(
+    name: str,
+    *,
+    agent: str | None = None,
+    options: dict[str, Any] | str | None = None,
+    sandbox: str | None = None,
+    seed: int = 0,
+    samples: int = 1,
+    time_limit: float | str | None = None,
+    network: str | None = None,
+    runs_dir: str | None = None,
+    data_dir: str | None = None,
+) -> Task:
+    """A task of ours as one of Inspect.
+
+    Args:
+        name: Its id.
+        agent: Run this agent of ours instead of Inspect's model.
+        options: Options of that agent; a mapping, or JSON.
+        sandbox: Id of a sandbox; None: the best one here.
+        seed: Random seed of the first sample; the others count on.
+        samples: Number of samples.
+        time_limit: Seconds, or `30m`, `2h`.
+        network: Network of that agent.
+        runs_dir, data_dir: As in `mleredux.run`.
+    """
+    found = current().task(name)
+    seconds = None if time_limit is None else Duration().convert(str(time_limit), None, None)
+    places: dict[str, Any] = {"sandbox": sandbox, "time_limit": seconds, "runs_dir": runs_dir, "data_dir": data_dir}
+    text = found.describe()
+    rows = [
+        Sample(
+            id=found.id if samples == 1 else f"{found.id}-seed-{number}", input=text, metadata=_about(found.id, number)
+        )
+        for number in range(seed, seed + samples)
+    ]
+    told: dict[str, Any] = {"version": found.version, "metadata": {"metric": found.metric.grader, "title": found.title}}
+    if agent is not None:
+        given = json.loads(options) if isinstance(options, str) else options
+        solver = run_agent(agent, found.id, given, network=network, **places)
+        return Task(MemoryDataset(rows, name=found.id), solver=solver, scorer=[score(), valid()], **told)
+    return Task(
+        MemoryDataset(rows, name=found.id),
+        setup=instructions(),
+        solver=tools_in_sandbox(),
+        scorer=[score(), valid()],
+        sandbox=SandboxEnvironmentSpec("mleredux", Places(task=found.id, **places)),
+        **told,
+    )
+
+
+def _about(name: str, seed: int) -> dict[str, Any]:
+    return {"task": name, "seed": seed}
+
+
+def _registered(name: str) -> None:
+    def made(**given: Any) -> Task:
+        return make(name, **given)
+
+    options = list(signature(make).parameters.values())[1:]
+    vars(made)["__signature__"] = signature(make).replace(parameters=options)
+    made.__module__ = "mleredux"  # Inspect names a task by the package of its function
+    task(name=name)(made)
+
+
+def _any(task: str, **given: Any) -> Task:
+    """A task by any name that `mleredux run` takes, such as a variant: `-T task=wine+planted-7`."""
+    return make(task, **given)
+
+
+_any.__module__ = "mleredux"
+task(name="any")(_any)
+for _name in current().entries("tasks"):
+    _registered(_name)
