@@ -127,9 +127,27 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
     with pytest.raises(MlereduxError, match=r"runs of z differ in options\.depth: 0 \(1 runs\) and 1"):
         compare(results, "x", "z")
     assert compare(results, "x", "z[depth=1]").tasks[0].runs == (2, 1)
+    names = {one.name: one.runs for one in leaderboard(results.where(["task_version=1"]))}
+    assert names == {"x": 2, "y": 2, "z[depth=0]": 1, "z[depth=1]": 1, "w": 1}
     with pytest.raises(MlereduxError, match="different versions of the task: 0, 1"):
         leaderboard(results.where(["arm=w"]))
     assert leaderboard(results.where(["arm=w", "task_version=0"]))[0].runs == 1
+
+
+def test_an_agent_with_several_settings_has_a_row_for_each(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Their names select the same runs in `compare`."""
+    for number in range(6):
+        add_run(f"t{number}", "forest", 0, score=0.6)
+        add_run(f"t{number}", "forest", 1, score=0.95, medal="gold", options={"model": {"kind": "ridge"}, "deep": True})
+    add_run("t0", "forest", 2, state="cancelled", cause="cancelled")
+    names = ["forest[kind=ridge,deep=true]", "forest[kind=none,deep=none]"]
+    assert [one["name"] for one in json.loads(mleredux("leaderboard", "--json").output)] == names
+    found = json.loads(mleredux("compare", *reversed(names), "--json").output)
+    assert (found["wins"], found["losses"]) == (6, 0)
+    told = CliRunner().invoke(root, ["experiment", "analyse", str(tmp_path / "runs"), "--json", "--baseline", names[0]])
+    assert [one["name"] for one in json.loads(told.output)["arms"]] == names, told.output
 
 
 def test_cancelled_runs_have_no_settings_to_mix(add_run: AddRun, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mleredux_experiments.measures import (
     universe,
 )
 from mleredux_experiments.results import SPLITS, Results
-from mleredux_experiments.uniformity import check_arms
+from mleredux_experiments.uniformity import by_settings, check_arms
 
 COLUMNS = ("all", *SPLITS)
 
@@ -65,8 +65,9 @@ class Standing:
 def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str = "any_medal") -> list[Standing]:
     """Rows by a measure, the best first; rows that lack splits come after complete ones.
 
-    A row's `all` is over the splits that it covers; `complete` says whether these are all.
+    An agent with several settings has a row for each, as in `baseline[folds=3]`. A row's `all` is over the splits that it covers; `complete` says whether these are all.
     """
+    results = by_settings(results)
     check_arms(results)
     check_metrics(measure(by), results.rows)
     splits = universe(results)

@@ -217,14 +217,14 @@ class Results:
             if not equals:
                 raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, as in seed=0.")
             told = [self._field(row, key.strip()) for row in rows]
-            if rows and all(value is _ABSENT for value in told):
+            if rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
                 known = [*_TOLD, "failure"]
                 raise MlereduxError(
                     f"No run has the field {key!r}.",
                     hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
                 )
             wanted = value.strip()
-            rows = tuple(row for row, has in zip(rows, told, strict=True) if text_of(has) == wanted)
+            rows = tuple(row for row, has in zip(rows, told, strict=True) if text_of(None if has is _ABSENT else has) == wanted)
         return self.keep(rows)
 
     def _field(self, row: Row, key: str) -> Any:

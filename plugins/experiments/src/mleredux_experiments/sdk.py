@@ -200,6 +200,10 @@ def analysed(
     from mleredux_experiments.analysis import analyse
     from mleredux_experiments.sequence import reading_alpha
 
+    if plan is None:
+        from mleredux_experiments.uniformity import by_settings
+
+        results = by_settings(results)
     if baseline is not None:
         results.arm(baseline)
     design = plan.experiment if plan is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
@@ -47,6 +48,30 @@ def check_arms(results: Results) -> None:
                 hint="Scores of different versions are not comparable; choose with --where task_version=VERSION, "
                 "or grade the older runs again.",
             )
+
+
+def by_settings(results: Results) -> Results:
+    """The results with an arm for each of an arm's settings, as in `baseline[folds=3]`, so that none are mixed.
+
+    These names select the same runs in `Results.arm`. Runs that don't count keep the name of the arm's first setting.
+    """
+    renamed: dict[str, str] = {}
+    for arm, every in results.arms.items():
+        setups = [dict(flat(row.setup)) for row in every if row.counts]
+        keys = dict.fromkeys(key for setup in setups for key in setup)
+        differing = [key for key in keys if len({text_of(setup.get(key)) for setup in setups}) > 1]
+        short = Counter(key.rpartition(".")[2] for key in differing)
+        labels = {key: last if short[last := key.rpartition(".")[2]] == 1 else key for key in differing}
+        names = [
+            f"{arm}[{','.join(f'{label}={text_of(setup.get(key))}' for key, label in labels.items())}]"
+            for setup in setups
+        ]
+        if differing:
+            counted = iter(names)
+            renamed |= {row.run: next(counted) if row.counts else names[0] for row in every}
+    if not renamed:
+        return results
+    return results.keep(replace(row, arm=renamed.get(row.run, row.arm)) for row in results.rows)
 
 
 def check_limits(results: Results) -> tuple[str, ...]:

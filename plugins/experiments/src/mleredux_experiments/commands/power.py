@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from mleredux.errors import MlereduxError
 from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
@@ -60,6 +61,11 @@ def command(
         note(results)
         variance, tasks, seeds = found.variance, tasks or len(found.tasks), seeds or max(round(found.seeds), 1)
         unit = found.unit
+        if not variance.of_mean(seeds):
+            raise MlereduxError(
+                f"These runs of {arms[0]} and {arms[1]} do not vary in {found.measure}, so that they tell no variance.",
+                hint="Choose another --measure, or give --between and --within without agents.",
+            )
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
