@@ -79,6 +79,21 @@ def test_deviations_after_the_first_result_are_recorded_and_arms_stay_as_they_we
     assert [one.what for one in again.record.deviations][1:] == ["Extended by seeds 7."]  # type: ignore[union-attr]
 
 
+def test_a_task_is_added_with_its_context(tmp_path: Path) -> None:
+    def told(*tasks: str) -> dict[str, Any]:
+        arm = {**ARMS["v1"], "context": "known-{task}.md", "contexts": {task: f"On {task}." for task in tasks}}
+        return {"experiment": {"name": "test", "tasks": list(tasks)}, "arms": {"v1": arm}}
+
+    found = started(tmp_path, told("wine"))
+    found.run()
+    with pytest.raises(MlereduxError, match=r"arms.v1.context: the text for digits is not known"):
+        extend(found, tasks=["digits"])
+    larger = started(tmp_path, told("wine", "digits"))
+    assert [place.fields["context"] for place in larger.places()] == ["On wine.", "On digits."]
+    with pytest.raises(MlereduxError, match=r"Arm v1 was changed after it had runs \(contexts.wine"):
+        started(tmp_path, json.loads(json.dumps(told("wine", "digits")).replace("On wine", "About wine")))
+
+
 def test_what_broke_is_run_again_and_the_old_attempt_is_kept(tmp_path: Path) -> None:
     found = started(tmp_path, document())
     place = found.places()[0]

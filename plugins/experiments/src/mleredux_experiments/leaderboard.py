@@ -65,7 +65,8 @@ class Standing:
 def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str = "any_medal") -> list[Standing]:
     """Rows by a measure, the best first; rows that lack splits come after complete ones.
 
-    An agent with several settings has a row for each, as in `baseline[folds=3]`. A row's `all` is over the splits that it covers; `complete` says whether these are all.
+    An agent with several settings has a row for each, as in `baseline[folds=3]`. A row's `all` is over the splits that
+    it covers; `complete` says whether these are all.
     """
     results = by_settings(results)
     check_arms(results)

@@ -91,10 +91,17 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
     """
     check_measure(plan)
     with _field("experiment.tasks"):
-        for task in plan_tasks(catalogue, plan):
+        tasks = plan_tasks(catalogue, plan)
+        for task in tasks:
             catalogue.task(task)
     for name, arm in plan.all_arms().items():
         base, request = name.partition(":")[0], arm.request("")
+        untold = [task for task in tasks if arm.context and not {task, "*"} & arm.contexts.keys()]
+        if untold:
+            raise MlereduxError(
+                f"arms.{base}.context: the text for {untold[0]} is not known.",
+                hint="Add the task to the plan's file, write the text beside it, and run the plan again.",
+            )
         with _field(f"arms.{base}.agent"):
             catalogue.agent(arm.agent)
         with _field(f"arms.{base}.options"):

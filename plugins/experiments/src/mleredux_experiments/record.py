@@ -122,12 +122,17 @@ def differences(before: Plan, after: Plan) -> list[str]:
 
 
 def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
-    """Arms whose runs would differ from those made before, each with the first field that differs."""
+    """Arms whose runs would differ from those made before, each with the first field that differs.
+
+    A context for a task that had none is for a new task.
+    """
     old, new = before.all_arms(), after.all_arms()
     found = {}
     for name in old.keys() & new.keys():
         one, other = (_flat(arm[name].model_dump(mode="json", exclude={"grid", "context"})) for arm in (old, new))
-        differing = [key for key in one | other if one.get(key) != other.get(key)]
+        by_task = bool(old[name].contexts) and "*" not in old[name].contexts
+        added = {key for key in other if by_task and key.startswith("contexts.") and key not in one}
+        differing = [key for key in one | other if one.get(key) != other.get(key) and key not in added]
         if differing:
             key = differing[0]
             found[name] = f"{key}: {_short(one.get(key))} → {_short(other.get(key))}"

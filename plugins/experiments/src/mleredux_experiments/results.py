@@ -224,7 +224,9 @@ class Results:
                     hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
                 )
             wanted = value.strip()
-            rows = tuple(row for row, has in zip(rows, told, strict=True) if text_of(None if has is _ABSENT else has) == wanted)
+            rows = tuple(
+                row for row, has in zip(rows, told, strict=True) if text_of(None if has is _ABSENT else has) == wanted
+            )
         return self.keep(rows)
 
     def _field(self, row: Row, key: str) -> Any:

@@ -185,9 +185,10 @@ def test_an_experiment_of_a_plan_is_run_and_counted(mleredux: Mleredux, tmp_path
     assert {(run["arm"], run["status"]) for run in told.json} == {("v1", "done"), ("v2", "done")}
     status = mleredux("experiment", "status", told.json[0]["experiment"], "--json").json
     assert (status["total"], status["ended"], len(status["arms"])) == (2, 2, 2)
-    extended = mleredux("experiment", "extend", told.json[0]["experiment"], "--seed", "1", "--json")
+    extended = mleredux("experiment", "extend", str(plan), "--seed", "1", "--task", "wine", "--json")
     assert extended.code == 0, extended.err
-    assert mleredux("experiment", "status", told.json[0]["experiment"], "--json").json["total"] == 4
+    assert mleredux("experiment", "status", "first", "--json").json["total"] == 8
+    assert "There is no experiment 'last'" in mleredux("experiment", "status", "last").err
 
 
 def test_an_experiment_is_checked_analysed_and_reported_as_here(mleredux: Mleredux, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def _options(command: _Command) -> _Command:
         click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
         click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
         click.option("--measure", help="What is compared; any_medal by default."),
-        click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: an experiment's ID
+        click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: an experiment's id, too
     ):
         command = option(command)
     return command
@@ -54,7 +54,7 @@ def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir
 @_options
 @click.pass_context
 def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> None:
-    """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment ID."""
+    """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment."""
     from mleredux_experiments.tables import analysis_tables, echo
 
     found = _analysis(ctx, **selected)

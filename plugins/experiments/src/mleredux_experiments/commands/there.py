@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.plugin.command import Backend, RunRequest, backend, print_facts, print_json, print_table, see_through
+from mleredux.plugin.command import (
+    Backend,
+    RunRequest,
+    backend,
+    current,
+    print_facts,
+    print_json,
+    print_table,
+    see_through,
+)
 from mleredux.plugin.experiment import Plan
 
 from mleredux_experiments.execution import STATES
+from mleredux_experiments.plan import read_plan
 from mleredux_experiments.results import Results
 
 
@@ -52,7 +63,7 @@ def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool
 
 def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
     """Extend or retry an experiment of the server, and print its status."""
-    record = _status(backend(ctx).experiment(experiment, action, body))
+    record = _status(backend(ctx).experiment(_name_of(experiment), action, body))
     if as_json:
         print_json(record)
     else:
@@ -61,14 +72,20 @@ def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, An
 
 def status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
     """The status of an experiment of the server, with the fields of a local one."""
-    return _status(backend(ctx).experiment(experiment))
+    return _status(backend(ctx).experiment(_name_of(experiment)))
+
+
+def _name_of(experiment: str) -> str:
+    """The name in a plan's file; an id or a name itself."""
+    path = Path(experiment)
+    return read_plan(path, current()).experiment.name if path.suffix == ".toml" and path.is_file() else experiment
 
 
 class ExperimentThere:
     """An experiment of a server, for analysis here."""
 
     def __init__(self, there: Backend, name: str) -> None:
-        self._there, self._id, self._detail = there, name, there.experiment(name)
+        self._there, self._detail = there, there.experiment(_name_of(name))
 
     @property
     def name(self) -> str:
@@ -90,7 +107,7 @@ class ExperimentThere:
     @property
     def results(self) -> Results:
         """The table of its runs that have ended."""
-        return Results.of(self._there.experiment(self._id, "table"))
+        return Results.of(self._there.experiment(str(self._detail["id"]), "table"))
 
 
 def _status(found: Mapping[str, Any]) -> dict[str, Any]:

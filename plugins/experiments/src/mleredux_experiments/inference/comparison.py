@@ -92,8 +92,8 @@ def compare(
         p=p,
         **_record_of(differences),
         improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
-        again=_again(cells_a, cells_b, alpha),
-        by_source=_by_source(tasks, differences, alpha),
+        again=_within(_again(cells_a, cells_b, alpha), reach),
+        by_source=_within(_by_source(tasks, differences, alpha), reach),
         equivalence=within,
         verdict=verdict,
         needed=lacking,
@@ -167,6 +167,13 @@ def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | N
     freedom = total**2 / sum(variance**2 / df for variance, df in parts)
     half = student(1 - alpha / 2, float(freedom)) * float(np.sqrt(total)) / len(a)
     return Interval(mean - half, mean + half)
+
+
+def _within(interval: Interval | None, reach: float | None) -> Interval | None:
+    """An interval by Student's t, cut to the differences that there can be."""
+    if interval is None or reach is None:
+        return interval
+    return Interval(max(interval.low, -reach), min(interval.high, reach))
 
 
 def _from_equal(difference: float, tasks: int, reach: float, alpha: float) -> Interval:
@@ -247,10 +254,7 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, reac
             continue
         for name, values in sorted(groups.items()):
             array = np.array(values)
-            interval = _t_interval(array, alpha)
-            low, high = interval or (None, None)
-            if interval and reach:
-                low, high = max(interval.low, -reach), min(interval.high, reach)
+            low, high = _within(_t_interval(array, alpha), reach) or (None, None)
             found.append(Place(kind, name, len(values), float(array.mean()), low, high, **_record_of(array)))
     return found
 

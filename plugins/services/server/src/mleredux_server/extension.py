@@ -57,7 +57,8 @@ def extend(
         example = examples.get((cell.arm, task)) or examples.get((cell.arm, ""))
         if example is None:
             raise Problem("conflict", f"Arm {cell.arm[:200]} has no runs any more.", hint="Create another experiment.")
-        if example.task != task and example.request.get("context") is not None:
+        told = example.request.get("context") is not None and "{task}" in (arms[cell.arm].context or "")
+        if example.task != task and told:
             raise Problem(
                 "conflict",
                 f"Arm {cell.arm[:200]} has a context, whose text for {task} is not known here.",

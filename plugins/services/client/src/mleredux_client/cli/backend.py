@@ -210,13 +210,21 @@ class ServerBackend:
             yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """An experiment, also after an action, or its analysis or table."""
-        path = f"/v1/experiments/{segment(name)}"
+        """An experiment by its id or its name, also after an action, or its analysis or table."""
+        path = f"/v1/experiments/{segment(self._experiment_id(name))}"
         if action in (None, "analysis", "table"):
             return self._get(path if action is None else f"{path}/{action}", dict(body or {}))
         call = act(f"{path}/{action}") if body is None else create(f"{path}/{action}", body)
         found: Record = self.service.json(call)
         return found
+
+    def _experiment_id(self, name: str) -> str:
+        """The id of the only experiment of a name, or the name if there is none."""
+        found = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
+        if len(found) > 1:
+            ids = ", ".join(f"{one['id']} ({one['created_at'][:16]})" for one in found)
+            raise MlereduxError(f"Several experiments are called {name!r}.", hint=f"Give the id of one: {ids}.")
+        return str(found[0]["id"]) if found else name
 
     def delete(self, run_id: str) -> None:
         """Delete a run there."""

@@ -88,10 +88,12 @@ def list_experiments(
     request: Request,
     paging: Annotated[Paging, Depends()],
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
+    name: Annotated[str | None, Query(max_length=200, description="Only those of this name.")] = None,
 ) -> Page[ExperimentView]:
     """List experiments visible to the caller, newest first, without their runs."""
+    where = [] if name is None else [Experiment.name == name]
     with service_of(request).database.reading() as session:
-        rows, cursor = newest(session, caller, Experiment, paging, project=project)
+        rows, cursor = newest(session, caller, Experiment, paging, *where, project=project)
         counts = _counts(session, [row.id for row, _ in rows])
     return Page[ExperimentView](
         items=[as_view(ExperimentView, row, user=name, counts=counts.get(row.id, {})) for row, name in rows],
