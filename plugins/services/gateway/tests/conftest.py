@@ -135,7 +135,7 @@ def configured(upstream: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def make_run(path: Path, grants: dict[str, Any] | None = None, **limits: Any) -> Run:
+def make_run(path: Path, grants: dict[str, Any] | None = None, replay: str | None = None, **limits: Any) -> Run:
     """A run on disk that has not started."""
     spec = RunSpec(
         id=path.name,
@@ -146,6 +146,7 @@ def make_run(path: Path, grants: dict[str, Any] | None = None, **limits: Any) ->
         limits=Limits(**limits),
         network="gateway",
         grants=Grants.model_validate(grants or {}),
+        replay=replay,
         data_dir=str(path),
         created_at=datetime.now(UTC),
     )

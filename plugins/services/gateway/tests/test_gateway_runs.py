@@ -108,3 +108,39 @@ def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_start
     assert (record["status"], record["cause"]) == ("failed", "environment_broke")
     assert "no language model to forward to" in record["message"]
     assert ended.returncode == 4
+
+
+STEPS = """
+import json, os, pathlib, urllib.request
+said = [{"role": "user", "content": "hello " + os.environ["MLEREDUX_OUTPUT_DIR"]}]
+for step in range(3):
+    body = json.dumps({"model": "priced", "messages": said}).encode()
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+    said.append(json.load(urllib.request.urlopen(request))["choices"][0]["message"])
+    said.append({"role": "user", "content": f"hello again, {os.environ['MLEREDUX_SEED']}"})
+sample = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").read_text()
+pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
+"""
+
+
+def test_a_run_is_repeated_without_a_model(configured, upstream, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", STEPS)
+    first = program(tmp_path, "toy", "--agent", "asker", "--seed", "5")
+    record = json.loads(first.communicate(timeout=120)[0])
+    assert record["status"] == "done", record
+    asked = len(upstream.calls)
+    for name in ("PLANTED_KEY", "MLEREDUX_GATEWAY_CONFIG"):
+        monkeypatch.delenv(name)
+    told = json.loads(program(tmp_path, "toy", "--agent", "asker", "--replay", "last").communicate(timeout=120)[0])
+    llm = told["report"]["ledger"]["llm"]
+    assert (told["status"], told["seed"], llm["repeated"], llm["differences"], llm["cost_usd"]) == ("done", 5, 3, [], 0)
+    assert len(upstream.calls) == asked
+    assert told["report"]["score"] == record["report"]["score"]
+    other = program(tmp_path, "toy", "--agent", "asker", "--replay", record["id"], "--seed", "6")
+    told = json.loads(other.communicate(timeout=120)[0])
+    llm = told["report"]["ledger"]["llm"]
+    assert told["cause"] == "agent_crashed" and llm["repeated"] == 1
+    assert llm["differences"][0].startswith(
+        f"Call 2 differs from call 2 of {record['id']} at messages[2].content: it was"
+    )

@@ -34,12 +34,14 @@ class RunRequest:
     verify: bool | None
     context: str | None
     base_image: str | None
-    """This field and the next five apply to this machine only."""
+    """This field and those up to `resume` apply to this machine only."""
     source: Path | None = None
     watch: bool = False
     """Whether it runs again when its agents change: the run itself then takes the place of a smoke run."""
     executor: str | None = None
     """The executor of the runs; None: this process."""
+    replay: str | None = None
+    """The run whose recorded answers of language models are given."""
     jobs: int
     resume: str | None
     project: str | None

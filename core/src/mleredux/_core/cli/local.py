@@ -136,6 +136,8 @@ class LocalBackend:
             executor=executor,
         )
         planned = self._plan(request)
+        if request.replay:
+            planned = self._repeated(request, planned)
         self._have_data(request, data, planned)
         for sentence in self._not_isolated(request, planned):
             click.echo(sentence, err=True)
@@ -172,6 +174,21 @@ class LocalBackend:
 
         granted = partial(consent, self._catalogue)
         return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
+
+    def _repeated(self, request: RunRequest, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The fields of a run that repeats another: with its seed and options, where no others are given."""
+        source = self.store.get(str(request.replay)).spec
+        [fields, *others] = planned
+        if others:
+            raise click.UsageError("--replay repeats one run; give one task, agent and seed.")
+        for name in ("task", "agent"):
+            if fields[name] != getattr(source, name):
+                raise click.UsageError(f"Run {source.id} is of {name} {getattr(source, name)}, not {fields[name]}.")
+        if fields["network"] != "gateway":
+            raise click.UsageError(f"Agent {fields['agent']} calls no model through the gateway: nothing to repeat.")
+        same: dict[str, Any] = {} if request.seeds else {"seed": source.seed}
+        same |= {} if request.options else {"options": source.options}
+        return [{**fields, **same, "replay": source.id}]
 
     def _have_data(self, request: RunRequest, data: DataStore, planned: list[dict[str, Any]]) -> None:
         """Check before the first run is created that each task's data is here or can be had; prepare what was given."""

@@ -29,7 +29,19 @@ _LIMITS = (
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
     *("agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *("base_image", "executor", "jobs", "source", "watch", "resume", "project", "priority", "name", "secrets"),
+    *(
+        "base_image",
+        "executor",
+        "jobs",
+        "source",
+        "watch",
+        "resume",
+        "replay",
+        "project",
+        "priority",
+        "name",
+        "secrets",
+    ),
 )
 """Options that are passed to a request unchanged."""
 
@@ -113,6 +125,12 @@ _SAME = (
     metavar="RUN",
     help="Resume an interrupted run, by its id (or `last`).",
     why="a server resumes its runs automatically, and `mleredux runs retry RUN` retries one.",
+)
+@local_option(
+    "--replay",
+    metavar="RUN",
+    help="Repeat a run offline: calls of language models get its recorded answers.",
+    why="the record is on this machine.",
 )
 @server_option("--detach", "-d", is_flag=True, help="Do not wait: print run ids, or records with --json.")
 @server_option("--cancel-on-interrupt", is_flag=True, help="Cancel the runs on Ctrl-C.")

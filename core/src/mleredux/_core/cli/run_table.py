@@ -9,6 +9,7 @@ from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import safe
 from mleredux._core.formats import TONES, duration, facts, short_reference
+from mleredux._core.models import LlmUse
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
@@ -63,8 +64,19 @@ def closing_table(runs: Sequence[RunView]) -> None:
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.trusted else None
         for sentence in filter(None, (run.message, run.report.message if run.report else None, untrusted)):
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
+        llm = run.report.ledger.llm if run.report and run.report.ledger else None
+        for sentence in replayed(llm) if llm else ():
+            console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow" if llm and llm.differences else ""))
     if len(runs) == 1 and runs[0].report:
         print_feedback(runs[0].report.details)
+
+
+def replayed(llm: LlmUse) -> tuple[str, ...]:
+    """Sentences on a replay: how many calls were repeated, and which differ."""
+    if llm.replay is None:
+        return ()
+    calls = "1 call was" if llm.repeated == 1 else f"{llm.repeated} calls were"
+    return (f"{calls} answered from {llm.replay}.", *llm.differences)
 
 
 def _row(run: RunView) -> dict[str, Any]:

@@ -42,6 +42,12 @@ class LlmUse(Model):
     """Fields and headers of requests that were not forwarded, without their contents, and how often."""
     price_tables: tuple[str, ...] = ()
     """The tables by which cost was computed: name, date, checksum."""
+    replay: str | None = None
+    """The run whose recorded answers were given, in place of models."""
+    repeated: int = 0
+    """Calls that were answered from there."""
+    differences: tuple[str, ...] = ()
+    """A sentence for each call that has no counterpart there, and what differs."""
 
 
 class DiskLimit(Model):

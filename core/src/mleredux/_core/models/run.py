@@ -129,6 +129,8 @@ class RunSpec(Model):
     data_dir: str
     context: str | None = None
     """Additional text for the agent, if given."""
+    replay: str | None = None
+    """The run in the same directory whose recorded answers of language models are given; None: models are asked."""
     verify: bool = False
     """Whether the final code is executed again after grading, to verify the result."""
     project: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux.plugin import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +34,12 @@ def mleredux_protected_variables() -> Iterable[str]:
     from mleredux_gateway.config import key_variables
 
     return key_variables()
+
+
+@hookimpl
+def mleredux_register_formats() -> Iterable[Ref]:
+    """Scenarios of a scripted language model, for tests of agents."""
+    return [Ref("scenario", "mleredux_gateway.scenario:SCENARIO")]
 
 
 @hookimpl

@@ -26,6 +26,7 @@ class Call:
         characters: Of the request without images.
         tokens: Reported by the provider in a complete response.
         sent: Whether the request can have reached the provider.
+        free: Whether it is answered from a record.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Call:
     error: str | None = None
     first_byte: float | None = None
     sent: bool = True
+    free: bool = False
 
     @property
     def model(self) -> str:
@@ -65,6 +67,8 @@ class Call:
 
     def charge(self) -> tuple[Tokens, float | None]:
         """Return its usage and cost: as reported; what was reserved if there is no report that can be true."""
+        if self.free:
+            return self.tokens or Tokens(), 0.0
         reserved, written = self.ticket.tokens, written_in(self.kind, self.response)
         if self.tokens is not None and (reserved is None or is_plausible(self.tokens, self.characters, written)):
             tokens = self.tokens

@@ -144,6 +144,28 @@ class GatewayConfig:
         return next(offered, possible[0] if possible and includes_model(self.granted, model) else None)
 
 
+def replaying(source: str, models: tuple[str, ...], environment: Mapping[str, str]) -> GatewayConfig:
+    """Return the configuration of a replay: nothing is forwarded, and no key is needed.
+
+    Args:
+        source: The id of the run whose answers are given.
+        models: The models that were asked there.
+    """
+    try:
+        known = load_config(environment)
+    except SandboxError:
+        known = GatewayConfig((), {}, None)
+    allowed = tuple(field for upstream in known.upstreams for field in upstream.config.allow)
+    families: tuple[Family, ...] = ("openai", "anthropic")
+    upstreams = tuple(
+        Upstream(
+            "replay", UpstreamConfig(protocol=family, base_url=f"replay://{source}", models=models, allow=allowed), ""
+        )
+        for family in families
+    )
+    return replace(known, upstreams=upstreams)
+
+
 def config_path(environment: Mapping[str, str]) -> Path:
     """Return `MLEREDUX_GATEWAY_CONFIG`, or `gateway.toml` in mleredux's user configuration folder."""
     if named := environment.get(CONFIG_VARIABLE):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,13 @@ from mleredux.plugin.host import caller_variables
 from mleredux.plugin.task import installation_salt
 
 from mleredux_gateway.bounds import bounded
-from mleredux_gateway.config import load_config
+from mleredux_gateway.config import load_config, replaying
 from mleredux_gateway.demand import Received
 from mleredux_gateway.meter import Meter
 from mleredux_gateway.prices import Prices
 from mleredux_gateway.proxy import Proxy
 from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
+from mleredux_gateway.replay import Replay
 from mleredux_gateway.secrets import Mask, run_token
 from mleredux_gateway.trajectory import write_trajectory
 from mleredux_gateway.usage import Tokens
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 PLACE = "gateway.json"
 _START_SECONDS = 20
 _STOP_SECONDS = 2
+_SHOWN_DIFFERENCES = 20
 
 
 def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
@@ -43,8 +46,14 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     Raises:
         SandboxError: There is no upstream, or the sockets can't be opened.
     """
-    config = load_config(caller_variables()).granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
     token = run_token(installation_salt(), run.id)
+    replay = open_replay(run, Mask([token]))
+    config = (
+        load_config(caller_variables())
+        if replay is None
+        else replaying(replay.source, replay.models, caller_variables())
+    )
+    config = config.granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
     mask = Mask([token, *(upstream.key for upstream in config.upstreams)])
     folder = run.path / FOLDER
     record = Record(folder, mask.text)
@@ -70,19 +79,41 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
         if call.get("kind") == "responses" and not call.get("refused"):
             tokens = Tokens(call["prompt_tokens"], completion=call["completion_tokens"])
             received.add(call.get("request"), call.get("response"), tokens)
-    proxy = Proxy(run.id, token, config, prices, meter, record, mask, received)
-    gateway = RunGateway(run, agent, token, proxy, meter)
+    diverged = partial(_warn, run)
+    proxy = Proxy(run.id, token, config, prices, meter, record, mask, received, replay, diverged)
+    gateway = RunGateway(run, agent, token, proxy, meter, replay)
     gateway.start(socket)
     return gateway
+
+
+def open_replay(run: Run, mask: Mask) -> Replay | None:
+    """Open the record of the run that this one repeats; None if it repeats none.
+
+    Raises:
+        SandboxError: There is no record.
+    """
+    if run.spec.replay is None:
+        return None
+    source = run.path.parent / run.spec.replay
+    if not (source / FOLDER / CALLS).is_file():
+        raise SandboxError(
+            f"Run {source.name} has no recorded calls of language models.",
+            hint="Repeat a run that had network `gateway`.",
+        )
+    renamed = [(str(source), str(run.path)), (source.name, run.id)]
+    return Replay(source.name, read_calls(source / FOLDER / CALLS), renamed, mask.text)
 
 
 class RunGateway:
     """Implements `mleredux.plugin.gateway.Gateway`."""
 
-    def __init__(self, run: Run, agent: Agent, token: str, proxy: Proxy, meter: Meter) -> None:
+    def __init__(
+        self, run: Run, agent: Agent, token: str, proxy: Proxy, meter: Meter, replay: Replay | None = None
+    ) -> None:
         self.url = ""
         self.secrets: tuple[str, ...] = (token,)
         self._run, self._agent, self._meter, self._proxy = run, agent, meter, proxy
+        self._replay = replay
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._failure: OSError | None = None
@@ -126,7 +157,16 @@ class RunGateway:
         except Exception as error:  # usage must be reported whatever a record contains
             message = f"Could not create a trajectory from the record of calls: {one_line(error)}"
             self._run.emit(Warned(plugin="gateway", message=message))
-        return self._meter.use()
+        use = self._meter.use()
+        if self._replay is None:
+            return use
+        differences = self._replay.differences
+        if left := self._replay.left:
+            differences.append(f"{left} calls of {self._replay.source} were not repeated.")
+            _warn(self._run, differences[-1])
+        told = tuple(differences[:_SHOWN_DIFFERENCES])
+        update = {"replay": self._replay.source, "repeated": self._replay.repeated, "differences": told}
+        return use.model_copy(update=update)
 
     def _serve(self, socket: Path) -> None:
         asyncio.set_event_loop(self._loop)
@@ -170,6 +210,10 @@ class RunGateway:
         self.url = f"http://127.0.0.1:{port}"
         if port != earlier:
             write_atomically(note, json.dumps({"port": port}) + "\n")
+
+
+def _warn(run: Run, said: str) -> None:
+    run.emit(Warned(plugin="gateway", message=said))
 
 
 def _tell(run: Run, budget: str) -> None:

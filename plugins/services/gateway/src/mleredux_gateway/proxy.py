@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +17,11 @@ from mleredux_gateway.bounds import Room
 from mleredux_gateway.calls import AGENT_LEFT, Call
 from mleredux_gateway.config import Family, GatewayConfig
 from mleredux_gateway.demand import Prompts, Received, changed, demand_of, limits_of
+from mleredux_gateway.frames import frames_of
 from mleredux_gateway.meter import Meter, Refused
 from mleredux_gateway.prices import Prices
 from mleredux_gateway.record import Record
+from mleredux_gateway.replay import Replay
 from mleredux_gateway.screening import screen
 from mleredux_gateway.secrets import Mask
 from mleredux_gateway.streams import Frames, assembler, content_of
@@ -47,6 +49,8 @@ class Proxy:
         record: The record of calls.
         mask: Masks secrets in responses to the agent.
         received: Responses that the run received before.
+        replay: Answers of an earlier run, which alone are given then.
+        diverged: Called with a sentence on a call that has no counterpart there.
     """
 
     def __init__(
@@ -59,6 +63,8 @@ class Proxy:
         record: Record,
         mask: Mask,
         received: Received,
+        replay: Replay | None = None,
+        diverged: Callable[[str], None] = lambda _said: None,
     ) -> None:
         self._sender = Sender(run_id, config, mask)
         self._token, self._config, self._prices = token, config, prices
@@ -67,6 +73,7 @@ class Proxy:
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._room = Room(_MAX_BODIES * MAX_BODY)
         self._refusals = 0
+        self._replay, self._diverged = replay, diverged
 
     def application(self) -> web.Application:
         """Return the application for aiohttp's runner."""
@@ -124,6 +131,8 @@ class Proxy:
                 f"The gateway offers no model {body['model']!r} for this protocol: choose another, "
                 "or grant it: --allow-llm-model.",
             )
+        if kind is None and self._replay is not None:
+            return error(family, 404, "not_found_error", "No tokens are counted in a replay.")
         if kind is None:
             return await self._sender.count_tokens(request, upstream, body)
         async with self._turns:
@@ -163,7 +172,7 @@ class Proxy:
             if request.transport is None or request.transport.is_closing():
                 call.sent, call.error = False, "The agent closed the connection before the call was forwarded."
                 return web.Response()
-            return await self._exchange(request, call)
+            return await (self._exchange(request, call) if self._replay is None else self._repeat(request, call))
         except asyncio.CancelledError:
             call.error = call.error or "The gateway was closed during this call."
             raise
@@ -193,6 +202,31 @@ class Proxy:
             if isinstance(call.response, dict):
                 call.tokens = tokens_of(call.kind, call.response.get("usage"))
             return web.Response(body=self._mask.data(data), status=answer.status, headers=headers)
+
+    async def _repeat(self, request: web.Request, call: Call) -> web.StreamResponse:
+        """Answer from the record of an earlier run; an error says where the request differs from the recorded one."""
+        assert self._replay is not None
+        call.free = True
+        found = self._replay.answer(call.kind, call.body)
+        if isinstance(found, str):
+            call.status, call.error = 409, found
+            self._diverged(found)
+            return error(family_of(call.kind), 409, "replay_diverged", found, "replay_diverged")
+        call.status, call.response, call.first_byte = int(found["status"]), found.get("response"), call.wait()
+        headers = {"X-Mleredux-Call": str(call.number)}
+        if not isinstance(call.response, dict):
+            return web.Response(text=str(call.response), status=call.status, headers=headers)
+        call.tokens = tokens_of(call.kind, call.response.get("usage"))
+        if call.status != 200 or not call.body.get("stream"):
+            return web.json_response(call.response, status=call.status, headers=headers)
+        out = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+        await out.prepare(request)
+        options = call.body.get("stream_options")
+        usage = isinstance(options, dict) and bool(options.get("include_usage"))
+        for frame in frames_of(call.kind, call.response, usage=usage):
+            await out.write(frame)
+        await out.write_eof()
+        return out
 
     async def _stream(
         self,

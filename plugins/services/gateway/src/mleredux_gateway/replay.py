@@ -1,0 +1,120 @@
+"""Answers from the record of an earlier run, in place of language models: offline, free, and the same each time.
+
+A request gets the answer to the first request of the same content that was not repeated yet. Ignored are what differs
+between any two runs (their ids and folders, ports of this machine) and fields that change no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mleredux_gateway.usage import Kind
+
+IGNORED = ("metadata", "prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
+_PORT = re.compile(r"(127\.0\.0\.1|localhost):\d+")
+_SHOWN = 120
+
+
+class Replay:
+    """The calls of a record, to be repeated. Use it from one thread.
+
+    Args:
+        source: The id of the run that made the record.
+        calls: As `read_calls` returns them.
+        renamed: Texts of the recorded run, and what they are in this one: its folder, its id.
+        mask: Masks secrets in a text, as in the record.
+
+    Attributes:
+        repeated: How many calls were answered.
+        differences: A sentence for each call that could not be.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        calls: Iterable[dict[str, Any]],
+        renamed: Sequence[tuple[str, str]],
+        mask: Callable[[str], str],
+    ) -> None:
+        self.source, self.repeated, self.differences = source, 0, list[str]()
+        self._renamed, self._mask, self._asked = renamed, mask, 0
+        answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("status")]
+        self._calls = [self._here(call) for call in sorted(answered, key=lambda call: int(call["call"]))]
+        self._forms = [self._form(call["request"]) for call in self._calls]
+        self._left = list(range(len(self._calls)))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that were asked, by the names that the agent used."""
+        return tuple(dict.fromkeys(str(call["request"].get("model")) for call in self._calls))
+
+    @property
+    def left(self) -> int:
+        """How many calls were not repeated yet."""
+        return len(self._left)
+
+    def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
+        """Return the recorded call with the same request; a sentence on what differs if there is none."""
+        self._asked += 1
+        form = self._form(json.loads(self._mask(json.dumps(body))))
+        for number in self._left:
+            if self._forms[number] == form and self._calls[number].get("kind") == kind:
+                self._left.remove(number)
+                self.repeated += 1
+                return self._calls[number]
+        nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
+        if nearest is None:
+            said = f"Call {self._asked} has no counterpart: all calls of {self.source} were repeated."
+        else:
+            place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
+            said = (
+                f"Call {self._asked} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
+                f"it was {before}, and is {now}."
+            )
+        self.differences.append(said)
+        return said
+
+    def _here(self, call: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(call)
+        for before, now in self._renamed:
+            text = text.replace(json.dumps(before)[1:-1], json.dumps(now)[1:-1])
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    @staticmethod
+    def _form(body: dict[str, Any]) -> str:
+        """What is compared of a request."""
+        kept = {name: value for name, value in body.items() if name not in IGNORED}
+        return _PORT.sub(r"\1:PORT", json.dumps(kept, sort_keys=True))
+
+
+def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
+    """Return where two requests first differ, and what is there in each."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*before, *now)):
+            if before.get(name) != now.get(name):
+                return difference(before.get(name), now.get(name), f"{place}.{name}" if place else name)
+    if isinstance(before, list) and isinstance(now, list):
+        for number, (one, other) in enumerate(zip(before, now, strict=False)):
+            if one != other:
+                return difference(one, other, f"{place}[{number}]")
+        shorter = min(len(before), len(now))
+        return (f"{place}[{shorter}]", *(_shown(part[shorter:][:1], 0) for part in (before, now)))  # type: ignore[return-value]
+    start = 0
+    if isinstance(before, str) and isinstance(now, str):
+        same = (number for number, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
+        start = next(same, min(len(before), len(now)))
+    return place or "the request", _shown(before, start), _shown(now, start)
+
+
+def _shown(value: Any, start: int) -> str:
+    """A value in a sentence; of a text, what is around the place where it differs."""
+    if value is None or value == []:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value)
+    begin = max(0, start - 20)
+    shown = " ".join(text[begin : begin + _SHOWN].split())
+    return f"“{'…' if begin else ''}{shown}{'…' if begin + _SHOWN < len(text) else ''}”"
