@@ -30,12 +30,13 @@ from mleredux._core.cli.output import (
     runs_dir_option,
     write_log,
 )
-from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options, see_through
+from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue, current
+from mleredux._core.units import seconds as read_duration
 
 __all__ = [
     "EXIT_ENVIRONMENT_BROKE",
@@ -65,6 +66,8 @@ __all__ = [
     "print_facts",
     "print_json",
     "print_table",
+    "read_duration",
+    "read_labels",
     "read_options",
     "runs_dir_option",
     "see_through",

@@ -72,7 +72,7 @@ def test_a_user_is_created_with_their_own_project(local: LocalServer, admin: htt
 def test_invalid_names_are_refused(admin: httpx.Client, name: str) -> None:
     for path in ("/v1/users", "/v1/projects"):
         answered = admin.post(path, json={"name": name})
-        field = "body" if "\0" in name else "body.name"
+        field = "body" if "\0" in name else "name"
         assert (answered.status_code, answered.json()["errors"][0]["field"]) == (422, field)
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from mleredux_client.durations import Duration, seconds
 from mleredux_client.errors import UnsafePath, UsageError
 
 T = TypeVar("T")
+_TIMES = ("time_limit", "notice", "grace")
+"""Limits that are durations."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def delete(path: str) -> Call:
 def run_fields(
     *,
     sandbox: str | None,
-    time_limit: float | None,
+    time_limit: Duration | None,
     limits: Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     network: str | None,
@@ -100,6 +103,7 @@ def run_fields(
 ) -> dict[str, Any]:
     """What runs and experiments are asked alike."""
     wanted = {**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})}
+    wanted |= {name: seconds(wanted[name]) for name in _TIMES if wanted.get(name) is not None}
     return {
         "sandbox": sandbox,
         "limits": wanted or None,

@@ -51,7 +51,8 @@ class MlereduxApiError(Exception):
         return self.detail
 
     def __str__(self) -> str:
-        wrong = [f"{item['field']}: {item['message']}" for item in self.fields]
+        told = [f"{item['field']}: {item['message']}" for item in self.fields]
+        wrong = [text for text in told if text not in self.detail]
         parts = [self.detail, f"({'; '.join(wrong)})" if wrong else None, self.hint]
         return " ".join(part for part in parts if part)
 

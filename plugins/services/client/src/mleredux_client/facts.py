@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from mleredux_client.display import experiment_html, fields_html, run_html
-from mleredux_client.models import BuildRecord, ExperimentRecord, Model, RunRecord, State, SubmissionRecord
+from mleredux_client.models import BuildRecord, ExperimentRecord, Model, QueuePlace, RunRecord, State, SubmissionRecord
 
 Record = TypeVar("Record", bound=Model)
 _Work = TypeVar("_Work", SubmissionRecord, BuildRecord)
@@ -76,6 +76,13 @@ class RunFacts(Facts[RunRecord]):
     created_at = _Told[datetime | None]("When it was requested.")
     started_at = _Told[datetime | None]("When it left the queue.")
     ended_at = _Told[datetime | None]("When it became final.")
+
+    notes = _Told[str | None]("As given by `update`.")
+
+    @property
+    def queue(self) -> QueuePlace | None:
+        """Its place in the queue, and when it may start; None once it has."""
+        return self.record.queue if self.state == "queued" else None
 
     @property
     def labels(self) -> dict[str, str]:

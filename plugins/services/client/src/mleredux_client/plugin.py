@@ -20,6 +20,7 @@ _COMMANDS = {
     "whoami": ("login:whoami", "both", "Show the authenticated user and scopes."),
     "agent build": ("building:build", "server", "Build an agent's environment on the server ahead of its runs."),
     "runs wait": ("runs:wait", "server", "Wait until runs have ended, and show them."),
+    "runs change": ("runs:change", "server", "Change labels, notes, priority and pins of runs."),
     "runs retry": ("runs:retry", "server", "Retry runs that have ended."),
 }
 """Commands: where they are implemented, where they work, and what they do."""

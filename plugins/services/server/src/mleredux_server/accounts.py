@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
+from typing import Any
 
+from mleredux.errors import MlereduxError
+from pydantic import ValidationError
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
@@ -16,8 +21,50 @@ from mleredux_server.security import SCOPES, Caller
 
 TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
 """The label of changes made by the server administrator."""
+QUOTA_VARIABLE = "MLEREDUX_DEFAULT_QUOTA"
 MOST_TOKENS = 100
 """Maximum number of valid tokens of a user."""
+
+
+def read_quota(words: Iterable[str]) -> Quota:
+    """A quota from `FIELD=VALUE` words, like `cpus=8 memory_mb=none sandboxes=isolated,process`.
+
+    Raises:
+        MlereduxError: A word, a field or a value is not valid.
+    """
+    changes: dict[str, Any] = {}
+    for word in words:
+        field, equals, value = word.partition("=")
+        if not equals:
+            raise MlereduxError(f"{word!r} is not of the form FIELD=VALUE.", hint="Use cpus=8 or cpus=none.")
+        several = [part for part in value.split(",") if part] if field in ("sandboxes", "networks") else value
+        changes[field] = None if value == "none" else several
+    try:
+        return Quota.model_validate(changes)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        fields = ", ".join(Quota.model_fields)
+        raise MlereduxError(f"{field}: {first['msg']}.", hint=f"The fields are {fields}.") from error
+
+
+def default_quota() -> Quota:
+    """The quota of new projects: that of MLEREDUX_DEFAULT_QUOTA, which `serve --default-quota` sets."""
+    return read_quota(os.environ.get(QUOTA_VARIABLE, "").split())
+
+
+def make_service_account(session: Session, name: str, project: Project) -> User:
+    """Create a user that is a program, a member of one project.
+
+    Raises:
+        Problem: The name is already in use.
+    """
+    _check_free(session, name)
+    user = User(id=new_id("usr"), name=name, service=True)
+    session.add(user)
+    session.flush()
+    session.add(Member(project_id=project.id, user_id=user.id, role="member"))
+    return user
 
 
 def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota | None = None) -> User:
@@ -26,15 +73,19 @@ def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota 
     Raises:
         Problem: The name is already in use.
     """
-    if session.scalar(select(User).where(User.name == name)):
-        raise Problem("conflict", f"User {name!r} already exists.")
+    _check_free(session, name)
     user = User(id=new_id("usr"), name=name, admin=admin)
     session.add(user)
     session.flush()
     names = (name if number == 1 else f"{name[:56]}-{number}" for number in count(1))
     free = next(other for other in names if not _project_named(session, other))
-    make_project(session, free, user, quota or (TRUSTED if admin else Quota()))
+    make_project(session, free, user, quota or (TRUSTED if admin else default_quota()))
     return user
+
+
+def _check_free(session: Session, name: str) -> None:
+    if session.scalar(select(User).where(User.name == name)):
+        raise Problem("conflict", f"User {name!r} already exists.")
 
 
 def make_project(session: Session, name: str, owner: User, quota: Quota) -> Project:

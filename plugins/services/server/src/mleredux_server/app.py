@@ -16,6 +16,7 @@ from mleredux_server import __version__, idempotency, middleware, openapi, probl
 from mleredux_server.api import (
     agents,
     artifacts,
+    audit,
     builds,
     events,
     experiments,
@@ -113,6 +114,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(builds.router)
     app.include_router(sources.router)
     app.include_router(secrets.router)
+    app.include_router(audit.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

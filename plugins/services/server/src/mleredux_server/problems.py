@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 
 import structlog
 from fastapi import FastAPI, Request
@@ -100,7 +101,7 @@ def of_error(error: Exception) -> Problem:
         case MlereduxError():
             return Problem("invalid", error.message, hint=error.hint)
         case RequestValidationError():
-            return _invalid(error)
+            return invalid(error.errors())
         case HTTPException():
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
@@ -132,7 +133,9 @@ def install(app: FastAPI) -> None:
     """Register the error handlers."""
 
     async def handle(request: Request, error: Exception) -> Response:
-        problem = of_error(error)
+        problem = (
+            invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
+        )
         if problem.status >= 500:
             _LOG.error("request failed", problem=problem.slug, exc_info=error)
         return answer(request, problem)
@@ -143,18 +146,46 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, handle)
 
 
+def _body_of(request: Request) -> Any:
+    """The model of the body of a request's route."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return getattr(getattr(field, "field_info", None), "annotation", None)
+
+
 def _disk_full(error: OperationalError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", None) or getattr(error.orig, "sqlstate", None)
     return code in (sqlite3.SQLITE_FULL, "53100")
 
 
-def _invalid(error: RequestValidationError) -> Problem:
-    found = [
-        {
-            "field": ".".join(str(part) for part in item["loc"]),
-            "message": str(item["msg"]).removeprefix("Value error, "),
-        }
-        for item in error.errors()[:50]
-    ]
+def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
+    """The problem of fields that are not valid, each named as in the request, with what may have been meant.
+
+    Args:
+        errors: Of pydantic.
+        model: What the body must be; None: unknown.
+    """
+    found: list[dict[str, str]] = []
+    for item in errors[:50]:
+        place = [str(part) for part in item["loc"]]
+        where = place[1:] if place[:1] in (["body"], ["query"], ["path"], ["header"]) else place
+        message = str(item["msg"]).removeprefix("Value error, ").rstrip(".")
+        if item["type"] == "extra_forbidden":
+            near = get_close_matches(where[-1], _fields(model, where[:-1]), n=1, cutoff=0.5)
+            message = "There is no such field" + (f". Did you mean {near[0]}?" if near else "")
+        elif item["type"] == "missing":
+            message = "Missing"
+        found.append({"field": ".".join(where) or "body", "message": message})
     first = found[0] if found else {"field": "body", "message": "is malformed"}
-    return Problem("invalid", f"{first['field']}: {first['message']}.".replace("..", "."), errors=found)
+    end = "" if first["message"].endswith("?") else "."
+    return Problem("invalid", f"{first['field']}: {first['message']}{end}", errors=found)
+
+
+def _fields(model: Any, path: Sequence[str]) -> list[str]:
+    """Names of the fields at a place in a model."""
+    for name in path:
+        field = getattr(model, "model_fields", {}).get(name)
+        if field is None:
+            return []
+        kinds = (field.annotation, *get_args(field.annotation))
+        model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)
+    return list(getattr(model, "model_fields", {}))

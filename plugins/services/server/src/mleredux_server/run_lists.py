@@ -41,6 +41,7 @@ class Wanted:
     verdict: str | None = None
     project: str | None = None
     experiment: str | None = None
+    ids: Sequence[str] | None = None
     labels: Sequence[str] = ()
     after: datetime | None = None
     before: datetime | None = None
@@ -85,6 +86,8 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     ):
         if value is not None:
             found.append(column == value)
+    if wanted.ids is not None:
+        found.append(RunRow.id.in_(wanted.ids))
     if wanted.statuses:
         found.append(one_of(RunRow.status, list(dict.fromkeys(wanted.statuses))))
     for label in wanted.labels:

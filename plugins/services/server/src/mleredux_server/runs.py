@@ -20,7 +20,7 @@ from mleredux_server.admission import check_quota, fit_to_quota
 from mleredux_server.creation import make_jobs
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
-from mleredux_server.problems import Problem
+from mleredux_server.problems import Problem, invalid
 from mleredux_server.references import granted
 from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.scheduler.summary import lacks_result
@@ -171,9 +171,8 @@ def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
     try:
         return RunRequest(seed=cell.seed, **how)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise Problem("invalid", f"Arm {cell.arm[:200]}: {field}: {first['msg']}.", hint="Change the plan.") from None
+        said = invalid(error.errors(include_url=False), RunRequest).detail
+        raise Problem("invalid", f"Arm {cell.arm[:200]}: {said}", hint="Change the plan.") from None
 
 
 def _id_of(service: Service, fields: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from mleredux.plugin.command import Catalogue, DataStore
 
 from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim
+from mleredux_server.scheduler.forecast import Forecasts
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
 from mleredux_server.vault import Vault
@@ -54,6 +55,11 @@ class Service:
     scheduler: Scheduler | None = None
     cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
+
+    @cached_property
+    def forecasts(self) -> Forecasts:
+        """When queued runs will start."""
+        return Forecasts(self.database)
 
     @cached_property
     def vault(self) -> Vault:

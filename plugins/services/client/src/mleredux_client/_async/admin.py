@@ -10,6 +10,7 @@ from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
+from mleredux_client.durations import Duration, seconds
 from mleredux_client.frames import Listing
 from mleredux_client.models import Project, Quota, SecretInfo, Token, TokenInfo, User
 
@@ -48,7 +49,7 @@ class AsyncTokens(_All[TokenInfo]):
         scopes: Iterable[str] = ("read", "run", "grade"),
         *,
         project: str | None = None,
-        expires_in: float | None = None,
+        expires_in: Duration | None = None,
         user: str | None = None,
     ) -> Token:
         """Make a token.
@@ -57,13 +58,14 @@ class AsyncTokens(_All[TokenInfo]):
             name: What it is for.
             scopes: Of `read`, `run`, `grade`, `tokens`, `admin`.
             project: The only one it may use; all of the user's where None.
-            expires_in: Seconds that it lasts; for ever where None.
+            expires_in: How long it lasts: seconds, "30d", or a `timedelta`; for ever where None.
             user: Whose, by id; only an administrator may name another's.
 
         Returns:
             The token; `token.token.get_secret_value()` is what to hand on, and is never said again.
         """
-        body = {"name": name, "scopes": list(scopes), "project": project, "expires_in": expires_in, "user": user}
+        lasts = seconds(expires_in) if expires_in is not None else None
+        body = {"name": name, "scopes": list(scopes), "project": project, "expires_in": lasts, "user": user}
         return parse(Token, await self._http.json(calls.create("/v1/tokens", body)))
 
     async def delete(self, token: str | TokenInfo) -> None:
@@ -106,9 +108,16 @@ class AsyncUsers(_All[User]):
 
     _path, _model = "/v1/users", User
 
-    async def create(self, name: str, *, admin: bool = False) -> User:
-        """Add a user, who gets a project of their own."""
-        return parse(User, await self._http.json(calls.create("/v1/users", {"name": name, "admin": admin})))
+    async def create(self, name: str, *, admin: bool = False, service: str | None = None) -> User:
+        """Add a user, who gets a project of their own.
+
+        Args:
+            name: Of the user.
+            admin: Whether they may do everything.
+            service: Id or name of a project: the user is a service account, a program that works in it.
+        """
+        body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
+        return parse(User, await self._http.json(calls.create("/v1/users", body)))
 
     async def get(self, user: str) -> User:
         """A user, by id."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,15 @@ from mleredux_client._async.runs import AsyncRun
 from mleredux_client._async.uploads import uploaded
 from mleredux_client._async.work import AsyncBuild, AsyncSubmission
 from mleredux_client.answers import parse
+from mleredux_client.durations import Duration, seconds
+from mleredux_client.errors import WaitTimeout
 from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
+from mleredux_client.pairs import async_sleep
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, settings
 from mleredux_client.version import USER_AGENT
 
+_AT_ONCE = 100
 _ASKED_TO_WAIT = 20.0
 """Seconds that the service may take to grade before it answers; after that it is asked again and again."""
 
@@ -72,7 +77,7 @@ class AsyncClient:
         *,
         sandbox: str | None = None,
         seed: int = 0,
-        time_limit: float | None = None,
+        time_limit: Duration | None = None,
         limits: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
@@ -94,7 +99,7 @@ class AsyncClient:
                 uploaded if the service does not have it, without what `.gitignore` and `.dockerignore` name.
             sandbox: Id of a sandbox; the best that meets the agent's needs where None.
             seed: Given to the agent.
-            time_limit: Seconds the agent may work.
+            time_limit: How long the agent may work: seconds, "2h", or a `timedelta`.
             limits: Further limits: `cpus`, `memory_mb`, `disk_mb`, `gpus`, `llm_calls`, …
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
@@ -203,6 +208,68 @@ class AsyncClient:
         )
         return AsyncPager(self._http, "/v1/runs", partial(AsyncRun._of, self._http), asked, page_size=page_size)
 
+    async def as_completed(
+        self, runs: Iterable[AsyncRun], *, timeout: Duration | None = None
+    ) -> AsyncIterator[AsyncRun]:
+        """Runs in the order in which they end, each as soon as it has.
+
+        Args:
+            runs: They are refreshed meanwhile.
+            timeout: How long to wait for all; for ever where None.
+
+        Raises:
+            WaitTimeout: It took longer; the runs go on.
+        """
+        waiting = {run.id: run for run in runs}
+        until = None if timeout is None else time.monotonic() + seconds(timeout)
+        pause = 0.1
+        while waiting:
+            ended = [run for run in waiting.values() if run.finished]
+            ids = [run_id for run_id, run in waiting.items() if not run.finished]
+            for start in range(0, len(ids), _AT_ONCE):
+                some = ids[start : start + _AT_ONCE]
+                page = await self._http.json(calls.get("/v1/runs", {"id": some, "limit": _AT_ONCE}))
+                told = {str(item["id"]): item for item in page["items"]}
+                for run_id in some:
+                    if run_id in told:
+                        waiting[run_id]._said(told[run_id])
+                    else:
+                        await waiting[run_id].refresh()  # it was deleted: says so
+                    if waiting[run_id].finished:
+                        ended.append(waiting[run_id])
+            for run in sorted(ended, key=lambda one: str(one.ended_at)):
+                del waiting[run.id]
+                yield run
+            if waiting and until is not None and time.monotonic() > until:
+                raise WaitTimeout(f"{len(waiting)} runs are not finished yet.", hint="They go on; wait again.")
+            if waiting:
+                await async_sleep(pause)
+                pause = min(pause * 1.4, 3.0)
+
+    async def bulk(
+        self,
+        action: Literal["cancel", "retry", "delete", "change"],
+        runs: Iterable[AsyncRun | str],
+        **change: Any,
+    ) -> list[dict[str, Any]]:
+        """Do the same to many runs.
+
+        Args:
+            action: What to do.
+            runs: They, or their ids.
+            change: For `change`: `labels`, `notes`, `priority` and `pinned`, as of `Run.update`.
+
+        Returns:
+            For each run `run`, `ok`, and `message`, which says why nothing was done.
+        """
+        ids = [run if isinstance(run, str) else run.id for run in runs]
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(ids), 500):
+            body = {"action": action, "runs": ids[start : start + 500], "change": change or None}
+            call = calls.Call("POST", "/v1/runs/bulk", json=calls.known(body), repeatable=action != "retry")
+            found += (await self._http.json(call))["results"]
+        return found
+
     async def experiment(
         self,
         tasks: Iterable[str] = (),
@@ -212,7 +279,7 @@ class AsyncClient:
         seeds: Iterable[int] = (0,),
         name: str | None = None,
         sandbox: str | None = None,
-        time_limit: float | None = None,
+        time_limit: Duration | None = None,
         limits: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | None = None,

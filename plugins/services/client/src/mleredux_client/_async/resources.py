@@ -9,6 +9,7 @@ from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.polling import wait_until
 from mleredux_client.answers import parse
+from mleredux_client.durations import Duration, seconds
 from mleredux_client.facts import Facts, Record
 
 
@@ -33,12 +34,12 @@ class AsyncResource(Facts[Record]):
         return self._said(await self._http.json(calls.get(self._path)))
 
     async def wait(
-        self, timeout: float | None = None, *, progress: Callable[[Self, str], object] | None = None
+        self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None
     ) -> Self:
         """Wait until it is finished, well or badly.
 
         Args:
-            timeout: Seconds; for ever where None.
+            timeout: Seconds, "2h", or a `timedelta`; for ever where None.
             progress: Told what is going on, in a few words, first and whenever that changes.
 
         Raises:
@@ -55,5 +56,6 @@ class AsyncResource(Facts[Record]):
         if progress is not None:
             progress(self, self.describe())
         what = f"{self._kind.capitalize()} {self.id}"
-        await wait_until(self._http, self._path, seen, timeout=timeout, what=what)
+        longest = None if timeout is None else seconds(timeout)
+        await wait_until(self._http, self._path, seen, timeout=longest, what=what)
         return self

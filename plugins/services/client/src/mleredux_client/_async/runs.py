@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -122,6 +122,28 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
             return made
         self.record = made.record
         return self
+
+    async def update(
+        self,
+        *,
+        labels: Mapping[str, str | None] | None = None,
+        notes: str | None = None,
+        priority: int | None = None,
+        pinned: bool | None = None,
+    ) -> AsyncRun:
+        """Change it; what is None stays.
+
+        Args:
+            labels: Only these change; a value of None removes the label.
+            notes: Text for people; empty removes it.
+            priority: From -100 to 100, while it is queued.
+            pinned: Whether it is kept whatever the service's retention rules say.
+
+        Raises:
+            Conflict: It is not queued, and `priority` is given.
+        """
+        body = calls.known({"labels": labels, "notes": notes, "priority": priority, "pinned": pinned})
+        return self._said(await self._http.json(calls.Call("PATCH", self._path, json=body)))
 
     async def delete(self) -> None:
         """Remove it with everything that is kept of it.

@@ -10,6 +10,7 @@ from mleredux_client import calls
 from mleredux_client._sync.http import Http
 from mleredux_client._sync.polling import wait_until
 from mleredux_client.answers import parse
+from mleredux_client.durations import Duration, seconds
 from mleredux_client.facts import Facts, Record
 
 
@@ -33,11 +34,11 @@ class Resource(Facts[Record]):
         """Ask how it stands."""
         return self._said(self._http.json(calls.get(self._path)))
 
-    def wait(self, timeout: float | None = None, *, progress: Callable[[Self, str], object] | None = None) -> Self:
+    def wait(self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None) -> Self:
         """Wait until it is finished, well or badly.
 
         Args:
-            timeout: Seconds; for ever where None.
+            timeout: Seconds, "2h", or a `timedelta`; for ever where None.
             progress: Told what is going on, in a few words, first and whenever that changes.
 
         Raises:
@@ -54,5 +55,6 @@ class Resource(Facts[Record]):
         if progress is not None:
             progress(self, self.describe())
         what = f"{self._kind.capitalize()} {self.id}"
-        wait_until(self._http, self._path, seen, timeout=timeout, what=what)
+        longest = None if timeout is None else seconds(timeout)
+        wait_until(self._http, self._path, seen, timeout=longest, what=what)
         return self

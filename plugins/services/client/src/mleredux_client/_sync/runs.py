@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -122,6 +122,28 @@ class Run(RunFacts, Resource[RunRecord]):
             return made
         self.record = made.record
         return self
+
+    def update(
+        self,
+        *,
+        labels: Mapping[str, str | None] | None = None,
+        notes: str | None = None,
+        priority: int | None = None,
+        pinned: bool | None = None,
+    ) -> Run:
+        """Change it; what is None stays.
+
+        Args:
+            labels: Only these change; a value of None removes the label.
+            notes: Text for people; empty removes it.
+            priority: From -100 to 100, while it is queued.
+            pinned: Whether it is kept whatever the service's retention rules say.
+
+        Raises:
+            Conflict: It is not queued, and `priority` is given.
+        """
+        body = calls.known({"labels": labels, "notes": notes, "priority": priority, "pinned": pinned})
+        return self._said(self._http.json(calls.Call("PATCH", self._path, json=body)))
 
     def delete(self) -> None:
         """Remove it with everything that is kept of it.

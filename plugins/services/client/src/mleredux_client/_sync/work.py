@@ -10,6 +10,7 @@ from mleredux_client import calls
 from mleredux_client._sync.resources import Resource
 from mleredux_client._sync.streams import follow, read_text
 from mleredux_client.answers import log_text_of
+from mleredux_client.durations import Duration
 from mleredux_client.errors import WorkFailed
 from mleredux_client.facts import BuildFacts, SubmissionFacts
 from mleredux_client.models import BuildRecord, Report, SubmissionRecord
@@ -47,7 +48,7 @@ class Submission(SubmissionFacts, Resource[SubmissionRecord]):
 class Build(BuildFacts, Resource[BuildRecord]):
     """The environment of an agent."""
 
-    def wait(self, timeout: float | None = None, *, progress: Callable[[Self, str], object] | None = None) -> Self:
+    def wait(self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None) -> Self:
         """Wait until it can be used.
 
         Raises:

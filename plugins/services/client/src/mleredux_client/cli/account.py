@@ -16,6 +16,8 @@ _SCOPES = ("read", "run", "grade", "tokens", "admin")
 _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")
 _USED = {"concurrent_runs": "running_runs"}
 _name = click.argument("name")
+_there = service
+"""By another name: `service` is an option too."""
 
 
 def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,10 +164,12 @@ def user() -> None:
 @user.command("create")
 @_name
 @click.option("--admin", is_flag=True, help="May read and change everything.")
+@click.option("--service", metavar="PROJECT", help="Make a service account: a program that works in this project.")
 @_telling
-def create_user(ctx: click.Context, name: str, admin: bool, as_json: bool) -> None:
+def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
     """Add a user, who gets a project of their own; `token create --user` makes their first token."""
-    made = service(ctx).json(create("/v1/users", {"name": name, "admin": admin}))
+    body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
+    made = _there(ctx).json(create("/v1/users", body))
     _tell_made(made, f"Next: `mleredux account token create --name NAME --user {name}`.", as_json)
 
 

@@ -1,11 +1,13 @@
-"""`mleredux runs wait` and `mleredux runs retry`."""
+"""`mleredux runs wait`, `retry` and `change`."""
 
 from __future__ import annotations
 
-import click
-from mleredux.plugin.command import json_option, print_json, see_through
+from typing import Any
 
-from mleredux_client.calls import create, segment
+import click
+from mleredux.plugin.command import json_option, print_json, read_labels, see_through
+
+from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.records import record_of
 from mleredux_client.cli.service import ServerCommand, server, service
 from mleredux_client.errors import NotFound
@@ -48,3 +50,29 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
             click.echo(f"{run['id']} is resumed." if same else f"{told['id']} retries {run['id']} from the start.")
     if as_json:
         print_json(records if len(runs) > 1 else records[0])
+
+
+@click.command(cls=ServerCommand, place="server")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it.")
+@click.option("--note", "notes", metavar="TEXT", help="Replace the notes; an empty text removes them.")
+@click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs, while it is queued.")
+@click.option("--pin/--no-pin", "pinned", default=None, help="Keep it whatever the retention rules say, or no longer.")
+@json_option
+@click.pass_context
+def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """Change runs: labels, notes, pins, and the priority of queued ones."""
+    body = known(asked)
+    if labels:
+        body["labels"] = {key: value or None for key, value in read_labels(labels).items()}
+    if not body:
+        raise click.UsageError("Say what to change, like --priority 10 or --label best=yes.")
+    there = service(ctx)
+    ids = [there.run(name)["id"] for name in dict.fromkeys(runs)]
+    told = there.json(Call("POST", "/v1/runs/bulk", json={"action": "change", "runs": ids, "change": body}))["results"]
+    if as_json:
+        print_json(told)
+    for one in [] if as_json else told:
+        click.echo(f"{one['run']} is changed." if one["ok"] else f"{one['run']}: {one['message']}", err=not one["ok"])
+    if not all(one["ok"] for one in told):
+        ctx.exit(1)

@@ -15,6 +15,8 @@ class User(Model):
     id: str
     name: str
     admin: bool = False
+    service: bool = False
+    """Whether it is a program."""
     created_at: datetime | None = None
     disabled_at: datetime | None = None
 

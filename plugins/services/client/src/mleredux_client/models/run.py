@@ -23,6 +23,15 @@ class State(str):
         return self in FINAL
 
 
+class QueuePlace(Model):
+    """A queued run's place."""
+
+    position: int
+    """1: it is expected to start next."""
+    starts_in: float | None = None
+    """Seconds until it is expected to start, by the durations of earlier runs; None: too far away to tell."""
+
+
 class RunRecord(Model):
     """A run as the service tells it."""
 
@@ -36,6 +45,9 @@ class RunRecord(Model):
     options: dict[str, Any] = {}
     obfuscated: bool = False
     labels: dict[str, str] = {}
+    notes: str | None = None
+    pinned: bool = False
+    """Whether retention rules do not apply to it."""
     project: str | None = None
     """Id of the project."""
     user: str | None = None
@@ -60,6 +72,8 @@ class RunRecord(Model):
     ended_at: datetime | None = None
     updated_at: datetime | None = None
     report: Report | None = None
+    queue: QueuePlace | None = None
+    """While it is queued; lists do not have it."""
 
 
 class ExperimentRecord(Model):

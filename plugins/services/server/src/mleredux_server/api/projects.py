@@ -8,12 +8,20 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import find_user, make_project, note, set_member, set_quota, visible_project
+from mleredux_server.accounts import (
+    default_quota,
+    find_user,
+    make_project,
+    note,
+    set_member,
+    set_quota,
+    visible_project,
+)
 from mleredux_server.database.tables import Project, User
 from mleredux_server.etags import require_match
 from mleredux_server.idempotency import Answer, claim_of
 from mleredux_server.problems import Problem, not_found
-from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView, Quota
+from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
@@ -33,7 +41,9 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
     with service_of(request).database.writing() as session:
         if claim is not None:
             claim.take(session)
-        project = make_project(session, asked.name, session.get_one(User, caller.user_id), asked.quota or Quota())
+        project = make_project(
+            session, asked.name, session.get_one(User, caller.user_id), asked.quota or default_quota()
+        )
         session.flush()
         note(session, caller, "project.create", project.id)
         view = project_view(session, project, caller).model_copy(update={"role": "owner"})

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from mleredux_server.changes import act_on_runs, change_run
 from mleredux_server.idempotency import claim_of, look_first
 from mleredux_server.lookup import run_shown
 from mleredux_server.scheduler.actions import cancel_runs, delete_run, retry_run
-from mleredux_server.schemas.runs import RunView
+from mleredux_server.schemas.runs import BulkRequest, BulkView, RunChange, RunView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
@@ -36,6 +37,20 @@ def retry(run_id: str, caller: Runner, request: Request) -> Response:
     claim = claim_of(request, caller)
     look_first(service.database, claim)
     return retry_run(service, caller, run.id, claim).response()
+
+
+@router.patch("/{run_id}")
+def change(run_id: str, asked: RunChange, caller: Runner, request: Request) -> RunView:
+    """Change labels, notes, the pin, or the priority of a queued run; omitted fields stay unchanged."""
+    service = service_of(request)
+    change_run(service, caller, run_shown(service, caller, run_id).id, asked)
+    return run_shown(service, caller, run_id)
+
+
+@router.post("/bulk")
+def act_on_many(asked: BulkRequest, caller: Runner, request: Request) -> BulkView:
+    """Cancel, retry, delete or change up to 500 runs; those that it does not apply to are named."""
+    return BulkView(results=act_on_runs(service_of(request), caller, asked))
 
 
 @router.delete("/{run_id}", status_code=204)

@@ -17,7 +17,7 @@ from mleredux_server.references import pin_agent
 from mleredux_server.run_lists import Sort, Wanted, runs_page
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
+from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunView
 from mleredux_server.secrets import lending
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
@@ -60,6 +60,7 @@ def list_runs(
     verdict: Literal["verified", "not reproducible", "not checked", "tainted"] | None = None,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
     experiment: Word = None,
+    id: Annotated[list[str] | None, Query(max_length=200, description="Any of these.")] = None,
     label: Annotated[
         list[Annotated[str, Query(max_length=257)]] | None,
         Query(max_length=32, description="`name:value`; all of these."),
@@ -78,6 +79,7 @@ def list_runs(
         verdict=verdict,
         project=project,
         experiment=experiment,
+        ids=id,
         labels=label or (),
         after=created_after,
         before=created_before,
@@ -93,7 +95,9 @@ def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
     """Get a run, with its report once there is one."""
     service = service_of(request)
     view = run_shown(service, caller, run_id)
-    return RunDetail(**view.model_dump(), report=_report(service, view.id))
+    place = service.forecasts.of(run_id) if view.status == "queued" else None
+    queue = QueuePlace(position=place.position, starts_in=place.seconds) if place else None
+    return RunDetail(**view.model_dump(), report=_report(service, view.id), queue=queue)
 
 
 def _report(service: Service, run_id: str) -> Report | None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import disable_user, find_user, make_user, note
+from mleredux_server.accounts import disable_user, find_user, make_service_account, make_user, note, visible_project
 from mleredux_server.database.tables import User
 from mleredux_server.etags import require_match
 from mleredux_server.idempotency import Answer, claim_of
@@ -31,7 +31,14 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
     with service_of(request).database.writing() as session:
         if claim is not None:
             claim.take(session)
-        user = make_user(session, asked.name, admin=asked.admin)
+        if asked.service:
+            if asked.admin or asked.project is None:
+                raise Problem("invalid", "A service account needs a project, and is no admin.", hint="Set `project`.")
+            user = make_service_account(session, asked.name, visible_project(session, caller, asked.project))
+        elif asked.project is not None:
+            raise Problem("invalid", "Only a service account is made in a project.", hint="Add people as members.")
+        else:
+            user = make_user(session, asked.name, admin=asked.admin)
         session.flush()
         note(session, caller, "user.create", user.id)
         answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, user_view(user).model_dump_json())

@@ -33,7 +33,9 @@ def placed(command: _Command) -> _Command:
 
 
 @contextmanager
-def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False) -> Iterator[Database]:
+def opened(
+    runs_dir: str | None, database: str | None, *, migrate: bool = False, fresh: bool = False
+) -> Iterator[Database]:
     """Open the database; errors become messages.
 
     Raises:
@@ -48,13 +50,13 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
 
     settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
     hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` creates the tables."
-    if database is None and not migrate and not (settings.state_dir / "service.sqlite").is_file():
+    if database is None and not (migrate or fresh) and not (settings.state_dir / "service.sqlite").is_file():
         raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)
     found = Database(settings.database_url)
     try:
         if migrate:
             found.migrate()
-        elif found.revision() != REVISIONS[-1]:
+        elif not fresh and found.revision() != REVISIONS[-1]:
             raise MlereduxError(f"The tables of {found.shown} are not up to date.", hint=hint)
         yield found
     except Problem as problem:

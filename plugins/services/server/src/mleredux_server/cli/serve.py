@@ -127,6 +127,13 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     metavar="NAME",
     help="Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
 )
+@click.option(
+    "--default-quota",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    envvar="MLEREDUX_DEFAULT_QUOTA",
+    help="Quota of new users' projects, e.g. concurrent_runs=4, cpus=8, sandboxes=isolated,process.",
+)
 @click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which people may sign in to the pages.")
 @click.option(
     "--oidc-client", metavar="ID", help="This server at that provider; its secret is read from MLEREDUX_OIDC_SECRET."
@@ -155,6 +162,11 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     # Else connections that broke off would be kept open, and the database locked, until enough garbage has gathered.
     gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
+    if quota := asked.pop("default_quota"):
+        from mleredux_server.accounts import QUOTA_VARIABLE, default_quota
+
+        os.environ[QUOTA_VARIABLE] = " ".join(quota)
+        default_quota()  # raises if it is not valid
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     assert settings.agent_grants is not None  # raises if a name is not valid
     with alone(settings), bound(settings) as server_socket:

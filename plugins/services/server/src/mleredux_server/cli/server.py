@@ -8,6 +8,7 @@ import click
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Duration, print_json, print_table
 
+from mleredux_server.cli.care import audit, backup, downgrade, restore
 from mleredux_server.cli.context import (
     checked,
     done,
@@ -27,12 +28,11 @@ if TYPE_CHECKING:
     from mleredux_server.database.tables import Project
 
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
-_LISTS = ("sandboxes", "networks")
 
 
 @click.group("server")
 def command() -> None:
-    """Administer a service: users, tokens, projects, quotas; also while it runs."""
+    """Administer a service: users, tokens, projects, quotas, backups; also while it runs."""
 
 
 @command.group()
@@ -59,6 +59,12 @@ def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
             print_json({"database": found.shown, "revision": found.revision()})
         else:
             click.echo(f"{found.shown} is at revision {found.revision()}.")
+
+
+command.add_command(downgrade)
+command.add_command(backup)
+command.add_command(restore)
+command.add_command(audit)
 
 
 @token.command("create")
@@ -233,12 +239,12 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
 @placed
 def create_project(name: str, owner: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Create a project with the default quota."""
-    from mleredux_server.accounts import make_project, note
-    from mleredux_server.schemas.accounts import ProjectRequest, Quota
+    from mleredux_server.accounts import default_quota, make_project, note
+    from mleredux_server.schemas.accounts import ProjectRequest
 
     asked = checked(ProjectRequest, name=name)
     with writing(runs_dir, database) as session:
-        made = make_project(session, asked.name, user_named(session, owner), Quota())
+        made = make_project(session, asked.name, user_named(session, owner), default_quota())
         session.flush()
         note(session, None, "project.create", made.id)
         record = _record(session, made)
@@ -278,10 +284,9 @@ def show_project(name: str, runs_dir: str | None, database: str | None, as_json:
 @placed
 def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Change a project's quota: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
-    from mleredux_server.accounts import note, set_quota
-    from mleredux_server.schemas.accounts import Quota
+    from mleredux_server.accounts import note, read_quota, set_quota
 
-    change = checked(Quota, **dict(_change(text) for text in changes))
+    change = read_quota(changes)
     with writing(runs_dir, database) as session:
         found = project_named(session, name)
         set_quota(found, change)
@@ -289,15 +294,6 @@ def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: s
         session.flush()
         record = _record(session, found)
     show_record(record, as_json)
-
-
-def _change(text: str) -> tuple[str, Any]:
-    field, equals, value = text.partition("=")
-    if not equals:
-        raise MlereduxError(f"{text!r} is not a valid change.", hint="Use FIELD=VALUE, like cpus=8 or cpus=none.")
-    if value == "none":
-        return field, None
-    return field, [part for part in value.split(",") if part] if field in _LISTS else value
 
 
 def _record(session: Session, row: Project) -> dict[str, Any]:

@@ -96,14 +96,25 @@ class Database:
         with self.engine.connect() as connection:
             return _revision_of(connection)
 
-    def migrate(self) -> None:
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection that sees everything as it is at one moment, while others write."""
+        level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with self.engine.connect().execution_options(**level) as connection:
+            yield connection
+
+    def migrate(self, revision: str = REVISIONS[-1], *, down: bool = False) -> None:
         """Run migrations; an empty database gets all tables.
+
+        Args:
+            revision: Where to end.
+            down: Whether to go back to it.
 
         Raises:
             MlereduxError: It can't be reached, or was created by a newer version.
         """
         try:
-            if self.revision() == REVISIONS[-1]:
+            if self.revision() == revision:
                 return
             from alembic import command  # takes longer to import than anything else but SQLAlchemy
             from alembic.config import Config
@@ -120,7 +131,7 @@ class Database:
                         hint="Upgrade mleredux-server, or use another database.",
                     )
                 config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                (command.downgrade if down else command.upgrade)(config, revision)
         except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
             raise MlereduxError(

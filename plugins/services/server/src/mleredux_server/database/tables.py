@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, MetaData, String, Text
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, MetaData, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from mleredux_server.database.types import UtcTime, Words
@@ -50,6 +50,8 @@ class User(Base):
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     name: Mapped[str] = mapped_column(String(64), unique=True)
     admin: Mapped[bool] = mapped_column(default=False)
+    service: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether it is a program."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     disabled_at: Mapped[datetime | None]
 
@@ -195,6 +197,9 @@ class RunRow(Base):
     limits: Mapped[dict[str, Any]]
     options: Mapped[dict[str, Any]]
     labels: Mapped[dict[str, Any]]
+    notes: Mapped[str | None] = mapped_column(Text)
+    pinned: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether it is kept whatever the retention rules say."""
     request: Mapped[dict[str, Any]]
     """The request, to create a new run from."""
     status: Mapped[str] = mapped_column(String(16), default="queued")

@@ -16,6 +16,7 @@ from mleredux_server.creation import settle_left
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import Allowance, Demand, Running, World, decide
+from mleredux_server.scheduler.forecast import Seen
 from mleredux_server.scheduler.jobs import Jobs, Started
 from mleredux_server.scheduler.leases import Leases
 from mleredux_server.scheduler.pool import OTHER_LANES, Pool, WorkerProcess
@@ -175,18 +176,17 @@ class Dispatcher:
             Running(job.id, job.user_id, job.project_id, _demand(job), (job.started_at or job.created_at).timestamp())
             for job in started
         ]
-        decision = decide(
-            [run.as_waiting() for run in looked_at],
-            running,
-            World(
-                machine=self._machine,
-                workers=self._pool.size["run"] - len(started),
-                now=now().timestamp(),
-                elsewhere=self._elsewhere({job.id for job in started}),
-                projects={name: _allowance(quota) for name, quota in quotas.items()},
-                served=self._served,
-            ),
+        world = World(
+            machine=self._machine,
+            workers=self._pool.size["run"] - len(started),
+            now=now().timestamp(),
+            elsewhere=self._elsewhere({job.id for job in started}),
+            projects={name: _allowance(quota) for name, quota in quotas.items()},
+            served=self._served,
         )
+        waiting = [run.as_waiting() for run in looked_at]
+        self._service.forecasts.seen = Seen(waiting, running, world)
+        decision = decide(waiting, running, world)
         users = {run.id: run.user_id for run in looked_at}
         for run_id in decision.start:
             if self._hand_out(run_id, "run"):

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from mleredux_server.schemas.body import Body
 from mleredux_server.schemas.runs import Label, Name
+from mleredux_server.schemas.units import Seconds
 
 
 def _no_id(name: str) -> str:
@@ -41,8 +42,8 @@ class Quota(BaseModel):
     """Disk used by its runs, and reserved for unfinished ones."""
     llm_tokens: int | None = Field(default=None, ge=0, le=_LARGEST)
     """Total over all runs; to grant more, raise it."""
-    max_time_limit: float | None = Field(default=None, gt=0, le=_LARGEST)
-    """Maximum time limit of one run, in seconds."""
+    max_time_limit: Seconds | None = Field(default=None, gt=0, le=_LARGEST)
+    """Maximum time limit of one run, in seconds or like `2h`."""
     sandboxes: list[Name] | None = Field(default=[ISOLATED], max_length=20)
     """Ids of sandboxes where its agents may run, `isolated` for all that are a security boundary; None: anywhere. Only
     isolated sandboxes are a boundary between users."""
@@ -81,6 +82,8 @@ class UserView(BaseModel):
     id: str
     name: str
     admin: bool
+    service: bool = False
+    """Whether it is a program, which has tokens and no page."""
     created_at: datetime | None = None
     disabled_at: datetime | None = None
     """Since when the user is disabled; their runs remain."""
@@ -108,6 +111,19 @@ class NewToken(TokenView):
     """The secret; it is returned here and nowhere else."""
 
 
+class AuditView(BaseModel):
+    """A change, as the audit log has it."""
+
+    id: int
+    time: datetime
+    user: str | None
+    """Name of who made it; None: the administrator, by the command line."""
+    token: str | None
+    """Id of the token that was used."""
+    action: str
+    target: str | None
+
+
 class TokenRequest(Body):
     """A request for a token."""
 
@@ -115,7 +131,7 @@ class TokenRequest(Body):
     scopes: list[Scope] = Field(min_length=1, max_length=5)
     project: Name | None = None
     """Id or name of the only project it is to be valid for."""
-    expires_in: float | None = Field(default=None, gt=0, le=_DECADE)
+    expires_in: Seconds | None = Field(default=None, gt=0, le=_DECADE)
     """Lifetime in seconds; None: it does not expire, or expires with the requesting token."""
     user: Name | None = None
     """Id or name of its owner; only admins create tokens for others."""
@@ -126,6 +142,10 @@ class UserRequest(Body):
 
     name: AccountName
     admin: bool = False
+    service: bool = False
+    """Whether it is a service account: a program that works in a project."""
+    project: Name | None = None
+    """Id or name of the project of a service account, which has none of its own."""
 
 
 class ProjectRequest(Body):

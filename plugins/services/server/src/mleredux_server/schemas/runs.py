@@ -11,6 +11,7 @@ from mleredux.plugin.experiment import Plan
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
+from mleredux_server.schemas.units import Seconds
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -24,9 +25,9 @@ class LimitsAsked(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    time_limit: float | None = Field(default=None, gt=0, le=30 * 86400)
-    notice: float | None = Field(default=None, ge=0, le=86400)
-    grace: float | None = Field(default=None, ge=0, le=3600)
+    time_limit: Seconds | None = Field(default=None, gt=0, le=30 * 86400)
+    notice: Seconds | None = Field(default=None, ge=0, le=86400)
+    grace: Seconds | None = Field(default=None, ge=0, le=3600)
     cpus: float | None = Field(default=None, gt=0, le=4096)
     memory_mb: int | None = Field(default=None, ge=64, le=2**30)
     disk_mb: int | None = Field(default=None, ge=1, le=2**30)
@@ -118,6 +119,9 @@ class RunView(BaseModel):
     options: dict[str, Any]
     obfuscated: bool
     labels: dict[str, str]
+    notes: str | None = None
+    pinned: bool = False
+    """Whether retention rules do not apply to it."""
     project: str
     user: str
     experiment: str | None
@@ -141,10 +145,58 @@ class RunView(BaseModel):
     updated_at: datetime
 
 
+class QueuePlace(BaseModel):
+    """A queued run's place."""
+
+    position: int
+    """1: it is expected to start next."""
+    starts_in: float | None
+    """Seconds until it is expected to start, by the durations of earlier runs; None: too far away to tell."""
+
+
 class RunDetail(RunView):
     """A run with its report, once there is one."""
 
     report: Report | None = None
+    queue: QueuePlace | None = None
+    """While it is queued."""
+
+
+class RunChange(Body):
+    """Changes of a run; omitted fields stay unchanged."""
+
+    labels: dict[LabelName, Label | None] | None = Field(default=None, max_length=32)
+    """These labels only; null removes one."""
+    notes: str | None = Field(default=None, max_length=20_000)
+    pinned: bool | None = None
+    """Whether retention rules do not apply to it."""
+    priority: int | None = Field(default=None, ge=-100, le=100)
+    """Of a queued run."""
+
+
+class BulkRequest(Body):
+    """The same action on many runs."""
+
+    action: Literal["cancel", "retry", "delete", "change"]
+    runs: list[Name] = Field(min_length=1, max_length=500)
+    change: RunChange | None = None
+    """For the action `change`."""
+
+
+class BulkResult(BaseModel):
+    """What became of one run."""
+
+    run: str
+    """Its id; of a retry that is a new run, that run's."""
+    ok: bool
+    message: str | None
+    """Why nothing was done."""
+
+
+class BulkView(BaseModel):
+    """What became of each run, in the requested order."""
+
+    results: list[BulkResult]
 
 
 class ExperimentView(BaseModel):

@@ -1,0 +1,43 @@
+"""`/v1/audit`: the audit log; for admins."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from mleredux_server.audit import Changes, changes
+from mleredux_server.schemas.accounts import AuditView
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1/audit", tags=["accounts"])
+
+Admin = Annotated[Caller, Depends(needs("admin"))]
+Word = Annotated[str | None, Query(max_length=512)]
+
+
+@router.get("")
+def list_changes(
+    _caller: Admin,
+    request: Request,
+    paging: Annotated[Paging, Depends()],
+    user: Word = None,
+    action: Annotated[str | None, Query(max_length=64, description="`token.create`, or `token` for all such.")] = None,
+    target: Word = None,
+    after: datetime | None = None,
+    before: datetime | None = None,
+) -> Page[AuditView]:
+    """List changes, newest first: who did what to what."""
+    place = paging.place(int)
+    wanted = Changes(user=user, action=action, target=target, after=_utc(after), before=_utc(before))
+    with service_of(request).database.reading() as session:
+        found = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)
+    shown, cursor = paging.cut(found, lambda one: one.id)
+    return Page[AuditView](items=list(shown), next=cursor)
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time

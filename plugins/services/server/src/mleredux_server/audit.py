@@ -1,0 +1,60 @@
+"""The audit log, read: who changed what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Audit, User, now
+from mleredux_server.schemas.accounts import AuditView
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Which changes are wanted.
+
+    Attributes:
+        user: Name or id of who made them.
+        action: An action, or its part before the dot.
+        target: What was changed, an id or its beginning.
+        seconds: Not older than this.
+    """
+
+    user: str | None = None
+    action: str | None = None
+    target: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    seconds: float | None = None
+
+
+def changes(session: Session, wanted: Changes, limit: int, *, below: int | None = None) -> list[AuditView]:
+    """Return changes, newest first.
+
+    Args:
+        below: Only those with smaller ids, for the next page.
+    """
+    query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(limit)
+    if wanted.user is not None:
+        query = query.where((User.name == wanted.user) | (Audit.user_id == wanted.user))
+    if wanted.action is not None:
+        query = query.where(
+            (Audit.action == wanted.action) | Audit.action.startswith(f"{wanted.action}.", autoescape=True)
+        )
+    if wanted.target is not None:
+        query = query.where(Audit.target.startswith(wanted.target, autoescape=True))
+    if wanted.seconds is not None:
+        query = query.where(Audit.time > now() - timedelta(seconds=wanted.seconds))
+    if wanted.after is not None:
+        query = query.where(Audit.time > wanted.after)
+    if wanted.before is not None:
+        query = query.where(Audit.time < wanted.before)
+    if below is not None:
+        query = query.where(Audit.id < below)
+    return [
+        AuditView(id=row.id, time=row.time, user=name, token=row.token_id, action=row.action, target=row.target)
+        for row, name in session.execute(query)
+    ]

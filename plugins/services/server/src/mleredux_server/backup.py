@@ -1,0 +1,127 @@
+"""The database as one portable file: made while the server runs, restored into SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from mleredux.errors import MlereduxError
+from sqlalchemy.engine import Connection
+
+from mleredux_server.database import REVISIONS, Database
+from mleredux_server.database.tables import Base
+from mleredux_server.database.types import UtcTime
+
+FORMAT = "mleredux-server-backup"
+_AT_ONCE = 1000
+
+
+def backup(database: Database, target: Path) -> dict[str, int]:
+    """Write all rows, as they are at one moment, to a file: gzip-compressed JSON lines.
+
+    Returns:
+        The number of rows by table.
+
+    Raises:
+        OSError: It can't be written; a file that was there stays.
+    """
+    counts: dict[str, int] = {}
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    part.touch(mode=0o600)
+    with database.snapshot() as connection, part.open("wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"format": FORMAT, "revision": database.revision()}) + "\n")
+        for table in Base.metadata.sorted_tables:
+            counts[table.name] = 0
+            for row in connection.execution_options(yield_per=_AT_ONCE).execute(sa.select(table)).mappings():
+                file.write(json.dumps({"table": table.name, "row": dict(row)}, default=_written) + "\n")
+                counts[table.name] += 1
+        file.write(json.dumps({"end": counts}) + "\n")
+    part.replace(target)
+    return counts
+
+
+def restore(database: Database, source: Path) -> dict[str, int]:
+    """Fill an empty database from a file of `backup`, and run the migrations that came later.
+
+    Returns:
+        The number of rows by table.
+
+    Raises:
+        MlereduxError: The database has users already, or the file is damaged, incomplete, or newer.
+    """
+    lines = _lines(source)
+    revision = next(lines)["revision"]
+    if revision not in REVISIONS:
+        raise MlereduxError(f"{source} was made by a newer version.", hint="Upgrade mleredux-server.")
+    if database.revision() is not None:
+        with database.engine.connect() as connection:
+            if connection.scalar(sa.select(sa.func.count()).select_from(sa.table("users"))):
+                raise MlereduxError(f"The database {database.shown} is not empty.", hint="Name an empty one.")
+        database.migrate(revision, down=True)
+    database.migrate(revision)
+    counts: dict[str, int] = {}
+    with database.writing() as session:
+        connection = session.connection()
+        for name, rows in _batches(lines, source, counts):
+            _insert(connection, name, rows)
+        if connection.dialect.name == "postgresql":
+            last = "(SELECT coalesce(max(id), 0) + 1 FROM audit)"
+            connection.execute(sa.text(f"SELECT setval(pg_get_serial_sequence('audit', 'id'), {last}, false)"))
+    database.migrate()
+    return counts
+
+
+def _insert(connection: Connection, name: str, rows: list[dict[str, Any]]) -> None:
+    """Insert rows with the columns that they have: the table may be of an earlier revision."""
+    known = Base.metadata.tables[name].columns
+    columns = [sa.column(key, known[key].type if key in known else None) for key in rows[0]]
+    times = [key for key in rows[0] if key in known and isinstance(known[key].type, UtcTime)]
+    for row in rows:
+        row |= {key: datetime.fromisoformat(row[key]) for key in times if row[key] is not None}
+    connection.execute(sa.insert(sa.table(name, *columns)), rows)
+
+
+def _batches(
+    lines: Iterator[dict[str, Any]], source: Path, counts: dict[str, int]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    name, rows = "", list[dict[str, Any]]()
+    for line in lines:
+        if rows and (line.get("table") != name or len(rows) == _AT_ONCE):
+            yield name, rows
+            rows = []
+        if "end" in line:
+            if {key: number for key, number in line["end"].items() if number} != counts:
+                break
+            return
+        name = line["table"]
+        counts[name] = counts.get(name, 0) + 1
+        rows.append(line["row"])
+    raise MlereduxError(f"{source} is incomplete.", hint="Use another backup; nothing was restored.")
+
+
+def _lines(source: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a backup, the first of which names the format."""
+    try:
+        with gzip.open(source, "rt", encoding="utf-8") as file:
+            first = json.loads(file.readline())
+            if not isinstance(first, dict) or first.get("format") != FORMAT:
+                raise ValueError
+            yield first
+            for line in file:
+                yield json.loads(line)
+    except (EOFError, ValueError, gzip.BadGzipFile) as error:
+        hint = "Use a file that `mleredux server backup` made; nothing was restored."
+        raise MlereduxError(f"{source} is not a backup of a server, or is damaged.", hint=hint) from error
+    except OSError as error:
+        raise MlereduxError(f"{source} can't be read: {error.strerror}.", hint="Check the path.") from error
+
+
+def _written(value: Any) -> str:
+    assert isinstance(value, datetime), type(value)
+    return value.isoformat()

@@ -1,0 +1,96 @@
+"""`mleredux server downgrade|backup|restore|audit`: care for the database of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import Duration
+
+from mleredux_server.cli.context import done, opened, placed, reading, show_rows
+
+
+@contextmanager
+def stopped(runs_dir: str | None) -> Iterator[None]:
+    """Keep servers from the runs directory meanwhile.
+
+    Raises:
+        MlereduxError: One is running.
+    """
+    from mleredux.plugin.artifact import default_runs_dir
+
+    from mleredux_server.address import alone
+    from mleredux_server.settings import Settings
+
+    with alone(Settings(runs_dir=Path(runs_dir or default_runs_dir()))):
+        yield
+
+
+@click.command()
+@click.argument("revision")
+@placed
+def downgrade(revision: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Take the database back to an earlier revision, e.g. 0004, for an earlier version of the server.
+
+    Stop the server first. What only later revisions have is deleted: make a backup before.
+    """
+    from mleredux.errors import MlereduxError
+
+    from mleredux_server.database import REVISIONS
+
+    with stopped(runs_dir), opened(runs_dir, database) as found:
+        if revision not in REVISIONS:
+            raise MlereduxError(f"There is no revision {revision!r}.", hint=f"Use one of {', '.join(REVISIONS)}.")
+        found.migrate(revision, down=True)
+        done({"database": found.shown, "revision": revision}, f"{found.shown} is at revision {revision}.", as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@placed
+def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Write all of the database to a file, also while the server runs; copy the runs directory after that."""
+    from mleredux_server.backup import backup as write
+
+    with opened(runs_dir, database) as found:
+        counts = write(found, file)
+    rows = sum(counts.values())
+    done({"file": str(file), "rows": counts}, f"{file} has {rows} rows; it is as secret as the database.", as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@placed
+def restore(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Fill an empty database, SQLite or PostgreSQL, from a backup, before the server starts."""
+    from mleredux_server.backup import restore as read
+
+    with stopped(runs_dir), opened(runs_dir, database, fresh=True) as found:
+        counts = read(found, file)
+        done({"rows": counts}, f"Restored {sum(counts.values())} rows to {found.shown}.", as_json)
+
+
+@click.command()
+@click.option("--user", "user_name", metavar="NAME", help="Only changes by this user.")
+@click.option("--action", metavar="NAME", help="Only this action, e.g. token.create, or all of a kind: token.")
+@click.option("--since", type=Duration(), metavar="TIME", help="Only the last, e.g. 12h or 30d.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of changes.")
+@placed
+def audit(
+    user_name: str | None,
+    action: str | None,
+    since: float | None,
+    limit: int,
+    runs_dir: str | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Show the audit log: who changed what, newest first."""
+    from mleredux_server.audit import Changes, changes
+
+    with reading(runs_dir, database) as session:
+        wanted = Changes(user=user_name, action=action, seconds=since)
+        rows = [one.model_dump(mode="json") for one in changes(session, wanted, limit)]
+    show_rows(rows, ("time", "user", "action", "target"), as_json)

@@ -1,0 +1,128 @@
+"""When queued runs will start: the scheduler's own decision, repeated as the running ones are expected to end."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple
+
+from sqlalchemy import select
+
+from mleredux_server.database import Database
+from mleredux_server.database.tables import RunRow
+from mleredux_server.scheduler.decision import Running, Waiting, World, decide
+from mleredux_server.scheduler.summary import ENDED
+
+MOST_STEPS = 200
+"""Ends of runs that are played through."""
+_FRESH_SECONDS = 10.0
+_MOST_PAST = 5000
+
+
+class Forecast(NamedTuple):
+    """A queued run's place.
+
+    Attributes:
+        position: 1 for the run that is expected to start next.
+        seconds: Until it starts; None if that is too far away to tell, or it never fits.
+    """
+
+    position: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the scheduler decided on last."""
+
+    waiting: Sequence[Waiting]
+    running: Sequence[Running]
+    world: World
+
+
+class Forecasts:
+    """The forecast for all queued runs, made when it is asked for, and again after ten seconds.
+
+    Args:
+        database: With the runs that have ended, from which durations are estimated.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.seen: Seen | None = None
+        self._lock = threading.Lock()
+        self._known: tuple[float, dict[str, Forecast]] = (0.0, {})
+
+    def of(self, run_id: str) -> Forecast | None:
+        """Return a run's place; None if it is not in the queue."""
+        with self._lock:
+            until, known = self._known
+            if (time.monotonic() >= until or run_id not in known) and (seen := self.seen) is not None:
+                known = forecast(seen, self._durations(seen))
+                self._known = time.monotonic() + _FRESH_SECONDS, known
+            return known.get(run_id)
+
+    def _durations(self, seen: Seen) -> dict[str, float]:
+        """Expected seconds of each run: the median of the same agent on the same task, else of the agent, else its
+        time limit."""
+        ids = [*(run.id for run in seen.waiting), *(run.id for run in seen.running)]
+        with self._database.reading() as session:
+            columns = (RunRow.task, RunRow.agent, RunRow.started_at, RunRow.ended_at)
+            query = select(*columns).where(RunRow.status.in_(ENDED), RunRow.started_at.is_not(None))
+            past = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()
+            rows = [
+                row
+                for start in range(0, len(ids), 500)
+                for row in session.execute(
+                    select(RunRow.id, RunRow.task, RunRow.agent, RunRow.limits).where(
+                        RunRow.id.in_(ids[start : start + 500])
+                    )
+                )
+            ]
+        spans: dict[tuple[str, str], list[float]] = {}
+        for task, agent, started, ended in past:
+            if started is None or ended is None:
+                continue
+            for key in ((task, agent), ("", agent)):
+                spans.setdefault(key, []).append((ended - started).total_seconds())
+        found: dict[str, float] = {}
+        for run_id, task, agent, limits in rows:
+            known = spans.get((task, agent)) or spans.get(("", agent))
+            found[run_id] = median(known) if known else float(limits.get("time_limit") or 3600.0)
+        return found
+
+
+def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
+    """Play the decisions through.
+
+    Args:
+        seen: The queue, what runs, and the machine.
+        durations: Expected seconds of each run.
+    """
+    begun, now = seen.world.now, seen.world.now
+    waiting, running = {run.id: run for run in seen.waiting}, {run.id: run for run in seen.running}
+    ends = [(max(now + 1, run.since + durations.get(run.id, 3600.0)), run.id) for run in seen.running]
+    heapq.heapify(ends)
+    free, served = seen.world.workers, dict(seen.world.served)
+    found: dict[str, Forecast] = {}
+    for _ in range(MOST_STEPS):
+        world = replace(seen.world, now=now, workers=free, served=served)
+        for run_id in decide(list(waiting.values()), list(running.values()), world).start:
+            run = waiting.pop(run_id)
+            found[run_id] = Forecast(len(found) + 1, now - begun)
+            running[run_id] = Running(run.id, run.user, run.project, run.demand, now)
+            served[run.user] = now
+            free -= 1
+            heapq.heappush(ends, (now + durations.get(run_id, 3600.0), run_id))
+        if not waiting or not ends:
+            break
+        now, ended = heapq.heappop(ends)
+        del running[ended]
+        free += 1
+    rest = sorted(waiting.values(), key=lambda run: (-run.priority, run.since, run.id))
+    found |= {run.id: Forecast(len(found) + number, None) for number, run in enumerate(rest, 1)}
+    return found
