@@ -181,7 +181,7 @@ def test_a_run_is_created_shown_and_found_by_its_label(people: dict[str, httpx.C
     assert made.headers["Location"] == f"/v1/runs/{run['id']}"
     assert {name: run[name] for name in asked} == asked
     assert (run["status"], run["user"], "report" in run) == ("queued", "ann", False)
-    assert people["ann"].get(made.headers["Location"]).json() == {**run, "report": None}
+    assert people["ann"].get(made.headers["Location"]).json() == {**run, "report": None, "queue": None}
     assert [found["id"] for found in pages(people["ann"], label="who:ann:1")] == [run["id"]]
 
 
