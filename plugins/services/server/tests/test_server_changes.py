@@ -26,9 +26,9 @@ def queued(client: Client, seed: int = 0) -> str:
 
 def test_labels_notes_priority_and_pins_change(client: Client) -> None:
     run = client.get_run(queued(client))
-    run.update(labels={"best": "yes", "kind": None}, notes="Look at this.\nAgain.", priority=7, pinned=True)
+    run.update(labels={"best": "yes", "kind": None}, notes="Check this.\nAgain.", priority=7, pinned=True)
     again = client.get_run(run.id)
-    assert (again.labels, again.notes) == ({"best": "yes"}, "Look at this.\nAgain.")
+    assert (again.labels, again.notes) == ({"best": "yes"}, "Check this.\nAgain.")
     assert (again.record.priority, again.record.pinned) == (7, True)
     assert [one.id for one in client.runs(labels={"best": "yes"})] == [run.id]
     assert client.get_run(run.id).update(notes="").notes is None
