@@ -109,7 +109,7 @@ def test_invalid_fields_are_named_once_as_they_were_written_with_what_was_meant(
     assert str(error.value).count("limits.cpu") == 1
     with pytest.raises(Invalid, match="priority: Input should be less than or equal to 100"):
         client.run("digits", "dummy", priority=1000)
-    with pytest.raises(Invalid, match="plan.arms.a.limits.cpus: Input should be greater than 0"):
+    with pytest.raises(Invalid, match=r"plan\.arms\.a\.limits\.cpus: Input should be greater"):
         client.experiment(
             plan={
                 "experiment": {"name": "p", "tasks": ["digits"]},
