@@ -14,7 +14,7 @@ each ticket on some node, tells whether it waits, runs or has ended, and kills i
 
 from __future__ import annotations
 
-from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket
+from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket, job_environment
 from mleredux.errors import ExecutorError
 
-__all__ = ["Executor", "ExecutorError", "JobStatus", "Node", "Ticket"]
+__all__ = ["Executor", "ExecutorError", "JobStatus", "Node", "Ticket", "job_environment"]

@@ -8,6 +8,7 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
+from mleredux._core.executors.elsewhere import Elsewhere
 from mleredux._core.grants import (
     asks_of,
     check_grants,
@@ -28,7 +29,7 @@ from mleredux._core.records import agent_record, task_record
 from mleredux._core.records import listed as list_records
 from mleredux._core.resume import check_resumable
 from mleredux._core.sandboxes.processes import birth as process_birth
-from mleredux._core.sandboxes.slots import Slot, Slots
+from mleredux._core.sandboxes.slots import Machine, Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
 from mleredux._core.stages.grade import Job, grade, score_in_children
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
@@ -46,8 +47,10 @@ from mleredux._core.submissions.validation import validate
 __all__ = [
     "GIT_TOKEN",
     "LEASE_SECONDS",
+    "Elsewhere",
     "Job",
     "Lease",
+    "Machine",
     "NotSubmitted",
     "Pipeline",
     "Slot",

@@ -52,10 +52,14 @@ class Elsewhere:
     Args:
         pipeline: The pipeline; runs are cancelled when it is.
         executor: Where they are executed.
+
+    Attributes:
+        open: Runs that have not ended, by id.
     """
 
     def __init__(self, pipeline: Pipeline, executor: Executor) -> None:
         self._pipeline, self._executor = pipeline, executor
+        self.open: dict[str, _Followed] = {}
 
     def execute(self, runs: Sequence[Run]) -> None:
         """Execute runs to their end; those with a live job from an earlier call are followed.
@@ -63,20 +67,33 @@ class Elsewhere:
         Raises:
             ExecutorError: The executor refused them.
         """
-        open_ = {run.id: found for run in runs if not run.state.final and (found := self._found(run))}
-        fresh = [run for run in runs if not run.state.final and run.id not in open_]
-        for run, followed in zip(fresh, self._give(fresh), strict=True):
-            open_[run.id] = followed
+        self.add(runs)
         try:
-            while open_:
-                news = self._news(open_.values())
-                for name, followed in list(open_.items()):
-                    if self._follow(followed, news.get(followed.job)):
-                        del open_[name]
+            while self.open:
+                self.step()
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             self._pipeline.cancel()
-            self.execute([followed.run for followed in open_.values()])
+            self.execute([])
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """Give runs to the executor, except those of which it has a live job.
+
+        Raises:
+            ExecutorError: It refused them, or does not respond.
+        """
+        wanted = [run for run in runs if not run.state.final]
+        found = {run.id: one for run in wanted if (one := self._found(run))}
+        fresh = [run for run in wanted if run.id not in found]
+        self.open |= found | dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
+
+    def step(self) -> list[Run]:
+        """Look at all runs once; return those that have ended."""
+        news = self._news(self.open.values())
+        ended = [one.run for one in list(self.open.values()) if self._follow(one, news.get(one.job))]
+        for run in ended:
+            del self.open[run.id]
+        return ended
 
     def _news(self, followed: Any) -> dict[str, JobStatus]:
         try:
@@ -125,6 +142,8 @@ class Elsewhere:
         run, now = one.run, time.monotonic()
         self._executor.pull(one.ticket)
         if run.state.final and not run.alive:
+            if status is not None and status.state == "waiting":
+                self._stop(one)  # it was cancelled in the queue
             self._show(one, str(run.state))
             return True
         if self._cancelled(one, status, now):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
-from mleredux._core.executors.protocol import JobStatus, Node, Ticket
+from mleredux._core.executors.protocol import JobStatus, Node, Ticket, job_environment
 from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.sandboxes.slots import machine
@@ -41,6 +41,7 @@ class LocalExecutor:
             try:
                 process = subprocess.Popen(
                     ticket.command,
+                    env=job_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,15 @@ from typing import Literal, Protocol, runtime_checkable
 
 from mleredux._core.models import Limits
 from mleredux._core.protocols import Finding
+
+_OF_SERVERS = frozenset(
+    ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "MLEREDUX_SECRETS_KEY", "MLEREDUX_OIDC_SECRET", "PGPASSWORD")
+)
+
+
+def job_environment() -> dict[str, str]:
+    """The environment of jobs: that of this process without what only a server may know."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_SERVERS}
 
 
 @dataclass(frozen=True)

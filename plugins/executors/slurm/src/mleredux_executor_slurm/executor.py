@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket
+from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket, job_environment
 from mleredux.plugin.sandbox import Finding
 
 OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"
@@ -143,7 +143,9 @@ def _gpus(gres: str) -> int:
 
 def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
     try:
-        done = subprocess.run(words, input=script, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
+        done = subprocess.run(
+            words, input=script, capture_output=True, text=True, timeout=_COMMAND_SECONDS, env=job_environment()
+        )
     except FileNotFoundError:
         raise ExecutorError(
             f"Slurm's command {words[0]} was not found.", hint="Start it on a login node of the cluster."

@@ -53,6 +53,12 @@ class Planned:
         return limits
 
 
+def slots_of(service: Service) -> Slots:
+    """The resources that one run can have: this machine's, or those of an executor's largest node."""
+    largest = service.scheduler.largest() if service.scheduler is not None else None
+    return Slots(service.store.path, largest)
+
+
 def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) -> Planned:
     """Check a request against the installed plugins and the machine's resources.
 
@@ -65,6 +71,8 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
         Problem: Its agent asks for something that this server does not grant.
         MlereduxError: It can't run here.
     """
+    if request.secrets and service.settings.executor != "local":
+        raise Problem("invalid", "Runs of this server's executor can't use secrets.", hint="Leave `secrets` out.")
     agent = service.catalogue.agent(request.agent, request.options)
     try:
         fields = plan(
@@ -81,7 +89,7 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
     except NotGranted as error:
         hint = "An open network is granted by requesting it; ask the server administrator for anything else."
         raise Problem("forbidden", error.message, hint=hint) from error
-    (slots or Slots(service.store.path)).fit(fields["limits"])
+    (slots or slots_of(service)).fit(fields["limits"])
     more = {
         "obfuscated": request.obfuscated,
         "verify": service.settings.verify if request.verify is None else request.verify,

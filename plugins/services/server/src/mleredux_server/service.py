@@ -11,6 +11,7 @@ from typing import Protocol
 from fastapi import Request
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.host import Machine
 
 from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim
@@ -33,6 +34,9 @@ class Scheduler(Protocol):
 
     def alive(self) -> bool:
         """Return whether it is running."""
+
+    def largest(self) -> Machine | None:
+        """Return the most that one run can have; None if it is this machine."""
 
 
 @dataclass

@@ -23,6 +23,8 @@ class Settings(BaseModel):
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=0, ge=0)
     """Processes that execute runs; 0: one per CPU."""
+    executor: str = "local"
+    """What executes runs: `local` is this server's own worker processes."""
     base_image: str | None = None
     max_upload_mb: int = Field(default=2048, ge=1)
     max_agent_mb: int = Field(default=100, ge=1)

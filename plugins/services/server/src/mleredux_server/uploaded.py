@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mleredux.plugin.command import current
 from mleredux_server.settings import Settings
 
 UPLOAD = "upload:"
+_VARIABLE = "MLEREDUX_UPLOADED_AGENTS"
 _REFERENCE = re.compile(r"upload:([a-z0-9][a-z0-9._-]{0,63})@([0-9a-f]{64})(?:#([\w./ -]{1,256}))?")
 _places: list[Path] = []
 
@@ -19,6 +21,7 @@ _places: list[Path] = []
 def use_sources(settings: Settings) -> None:
     """Find uploaded agents in this server's folder, in this process."""
     _places[:] = [sources_dir(settings)]
+    os.environ[_VARIABLE] = str(_places[0])  # jobs of executors find them there
 
 
 def sources_dir(settings: Settings) -> Path:
@@ -45,7 +48,8 @@ def uploaded_agent(reference: str) -> Agent:
         MlereduxError: It is not here, or its manifest is not valid.
     """
     name, digest, part = read_reference(reference)
-    if not _places or not (place := _places[0] / digest).is_dir():
+    places = _places or [Path(value) for value in (os.environ.get(_VARIABLE),) if value]
+    if not places or not (place := places[0] / digest).is_dir():
         raise NotFound(f"The agent {reference[:200]} was not uploaded to this server.", hint="Upload it again.")
     try:
         found = current().agent(f"repo:{place}{f'#{part}' if part else ''}")

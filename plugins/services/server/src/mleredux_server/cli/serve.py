@@ -25,7 +25,15 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="postgresql://USER:PASSWORD@HOST/NAME, better in MLEREDUX_DATABASE.  [default: SQLite in the runs directory]",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one per CPU]"
+    "--workers",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Maximum number of concurrent runs.  [default: one per CPU; with --executor 256, waiting ones included]",
+)
+@click.option(
+    "--executor",
+    metavar="ID",
+    help="Executor that places the runs on machines, e.g. slurm.  [default: local, processes of this server]",
 )
 @click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image of built images.")
 @click.option(

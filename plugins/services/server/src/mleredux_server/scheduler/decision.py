@@ -95,6 +95,8 @@ class World:
         projects: Limits of each project; a project that is missing has none.
         served: When each user's latest run started, in seconds.
         now: In seconds.
+        queues: Whether the machine is an engine with a queue of its own, which decides when a run has room: only
+            quotas and the order are decided here.
     """
 
     machine: Demand
@@ -104,6 +106,7 @@ class World:
     projects: Mapping[str, Allowance] = field(default_factory=dict)
     served: Mapping[str, float] = field(default_factory=dict)
     patience: float = PATIENCE
+    queues: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,8 @@ class _Round:
         """Return why a run can't start now; None if it can."""
         if over := self._over_quota(run):
             return over
+        if self.world.queues:
+            return None if self.workers >= 1 else WORKER
         if not run.demand.fits(self.world.machine):
             return f"{_lacking(run.demand, self.world.machine)}: more than this machine has"
         if not run.demand.fits(self.free):

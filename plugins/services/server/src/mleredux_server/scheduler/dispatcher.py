@@ -8,18 +8,19 @@ from importlib import import_module
 
 import structlog
 from mleredux.errors import MlereduxError
-from mleredux.plugin.host import Slots, next_fence
+from mleredux.plugin.host import Machine, Slots, next_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from mleredux_server.creation import settle_left
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
-from mleredux_server.scheduler.decision import Allowance, Demand, Running, World, decide
+from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Seen
 from mleredux_server.scheduler.jobs import Jobs, Started
 from mleredux_server.scheduler.leases import Leases
 from mleredux_server.scheduler.pool import OTHER_LANES, Pool, WorkerProcess
+from mleredux_server.scheduler.remote import Remote
 from mleredux_server.scheduler.sandbox_health import BrokenSandboxes
 from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.tally import Tally
@@ -54,6 +55,7 @@ class Dispatcher:
         self._jobs = Jobs(service, self.tally, self._broken.suspect)
         self._leases = Leases(service, self.tally)
         self._pool = Pool(service.settings, service.catalogue, service.wake.set, self.tally)
+        self._remote = Remote(service, service.wake.set) if service.settings.executor != "local" else None
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
         self._served: dict[str, float] = {}
@@ -69,7 +71,13 @@ class Dispatcher:
             OperationalError: The database does not respond.
         """
         self._jobs.started = recover(self._service)
-        self._pool.warm(len(self._jobs.started))
+        if self._remote is None:
+            self._pool.warm(len(self._jobs.started))
+        else:
+            for job in self._jobs.started.values():
+                if job.kind == "run":
+                    self._remote.give(job.id)
+            self._remote.start()
         self._thread.start()
         threading.Thread(target=sweep, args=(self._service,), name="sweeper", daemon=True).start()
 
@@ -80,10 +88,16 @@ class Dispatcher:
         if self._thread.is_alive():
             self._thread.join(10)
         self._pool.close()
+        if self._remote is not None:
+            self._remote.close()
 
     def alive(self) -> bool:
         """Return whether the thread is alive."""
         return self._thread.is_alive()
+
+    def largest(self) -> Machine | None:
+        """Return the most that one run can have; None if it is this machine."""
+        return self._remote.largest() if self._remote is not None else None
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -107,6 +121,9 @@ class Dispatcher:
             if job is not None and job.pid == told.worker.pid:
                 job.told = told.done or {}
             self._pool.free(told.worker)
+        for run_id in self._remote.news() if self._remote else ():
+            if run_id in self._jobs.started:
+                self._jobs.started[run_id].told = {}
         changed = woken
         for job in list(self._jobs.started.values()):
             self._check_lease(job)
@@ -124,10 +141,11 @@ class Dispatcher:
             self._start_runs()
             for lane in OTHER_LANES:
                 self._start_other(lane)
-            self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
+            if self._remote is None:
+                self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
 
     def _check_lease(self, job: Started) -> None:
-        if job.told is not None:
+        if job.told is not None or (self._remote is not None and job.kind == "run"):
             return
         starting = self._pool.has(job.id) and not self._pool.ready(job.id)
         overdue = self._leases.overdue(job, starting=starting)
@@ -141,7 +159,10 @@ class Dispatcher:
             rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
             unheard = [Started.of(row) for row in rows]
         for job in unheard:
-            job.told = {}
+            if self._remote is not None and job.kind == "run":
+                self._remote.give(job.id)
+            else:
+                job.told = {}
             self._jobs.started[job.id] = job
 
     def _follow(self, job: Started) -> bool:
@@ -149,7 +170,7 @@ class Dispatcher:
         if time.monotonic() < self._not_before.get(job.id, 0.0):
             return False
         try:
-            left = self._jobs.follow(job, ours=self._pool.has(job.id))
+            left = self._jobs.follow(job, ours=self._has(job.id))
         except OperationalError:
             raise
         except Exception as error:  # job code may be a plugin's, a disk may be full
@@ -160,6 +181,9 @@ class Dispatcher:
         if left and job.queued_again:
             self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
         return left
+
+    def _has(self, job_id: str) -> bool:
+        return self._pool.has(job_id) or (self._remote is not None and self._remote.has(job_id))
 
     def _start_runs(self) -> None:
         cancelling = frozenset(self._service.cancelling)  # before the queue is read
@@ -177,10 +201,11 @@ class Dispatcher:
             for job in started
         ]
         world = World(
-            machine=self._machine,
-            workers=self._pool.size["run"] - len(started),
+            machine=self._machine if self._remote is None else self._remote.machine(),
+            queues=self._remote is not None,
+            workers=(self._remote or self._pool).size["run"] - len(started),
             now=now().timestamp(),
-            elsewhere=self._elsewhere({job.id for job in started}),
+            elsewhere=NOTHING if self._remote else self._elsewhere({job.id for job in started}),
             projects={name: _allowance(quota) for name, quota in quotas.items()},
             served=self._served,
         )
@@ -211,16 +236,18 @@ class Dispatcher:
     def _hand_out(self, job_id: str, kind: str) -> bool:
         """Record the job's worker in the database, then notify the worker."""
 
-        def tell(worker: WorkerProcess) -> dict[str, object] | None:
+        def tell(worker: WorkerProcess | None) -> dict[str, object] | None:
             begun = now()
             with self._service.database.writing() as session:
                 row = session.get(Job, job_id)
                 if row is None or row.state != "queued":
                     return None
                 folder = self._service.job_dir(kind, job_id)
-                fence = next_fence(folder) if folder.is_dir() else 0  # a missing folder is the worker's to report
+                # A missing folder is the worker's to report; an executor makes a number for each of its jobs.
+                fence = next_fence(folder) if worker is not None and folder.is_dir() else 0
                 row.state, row.started_at, row.waiting_for = "started", begun, None
-                row.worker_pid, row.worker_birth, row.attempts = worker.pid, worker.birth, row.attempts + 1
+                row.worker_pid, row.worker_birth = (worker.pid, worker.birth) if worker else (None, None)
+                row.attempts += 1
                 if kind != "run":
                     work = import_module(f"mleredux_server.work.{kind}")
                     if hasattr(work, "begun"):
@@ -238,7 +265,12 @@ class Dispatcher:
                 "secrets": lent,
             }
 
-        return self._pool.give(kind, tell)
+        if self._remote is None or kind != "run":
+            return self._pool.give(kind, tell)
+        if tell(None) is None:
+            return False
+        self._remote.give(job_id)
+        return True
 
     def _due(self, job_id: str) -> bool:
         """Return whether a job that failed recently may be tried again."""

@@ -1,0 +1,135 @@
+"""Runs of a server at an executor other than its own processes: given, followed to their end, found again."""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from mleredux.errors import MlereduxError
+from mleredux.plugin.executor import Node
+from mleredux.plugin.host import Elsewhere, Machine, Pipeline
+
+from mleredux_server.scheduler.decision import Demand
+from mleredux_server.scheduler.summary import run_at
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+_POLL = 0.5
+_PAUSE = 5.0
+"""Seconds until the engine is asked again after it did not respond."""
+_NODES_SECONDS = 60.0
+_MOST = 256
+"""Default number of runs at the engine, waiting or running: the order of the others is the server's."""
+
+
+class Remote:
+    """The runs of a server at its executor. Its thread only reads runs' directories and talks to the engine.
+
+    Args:
+        service: The service.
+        wake: Called when a run has ended.
+    """
+
+    def __init__(self, service: Service, wake: Callable[[], None]) -> None:
+        self._service, self._wake = service, wake
+        self.executor = service.catalogue.executor(service.settings.executor)
+        pipeline = Pipeline(service.store, service.catalogue, service.data, base_image=service.settings.base_image)
+        self._elsewhere = Elsewhere(pipeline, self.executor)
+        self._runs: set[str] = set()
+        self._new: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._nodes: list[Node] = []
+        self._nodes_at = -math.inf
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="executor", daemon=True)
+        self.size = {"run": service.settings.workers or _MOST}
+
+    def start(self) -> None:
+        """Start following runs."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following runs; their jobs go on, and the next server finds them."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(10)
+
+    def give(self, run_id: str) -> None:
+        """Execute a run to its end, or follow it if the engine has it."""
+        self._runs.add(run_id)
+        self._new.put(run_id)
+
+    def has(self, run_id: str) -> bool:
+        """Return whether a run was given and has not ended."""
+        return run_id in self._runs
+
+    def news(self) -> list[str]:
+        """Return the runs that ended since the last call."""
+        ended = []
+        while not self._ended.empty():
+            ended.append(self._ended.get())
+            self._runs.discard(ended[-1])
+        return ended
+
+    def machine(self) -> Demand:
+        """Everything that the engine's nodes have together; the last known if it does not respond."""
+        if time.monotonic() > self._nodes_at + _NODES_SECONDS:
+            self._nodes_at = time.monotonic()
+            try:
+                self._nodes = list(self.executor.nodes())
+            except MlereduxError as error:
+                _LOG.warning("the executor does not respond", executor=self.executor.id, reason=str(error))
+        return Demand(
+            sum(node.cpus for node in self._nodes),
+            sum(node.memory_mb for node in self._nodes),
+            sum(node.gpus for node in self._nodes),
+        )
+
+    def largest(self) -> Machine:
+        """The most that one run can have."""
+        self.machine()
+        gpus = max((node.gpus for node in self._nodes), default=0)
+        return Machine(
+            max((node.cpus for node in self._nodes), default=math.inf),
+            max((node.memory_mb for node in self._nodes), default=2**62),
+            tuple(map(str, range(gpus))),
+        )
+
+    def _follow(self) -> None:
+        left: list[str] = []
+        while not self._stopping.wait(_POLL):
+            while not self._new.empty():
+                left.append(self._new.get())
+            try:
+                left = self._add(left)
+                for run in self._elsewhere.step():
+                    self._ended.put(run.id)
+                    self._wake()
+            except Exception as error:  # an engine that is restarted, a full disk: jobs go on meanwhile
+                _LOG.error("runs can't be followed and will be looked at again", exc_info=error)
+                self._stopping.wait(_PAUSE)
+
+    def _add(self, names: list[str]) -> list[str]:
+        """Give runs to the engine; return those that it did not take, to be tried again."""
+        runs = []
+        for name in names:
+            try:
+                runs.append(run_at(self._service.store, name))
+            except (MlereduxError, ValueError, OSError):
+                self._ended.put(name)  # the dispatcher finds and says what is wrong with it
+                self._wake()
+        try:
+            self._elsewhere.add(runs)
+        except MlereduxError as error:
+            _LOG.warning("the executor refused runs", executor=self.executor.id, reason=str(error))
+            self._stopping.wait(_PAUSE)
+            return [run.id for run in runs]
+        for run in runs:
+            if run.state.final:
+                self._ended.put(run.id)
+                self._wake()
+        return []
