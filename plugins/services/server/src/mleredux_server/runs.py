@@ -129,7 +129,7 @@ def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str,
             hint="Split it into several experiments.",
         )
     same = {name: getattr(asked, name) for name in ("project", "priority", "labels", "secrets")}
-    slots, first, planned = Slots(service.store.path), dict[tuple[str, str], Planned](), []
+    slots, first, planned = slots_of(service), dict[tuple[str, str], Planned](), []
     for cell in matrix.cells(tasks):
         found = first.get((cell.arm, cell.task))
         if found is None:
