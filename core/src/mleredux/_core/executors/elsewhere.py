@@ -88,7 +88,7 @@ class Elsewhere:
         self.open |= found | dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
 
     def step(self) -> list[Run]:
-        """Look at all runs once; return those that have ended."""
+        """Check all runs once; return those that have ended."""
         news = self._news(self.open.values())
         ended = [one.run for one in list(self.open.values()) if self._follow(one, news.get(one.job))]
         for run in ended:

@@ -110,7 +110,7 @@ class Remote:
                     self._ended.put(run.id)
                     self._wake()
             except Exception as error:  # an engine that is restarted, a full disk: jobs go on meanwhile
-                _LOG.error("runs can't be followed and will be looked at again", exc_info=error)
+                _LOG.error("runs can't be followed and will be checked again", exc_info=error)
                 self._stopping.wait(_PAUSE)
 
     def _add(self, names: list[str]) -> list[str]:
