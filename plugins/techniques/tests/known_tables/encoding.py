@@ -14,14 +14,17 @@ NUMBERS = {"numeric": "none", "binary": "none", "datetime": "DatetimeEncoder", "
 OTHERS = {"ordinal": "OrdinalEncoder", "cyclic": "OneHotEncoder", "identifier": "drop", "constant": "drop"}
 
 
-def document(claims: str, truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+def document(claims: Any, truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     features = []
     for name, fact in truth["features"].items():
-        kind = claims if name == "it" else fact["types"][0]
+        said, chosen = claims if isinstance(claims, tuple) else (claims, None)
+        kind = said if name == "it" else fact["types"][0]
         if name != "it" and "numeric" in fact["types"]:
             continue
         many = "TargetEncoder" if fact["cardinality"] > 15 else "OneHotEncoder"
-        encoding = {"name": {**NUMBERS, **OTHERS}.get(kind, many)}
+        encoding: Any = {"name": (chosen if name == "it" else None) or {**NUMBERS, **OTHERS}.get(kind, many)}
+        if isinstance(encoding["name"], list):  # the categories in their order
+            encoding = {"name": "OrdinalEncoder", "categories": encoding["name"]}
         features.append({"column": name, "type": kind, "cardinality": fact["cardinality"], "encoding": encoding})
     return {"features": features}
 

@@ -1,4 +1,4 @@
-"""Classes of known shares. Claims are the counts, in the training table or in all rows."""
+"""Classes of known shares. Claims are the counts, in the training table or in all rows, and the strategy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) ->
         "minority_class": min(counts, key=counts.__getitem__),
         "imbalance_ratio": ratio,
         "severity": next(word for bound, word in SEVERITIES if ratio < bound),
-        "strategies": [{"name": "none"}],
+        "strategies": [claims.get("strategy", {"name": "none"})],
     }
 
 

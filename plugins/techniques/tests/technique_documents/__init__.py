@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from mleredux_techniques import mleredux_register_techniques
+from mleredux_techniques._kit.composition import view
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Document, TechniqueSpec, example, load
 
 BOUND = 0.4
@@ -30,7 +31,8 @@ def perfect(technique: str, private: Path, dataset: Dataset | None = None) -> An
         dataset: On which recommendations are executed, if it was loaded before.
     """
     truth = json.loads((private / TRUTH_FILE).read_bytes())
-    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, dataset or load(private)))
+    known = view(dataset or load(private), technique)
+    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, known))
 
 
 def play(kind: str, technique: str, public: Path) -> dict[str, Any]:

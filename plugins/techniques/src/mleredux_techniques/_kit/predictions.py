@@ -2,7 +2,7 @@
 ask about predictions.
 
 Natural predictions are those of the reference models. In planted data they are distorted in known ways: probabilities
-times weights by class and to a power, numbers times a factor.
+times weights by class and to a power, numbers times a factor and plus some of their standard deviation.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> A
     if truth is not None and "fitted" in how:
         told = how["fitted"] * truth + (1 - how["fitted"]) * told
     if not {"power", "weights", "inverted"} & set(how):
-        return np.asarray(told * how.get("factor", 1.0))
+        return np.asarray(told * how.get("factor", 1.0) + how.get("offset", 0.0) * told.std())
     found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
     return found[:, ::-1] if how.get("inverted") else found
 

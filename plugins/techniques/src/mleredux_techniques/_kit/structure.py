@@ -181,16 +181,20 @@ def _kept_together(dataset: Dataset, codes: Array) -> int:
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:
-    """Return columns that could name groups: values that repeat, of texts also the part before or after a separator."""
+    """Return columns that could name groups: values that repeat, of texts also the part before or after a separator, of
+    moments also the day.
+    """
     found = []
     for name in (*dataset.ids, *dataset.features):
         values = dataset.train[name].dropna()
         kind = dataset.kinds[name]
-        if not len(values) or kind == "boolean" or looks_like_time(dataset.train[name]):
+        if not len(values) or kind == "boolean":
             continue
         if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
             found.append(GroupColumn(name))
-        if kind == "text":
+        if kind == "text" and looks_like_time(dataset.train[name]):
+            found += [GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95]
+        elif kind == "text":
             head = values.head(1_000)
             for mark in SEPARATORS:
                 if head.str.contains(mark, regex=False).mean() > 0.95:

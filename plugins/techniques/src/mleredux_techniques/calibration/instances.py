@@ -1,4 +1,4 @@
-"""Models whose probabilities are too sure, not sure enough, or off for some classes; and one that knows little."""
+"""Models whose probabilities are too sure, not sure enough, off for some classes, or fine; some know little."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from mleredux_techniques.calibration.facts import truth
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
 
+POWERS = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1), "fine": (1.0, 1.0)}
+"""Kinds of distortions, and the range of the powers that probabilities are raised to."""
+
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own, and a distortion for each model; one knows little and is very sure.
+    """Draw a table of its own, and a distortion for each model, or none; at least one is too sure, or not enough.
 
     Raises:
         NotApplicable: The target is a number.
@@ -25,12 +28,11 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     made = clean(dataset, "calibration", rng)
     count, kinds = len(made.classes), set()
     plans: dict[str, dict[str, Any]] = {}
-    drawn = ["little", *(str(kind) for kind in rng.permutation(["over", "under", "weighted"]))]
+    drawn = [str(rng.choice(["over", "under", "little"])), *(str(kind) for kind in rng.choice([*POWERS], 3))]
     for name, model, kind in zip(rng.permutation(NAMES), rng.permutation(MODELS), rng.permutation(drawn), strict=False):
         weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.2, 1.8))
-        powers = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1)}
-        how: dict[str, Any] = {"model": str(model), "power": float(rng.uniform(*powers[str(kind)]))}
-        if kind == "weighted" or rng.random() < 0.5:
+        how: dict[str, Any] = {"model": str(model), "power": float(rng.uniform(*POWERS[str(kind)]))}
+        if kind == "weighted" or (kind != "fine" and rng.random() < 0.5):
             how["weights"] = weights.round(4).tolist()
         if kind == "little":
             how["mixed"] = int(rng.integers(2**31))

@@ -59,7 +59,10 @@ REPEATED = 5
 TELLING = 0.15
 ROUGH, SMOOTH = 0.4, 0.75
 """Shares of the skill of equal values that the values next to them have: of names, and of quantities."""
-_NUMBER = re.compile(r"^[^\w.+-]{0,3}[+-]?\d[\d,. ]*(?:[eE][+-]?\d+)?\s*[^\W\d_]{0,3}[%°²³]?$")
+_NUMBER = re.compile(r"^(?:[^\w.+-]{0,3}|[A-Za-z]{2,3} )[+-]?\d[\d,. ]*(?:[eE][+-]?\d+)?\s*[^\W\d_]{0,3}[%°²³]?$")
+_TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
+_MARK = re.compile(r"^([A-Z])\1{0,2}[+-]{0,2}$")
+"""School marks and ratings: A+, BB, C-."""
 _STEP = re.compile(r"(?:^|[^\d])(\d+(?:[.,]\d+)?)")
 
 
@@ -89,14 +92,33 @@ def _of_text(values: pd.Series[Any], distinct: int) -> list[str]:
         padded = sum(bool(re.fullmatch(r"0\d+", text)) for text in texts)
         if len(units) <= 3 and not padded:
             return ["numeric"]
+    if all(_TIME.match(text) for text in texts[:1_000]):
+        return ["datetime", "cyclic"]
     if distinct >= UNIQUE * len(values):
         return ["identifier", "text"]
-    words = {re.sub(r"[\W_]+", " ", text).strip() for text in texts[:100]}
+    if distinct <= CODES and _are_marks([str(value).strip() for value in values.unique()]):
+        return ["ordinal"]
+    words = _without_common({re.sub(r"[\W_]+", " ", text).strip() for text in texts[:100]})
     if any(_of_scale(words, cycle) for cycle in CYCLES):
         return ["cyclic", "ordinal", "nominal"]
     if any(_of_scale(words, scale) for scale in SCALES) or (distinct <= CODES and _are_steps(texts)):
         return ["ordinal"]
     return ["nominal"]
+
+
+def _without_common(words: set[str]) -> set[str]:
+    """Return texts without the words that all of them begin or end with: `stage ii` is `ii`."""
+    parts = [text.split() for text in sorted(words)]
+    while len(parts) > 1 and all(len(part) > 1 for part in parts) and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    while len(parts) > 1 and all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
+        parts = [part[:-1] for part in parts]
+    return {" ".join(part) for part in parts}
+
+
+def _are_marks(texts: list[str]) -> bool:
+    """Whether texts are letters, some of them repeated or with a sign."""
+    return all(_MARK.match(text) for text in texts) and any(len(text) > 1 for text in texts)
 
 
 def _of_scale(words: set[str], scale: tuple[str, ...]) -> bool:

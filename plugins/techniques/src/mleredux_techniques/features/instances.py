@@ -31,7 +31,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         clean(dataset, "features", rng, numbers=6), rng, 0.0 if dataset.problem == "regression" else NOISE
     )
     rows, cut = len(made.train) + len(made.test), len(made.train)
-    kinds = ["nothing"] * int(rng.integers(24, 35)) + ["alone"] * 2 + ["together"] * int(rng.integers(1, 3)) + ["copy"]
+    counts = {"nothing": (16, 35), "alone": (1, 5), "together": (1, 4), "copy": (0, 3)}
+    kinds = [kind for kind, (low, high) in counts.items() for _ in range(int(rng.integers(low, high)))]
     names = iter(fresh_names(made, rng, 3 * len(kinds)))
     told: dict[str, list[Any]] = {"alone": ["size", "rate"], "together": [], "nothing": [], "pairs": []}
     columns: dict[str, Array] = {}
@@ -59,4 +60,4 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         scaled = np.round(values * 10.0 ** float(rng.uniform(-2, 3)), 4)
         kind_of[name] = (scaled[:cut], scaled[cut:], "number")
     made = merged(with_columns(made, kind_of, rng), sorted(set(kinds)), **{KEY: told})
-    return skewed(made, rng) if dataset.problem == "regression" else made
+    return skewed(made, rng) if dataset.problem == "regression" and rng.random() < 0.5 else made

@@ -12,6 +12,7 @@ import numpy as np
 from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.skill import Judge, Skill, overlap
+from mleredux_techniques._kit.structure import in_time, looks_like_time
 from mleredux_techniques._kit.views import View, in_bins, of_values, views_of
 
 Array = np.ndarray[Any, Any]
@@ -134,16 +135,16 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
     A column that leaks by itself is in none, unless the pair tells much more.
     """
     found: list[Finding] = []
-    chosen = [
-        name
+    coarse = {
+        name: _coarse(judge.dataset, name)
         for name in singles
-        if alone.get(name, 0.0) < 1 - MUCH_MORE
-        and judge.dataset.train[name].nunique() > 1
-        and overlap(_coarse(judge.dataset, name)) > OVERLAP
-    ]
-    for a, b in itertools.combinations(_important(judge, chosen), 2):
+        if alone.get(name, 0.0) < 1 - MUCH_MORE and judge.dataset.train[name].nunique() > 1
+    }
+    important = _important(judge, {name: view for name, view in coarse.items() if overlap(view) > OVERLAP})
+    numbers = {name: _numbers(judge.dataset, name) for name in important}
+    for a, b in itertools.combinations(important, 2):
         least = max(singles[a], singles[b]) + (MUCH_MORE if alone.keys() & {a, b} else MORE)
-        for view in _views_of_pair(judge, a, b):
+        for view in _views_of_pair(judge, (a, b), coarse, numbers):
             if _apparent(judge, view) < max(least, LOST_ALL) or judge.inside(view).max() < max(least, TELLING):
                 continue
             skill = judge.skill(view)
@@ -156,52 +157,65 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
             yield finding
 
 
-def _important(judge: Judge, names: list[str]) -> list[str]:
+def _important(judge: Judge, coarse: dict[str, View]) -> list[str]:
     """Return the columns that random trees split by most, which alone may tell nothing."""
+    names = list(coarse)
     if len(names) <= MAX_PAIRED:
         return names
     from sklearn.ensemble import ExtraTreesRegressor
 
     rows = np.linspace(0, len(judge.y) - 1, min(len(judge.y), _GROWN)).astype(int)
-    codes = np.stack([_coarse(judge.dataset, name).train[rows] for name in names], axis=1)
+    codes = np.stack([coarse[name].train[rows] for name in names], axis=1)
     forest = ExtraTreesRegressor(60, min_samples_leaf=5, max_depth=8, random_state=0)
     forest.fit(codes, judge.y[rows].squeeze())
     return [names[place] for place in sorted(np.argsort(-forest.feature_importances_, kind="stable")[:MAX_PAIRED])]
 
 
-def _views_of_pair(judge: Judge, a: str, b: str) -> Iterator[View]:
-    """Return a grid of both columns; of numbers also sum, difference, product and ratio; of texts whether equal."""
+def _views_of_pair(
+    judge: Judge, pair: tuple[str, str], coarse: dict[str, View], numbers: dict[str, tuple[Array, Array] | None]
+) -> Iterator[View]:
+    """Return a grid of both columns; of numbers also sum, difference, product and ratio; of dates their distance; of
+    texts whether equal.
+    """
     data = judge.dataset
-    (ours_a, theirs_a), (ours_b, theirs_b) = ((data.train[name], data.test[name]) for name in (a, b))
-    left, right = (_coarse(data, name) for name in (a, b))
+    a, b = pair
+    left, right = coarse[a], coarse[b]
     size = left.count * right.count
-    if left.count > 1 and right.count > 1 and size <= len(ours_a) // 8:
+    if left.count > 1 and right.count > 1 and size <= len(left.train) // 8:
         known = (left.test < left.count) & (right.test < right.count)
         joint = np.where(known, left.test * right.count + right.test, size)
         flat = left.flat and right.flat
         yield View("together", left.train * right.count + right.train, joint, size, flat)
     if data.kinds[a] == data.kinds[b] == "text":
-        yield of_values("equal", (ours_a == ours_b).to_numpy(), (theirs_a == theirs_b).to_numpy())
-    if "text" in (data.kinds[a], data.kinds[b]):
+        yield of_values("equal", *((frame[a] == frame[b]).to_numpy() for frame in (data.train, data.test)))
+    mine, other = numbers[a], numbers[b]
+    if mine is None or other is None:
         return
-    (xa, ya), (xb, yb) = (
-        (ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float))
-        for ours, theirs in ((ours_a, theirs_a), (ours_b, theirs_b))
-    )
+    (xa, ya), (xb, yb) = mine, other
     middle = float(np.nanmean(xa)), float(np.nanmean(xb))
     with np.errstate(all="ignore"):
         yield in_bins("difference", xa - xb, ya - yb)
+        if "text" in (data.kinds[a], data.kinds[b]):
+            return
         yield in_bins("sum", xa + xb, ya + yb)
         yield in_bins("product", (xa - middle[0]) * (xb - middle[1]), (ya - middle[0]) * (yb - middle[1]))
         ours, theirs = (np.where(over != 0, part / over, np.nan) for part, over in ((xa, xb), (ya, yb)))
         yield in_bins("ratio", ours, theirs)
 
 
+def _numbers(data: Dataset, name: str) -> tuple[Array, Array] | None:
+    """Return the numbers or dates of both tables; None for other texts."""
+    train, test = data.train[name], data.test[name]
+    if data.kinds[name] == "text" and not looks_like_time(train):
+        return None
+    return in_time(train).to_numpy(dtype=float), in_time(test).to_numpy(dtype=float)
+
+
 def _coarse(data: Dataset, name: str) -> View:
     train, test = data.train[name], data.test[name]
-    if data.kinds[name] == "text":
+    numbers = _numbers(data, name)
+    if numbers is None:
         return of_values(name, train.fillna("").to_numpy(dtype=object), test.fillna("").to_numpy(dtype=object))
-    numbers = train.to_numpy(dtype=float), test.to_numpy(dtype=float)
     return of_values(name, *numbers) if train.nunique() <= _GRID else in_bins(name, *numbers, bins=_GRID)
 
 

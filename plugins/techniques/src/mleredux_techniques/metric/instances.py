@@ -1,4 +1,4 @@
-"""Predictions that are off in a known way: too sure, weighted by class, inverted, or on a wrong scale."""
+"""Predictions that are off in a known way: (not) sure enough, weighted by class, inverted, or on a wrong scale."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ ORDER = ("roc-auc", "average-precision", "spearman")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own and a distortion of predictions; a numeric target gets a long tail."""
+    """Draw a table of its own and one or more distortions of predictions; a numeric target may get a long tail."""
     made = clean(dataset, "metric", rng)
     if dataset.problem == "regression":
-        factor = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.35, 0.6)))
-        return merged(skewed(made, rng), ["factor", "skewed_target"], **{KEY: {"factor": factor}})
+        shown = {"factor": float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.35, 0.6)))}
+        shown["offset"] = float(rng.choice([-1, 1]) * rng.uniform(0.5, 0.9))
+        drawn = _some(shown, rng)
+        tail = bool(rng.random() < 0.5)
+        made = skewed(made, rng) if tail else made
+        return merged(made, [*drawn, *["skewed_target"][:tail]], **{KEY: drawn})
     count = len(made.classes)
     weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.4, 2.2))
-    how: dict[str, Any] = {"power": float(np.exp(rng.uniform(0.9, 1.5))), "weights": weights.round(4).tolist()}
-    kinds = ["sharpened", "weighted"]
-    if count == 2 and dataset.metric in ORDER:
-        how["inverted"] = True
-        kinds.append("inverted")
-    return merged(made, kinds, **{KEY: how})
+    power = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.9, 1.5)))
+    options: dict[str, Any] = {"power": power, "weights": weights.round(4).tolist()}
+    drawn = _some(options, rng)
+    if count == 2 and (dataset.metric in ORDER or rng.random() < 0.3):
+        drawn["inverted"] = True
+    names = {"power": "sharpened" if power > 1 else "flattened", "weights": "weighted"}
+    return merged(made, [names.get(name, name) for name in drawn], **{KEY: drawn})
+
+
+def _some(options: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return some of the options, at least one."""
+    kept = [name for name in options if rng.random() < 0.5] or [str(rng.choice([*options]))]
+    return {name: options[name] for name in kept}

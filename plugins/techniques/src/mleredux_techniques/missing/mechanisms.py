@@ -23,6 +23,8 @@ EQUAL = 0.9
 """A column with this share of the best one's skill, or within two standard errors of it, is as good a driver."""
 JOINT = 0.08
 """A pair drives a gap together if its skill is higher than that of the best column by this."""
+SURE_OF_PAIR = 5.0
+"""Minimum skill of a pair in standard errors of none: there are many pairs."""
 MAX_PAIRED = 16
 _BINS, _GRID, _FOLDS, _SMOOTH = 16, 6, 5, 5.0
 _FEW = 10
@@ -38,14 +40,14 @@ class _Driver:
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
     """Return the mechanism of each column with gaps, as far as the training table shows it.
 
-    MAR: the gap can be predicted by other columns, or by the target, which counts as one: `depends_on` names the best
+    MAR: the gap can be predicted by other columns, ids too, or by the target, which counts as one: `depends_on` names the best
     of them, and all that are as good. If the column's own value, predicted by all others, tells as much as the best of
     them, MNAR is as correct. MCAR: nothing predicts the gap; then data can't tell MNAR, which is not judged.
     """
     rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
     train = dataset.train.iloc[rows].reset_index(drop=True)
     drivers = []
-    for name in (*dataset.features, dataset.target):
+    for name in (*dataset.features, *dataset.ids, dataset.target):
         values = train[name]
         if name in dataset.kinds and dataset.kinds[name] == "text" and not looks_like_time(values):
             if values.nunique() > len(values) // 4:
@@ -151,7 +153,7 @@ def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> t
         left, right = _coarse(a.view), _coarse(b.view)
         joint = View("", left * (_GRID + 1) + right, left, (_GRID + 1) ** 2, False)
         skill = _skill(gap, joint, known)
-        if skill >= least and (best is None or skill > best[0]):
+        if skill >= max(least, SURE_OF_PAIR / np.sqrt(known.sum())) and (best is None or skill > best[0]):
             best = skill, (a.name, b.name)
     return best
 

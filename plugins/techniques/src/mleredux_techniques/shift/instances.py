@@ -17,18 +17,21 @@ NOISE = 0.8
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own; each kind of change may be missing, except columns that are off in the test."""
+    """Draw a table of its own; each kind of change may be missing, except columns that are off in the test. How many
+    columns drift, with harm and without, is drawn, too.
+    """
     made, kinds = clean(dataset, "shift", rng, numbers=4, test_share=0.5), ["broken", "harmless"]
     made = with_level(made, rng, NOISE)
-    changes = bool(rng.random() < 0.6)
+    changes = bool(rng.random() < 0.5)
     if not changes or rng.random() < 0.6:
         made = _with_another_target(made, rng)
         kinds.append("target")
     rows, cut = len(made.train) + len(made.test), len(made.train)
     test = np.arange(rows) >= cut
     moment = np.concatenate([rng.permutation(cut), cut + rng.permutation(rows - cut)])
-    turn = float(rng.uniform(0.4, 0.6))
-    wanted = ["broken", "broken", "broken", "harmless", "harmless", "moment", "turning", "turning"]
+    turn = float(rng.uniform(0.3, 0.7))
+    drifting = ["broken"] * int(rng.integers(2, 5)) + ["harmless"] * int(rng.integers(2, 6))
+    wanted = [*drifting, "moment", "turning", "turning"]
     columns: dict[str, tuple[Any, Any, Kind]] = {}
     told: dict[str, Any] = {"broken": [], "changes": None, "recent": 1.0}
     for name, kind in zip(fresh_names(made, rng, len(wanted)), wanted, strict=True):

@@ -1,0 +1,94 @@
+"""On how many small tables of known truth the right document wins clearly over a wrong one.
+
+`python benchmarks/held_tables.py --markdown docs/reference/technique-tables.md [--only cv leakage] [--seeds 0 1]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _measuring import machine, table
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux.errors import MlereduxError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
+import held_tables
+from known_tables import scores_of
+
+CLEARLY = 0.2
+"""Minimum difference of scores, of at most 1."""
+
+
+def main() -> None:
+    """Grade both documents of each table, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", type=Path, help="write the page here")
+    parser.add_argument("--only", nargs="*", default=list(held_tables.NAMES), help="techniques, or technique/kind")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    options = parser.parse_args()
+    set_current(Catalogue())
+    rows: list[tuple[str, str, float, float]] = []
+    for technique in held_tables.NAMES:
+        for kind in held_tables.kinds(technique):
+            if not {technique, f"{technique}/{kind}"} & set(options.only):
+                continue
+            for seed in options.seeds:
+                began = time.process_time()
+                right, wrong, note = _scores(technique, kind, seed)
+                rows.append((technique, kind, right, wrong))
+                lost = "" if right - wrong >= CLEARLY else f"  LOST {note}"
+                told = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
+                print(told, flush=True)
+    page = _page(rows, shlex.join(["python", *sys.argv]))
+    if options.markdown:
+        options.markdown.write_text(page, encoding="utf-8")
+    else:
+        print(page)
+
+
+def _scores(technique: str, kind: str, seed: int) -> tuple[float, float, str]:
+    known = held_tables.kinds(technique)[kind](np.random.default_rng([zlib.crc32(kind.encode()), seed]))
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return (*scores_of(technique, known, Path(folder) / "task"), "")
+        except MlereduxError as error:
+            return 0.0, 0.0, error.message
+
+
+def _page(rows: list[tuple[str, str, float, float]], command: str) -> str:
+    summary: list[list[Any]] = [["technique", "tables", "won clearly", "lowest right", "highest wrong"]]
+    for technique in (*held_tables.NAMES, "all"):
+        found = [(right, wrong) for name, _, right, wrong in rows if technique in ("all", name)]
+        if found:
+            won = sum(right - wrong >= CLEARLY for right, wrong in found)
+            rights, wrongs = zip(*found, strict=True)
+            summary.append([technique, str(len(found)), str(won), f"{min(rights):.2f}", f"{max(wrongs):.2f}"])
+    details = [["table", "right", "wrong"]]
+    details += [[f"`{name}/{kind}`", f"{right:.2f}", f"{wrong:.2f}"] for name, kind, right, wrong in rows]
+    return PAGE.format(command=command, machine=machine(), summary=table(*summary), details=table(*details))
+
+
+PAGE = """\
+# Tables of known truth
+
+Made by `{command}`. {machine}
+
+{summary}
+
+{details}
+"""
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
