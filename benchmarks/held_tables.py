@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from _measuring import machine, table
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.errors import MlereduxError
+from mleredux_techniques._kit.threads import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
 import held_tables
@@ -83,6 +83,15 @@ PAGE = """\
 
 Made by `{command}`. {machine}
 
+Small tables of 300 to 1,800 rows, each with one known truth on one technique, and two documents: equal in all that is
+counted, right and wrong in the judgement or the advice. The right one wins clearly if its score is higher by 0.2.
+
+The tables were written after the mechanisms, by kinds that neither they nor their tests name. At first, the right
+document won clearly on 67 of 80 (two documents that gave bad advice themselves are not counted as lost; they were
+corrected). What was lost led to general mechanisms: pairs of dates, groups by day, ids as drivers of gaps, a bound of
+pairs that grows with chance, marks and numbered stages, amounts with a currency, times of day. So the figures below are
+not blind any more. The tables are in `plugins/techniques/tests/held_tables`.
+
 {summary}
 
 {details}
@@ -90,5 +99,5 @@ Made by `{command}`. {machine}
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main()
+    with one_thread():  # as in grading
+        main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from mleredux.errors import NotApplicable
 from mleredux_techniques._kit import composition, seeds, synthetic
 from mleredux_techniques._kit.discovery import discover
 from mleredux_techniques._kit.instances import LEVEL
+from mleredux_techniques._kit.predictions import KEY as PREDICTIONS
 from mleredux_techniques.kit import Dataset, load, strengths
 from mleredux_techniques.leakage.instances import KINDS as LEAKS
 from technique_documents import TECHNIQUES
@@ -105,6 +107,35 @@ def test_who_knows_source_code_task_and_data_is_at_chance(shop: Dataset, monkeyp
         assert right <= 100 * chance + 4 * math.sqrt(100 * chance * (1 - chance)) + 1, (part, right, chance)
         assert right < 40
     assert truth[:5] == [drawn(seeds.planting_salt(), number) for number in range(5)]
+
+
+@pytest.mark.parametrize("name", ["shift", "features", "metric", "calibration", "ensembling"])
+def test_what_a_technique_draws_for_itself_is_not_known_either(name: str, shop: Dataset) -> None:
+    """As above, of all that is drawn for the question: distortions, or the names of columns by what was planted."""
+
+    def drawn(key: bytes, number: int) -> str:
+        rng = seeds.generator(key, number, name, "shop")
+        plant = TECHNIQUES[name].plant
+        assert plant is not None
+        made = composition.anonymous(plant(small, rng), rng).planted
+        plan = made[PREDICTIONS] if PREDICTIONS in made else made[name]
+        return json.dumps([_rough(plan), made["kinds"]], sort_keys=True)
+
+    small = Dataset(**{**vars(shop), "train": shop.train.head(120), "test": shop.test.head(60), "ids": ()})
+    truth, guesses = ([drawn(key, number) for number in range(100)] for key in (seeds.planting_salt(), b""))
+    right = sum(map(operator.eq, truth, guesses))
+    chance = np.mean([truth[a] == guesses[b] for a in range(100) for b in range(100) if a != b])
+    assert right <= 100 * chance + 4 * math.sqrt(100 * chance * (1 - chance)) + 1, (right, chance)
+    assert right < 40 and chance < 0.4, "most instances are alike"
+
+
+def _rough(plan: Any) -> Any:
+    """A plan with signs of the logarithms of numbers, or of numbers, in place of their values."""
+    if isinstance(plan, dict):
+        return {key: _rough(value) for key, value in plan.items()}
+    if isinstance(plan, list):
+        return sorted(map(str, map(_rough, plan)))
+    return plan if isinstance(plan, (str, bool)) or plan is None else bool(plan > 1)
 
 
 def test_names_places_and_types_of_columns_do_not_tell_what_was_planted(drafts: list[Dataset]) -> None:

@@ -1,4 +1,4 @@
-"""More small tables of known truth, of kinds that nobody had in mind who wrote the mechanisms: their first result counts.
+"""More small tables of known truth, of kinds that were written after the mechanisms: the first result counts.
 
 Modules and claims as those of `known_tables`, whose documents are used, but with other honest columns.
 `benchmarks/held_tables.py` states on how many the right document wins clearly.

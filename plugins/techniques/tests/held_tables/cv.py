@@ -101,7 +101,9 @@ def households(rng: Rng) -> Known:
     size = 1100
     rows, house = mixed(rng, size), np.sort(rng.integers(0, 480, size))
     _alike(rng, rows, house)
-    return Known(put(rows, household=rng.permutation(480)[house] + 100_000), _some(rng, house), {"group": "household"}, RANDOM)
+    return Known(
+        put(rows, household=rng.permutation(480)[house] + 100_000), _some(rng, house), {"group": "household"}, RANDOM
+    )
 
 
 def many_decoys(rng: Rng) -> Known:
@@ -126,7 +128,9 @@ def letters_of_wards(rng: Rng) -> Known:
     rows, ward = mixed(rng, size), rng.integers(0, 130, size)
     _alike(rng, rows, ward)
     code = [f"{rng.integers(10, 99)}/{rng.integers(1000)}/w{k}" for k in ward]
-    return Known(put(rows, code=code), _some(rng, ward), {"group": "code", "key": {"separator": "/", "after": True}}, RANDOM)
+    return Known(
+        put(rows, code=code), _some(rng, ward), {"group": "code", "key": {"separator": "/", "after": True}}, RANDOM
+    )
 
 
 KINDS: dict[str, Any] = {

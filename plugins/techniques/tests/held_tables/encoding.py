@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from known_tables import Array, Known, Rng
+from known_tables import Known, Rng
 
 from held_tables import held_out, mixed, put
 
@@ -61,7 +61,15 @@ def clerks(rng: Rng) -> Known:
     codes = rng.integers(0, 150, 1500)
     names = [f"{a}{b}" for a, b in zip(rng.choice(list("QWERTZ"), 150), rng.permutation(900)[:150], strict=True)]
     right, wrong = ("nominal", "TargetEncoder"), ("nominal", "OrdinalEncoder")
-    return _it(rng, 1500, np.array(names, dtype=object)[codes], right, wrong, rng.normal(0, 1.2, 150)[codes], problem="regression")
+    return _it(
+        rng,
+        1500,
+        np.array(names, dtype=object)[codes],
+        right,
+        wrong,
+        rng.normal(0, 1.2, 150)[codes],
+        problem="regression",
+    )
 
 
 def comma_decimals(rng: Rng) -> Known:
@@ -100,7 +108,7 @@ def addresses(rng: Rng) -> Known:
 def titles(rng: Rng) -> Known:
     """Four to seven words, of which some tell the target."""
     size = 900
-    words = np.array("red lamp desk old chair new oak table small box large glass set of two blue rug wide bed".split())
+    words = np.array(["red", "lamp", "desk", "old", "chair", "new", "oak", "table", "small", "box", "large", "wide"])
     rows = [list(rng.choice(words, rng.integers(5, 8))) for _ in range(size)]
     effect = [2.0 * ("oak" in row) - 2.0 * ("old" in row) for row in rows]
     return _it(rng, size, [" ".join(row) for row in rows], "text", "nominal", effect)
@@ -116,7 +124,7 @@ def leading_zeros(rng: Rng) -> Known:
 def half_missing_flag(rng: Rng) -> Known:
     codes = rng.integers(0, 2, 700)
     values = pd.Series(np.array(["t", "f"], dtype=object)[codes]).where(rng.random(700) < 0.6)
-    return _it(rng, 700, values, "binary", "text", 1.5 * codes)
+    return _it(rng, 700, values, ("binary", "OneHotEncoder"), "text", 1.5 * codes)
 
 
 def counts(rng: Rng) -> Known:

@@ -65,7 +65,9 @@ def correlation_of_classes(rng: Rng) -> Known:
 
 def _three(rng: Rng, metric: str, right: Any, wrong: Any) -> Known:
     rows = mixed(rng, 1600, "regression")
-    rows["y"] = np.array(["usual", "odd", "void"], dtype=object)[np.digitize(rows["y"], np.quantile(rows["y"], [0.86, 0.95]))]
+    rows["y"] = np.array(["usual", "odd", "void"], dtype=object)[
+        np.digitize(rows["y"], np.quantile(rows["y"], [0.86, 0.95]))
+    ]
     return Known(rows, held_out(rng, 1600), {"strategy": right}, {"strategy": wrong}, metric)
 
 

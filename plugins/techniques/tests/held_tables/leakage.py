@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from known_tables import Array, Known, Rng
+from known_tables import Known, Rng
 from known_tables.leakage import ROW_LEAK
 
 from held_tables import held_out, mixed, put
@@ -20,7 +20,9 @@ def _late(rng: Rng, size: int, problem: str, make: Any, right: Any = None, wrong
     columns = make(rows, rng)
     order = np.arange(size)
     order[test] = rng.permutation(order[test])
-    late = {name: pd.Series(values).infer_objects().iloc[order].reset_index(drop=True) for name, values in columns.items()}
+    late = {
+        name: pd.Series(values).infer_objects().iloc[order].reset_index(drop=True) for name, values in columns.items()
+    }
     claims = [[name] for name in columns] if right is None else right
     return Known(put(rows, **late), test, claims, wrong or [], METRICS[problem])
 
@@ -64,7 +66,9 @@ def two_dates(rng: Rng) -> Known:
 
     def make(rows: pd.DataFrame, r: Rng) -> dict[str, Any]:
         opened = pd.Timestamp("2022-01-01") + pd.to_timedelta(r.integers(0, 700, len(rows)), unit="D")
-        closed = opened + pd.to_timedelta(np.where(rows["y"] == 1, r.integers(20, 60, len(rows)), r.integers(0, 25, len(rows))), unit="D")
+        closed = opened + pd.to_timedelta(
+            np.where(rows["y"] == 1, r.integers(20, 60, len(rows)), r.integers(0, 25, len(rows))), unit="D"
+        )
         return {"opened": opened.strftime("%Y-%m-%d"), "closed": closed.strftime("%Y-%m-%d")}
 
     known = _late(rng, 1000, "binary", make, right=[["opened", "closed"]])

@@ -21,7 +21,9 @@ def _gaps(
     told = rng.gamma(3, 2, size).round(2)
     gone = rng.random(size) < np.asarray(chance(rows))
     metric = {"regression": "rmse", "multiclass": "log-loss"}.get(problem, "roc-auc")
-    return Known(put(rows, gap=pd.Series(told).where(~gone)), held_out(rng, size), {"gap": right}, {"gap": wrong}, metric)
+    return Known(
+        put(rows, gap=pd.Series(told).where(~gone)), held_out(rng, size), {"gap": right}, {"gap": wrong}, metric
+    )
 
 
 def one_branch(rng: Rng) -> Known:
@@ -30,7 +32,9 @@ def one_branch(rng: Rng) -> Known:
     def prepare(rows: pd.DataFrame, r: Rng) -> None:
         put(rows, branch=[f"B{k:02d}" for k in r.integers(0, 40, len(rows))])
 
-    return _gaps(rng, 1500, lambda rows: np.where(rows["branch"] == "B07", 1.0, 0.03), ("MAR", ["branch"]), prepare=prepare)
+    return _gaps(
+        rng, 1500, lambda rows: np.where(rows["branch"] == "B07", 1.0, 0.03), ("MAR", ["branch"]), prepare=prepare
+    )
 
 
 def since_a_day(rng: Rng) -> Known:
@@ -66,7 +70,9 @@ def one_or_the_other(rng: Rng) -> Known:
     def prepare(rows: pd.DataFrame, r: Rng) -> None:
         put(rows, other=pd.Series(r.normal(size=len(rows)).round(2)).where(r.random(len(rows)) < 0.5))
 
-    known = _gaps(rng, 900, lambda rows: np.where(rows["other"].notna(), 0.9, 0.05), ("MAR", ["other"]), prepare=prepare)
+    known = _gaps(
+        rng, 900, lambda rows: np.where(rows["other"].notna(), 0.9, 0.05), ("MAR", ["other"]), prepare=prepare
+    )
     claims = {"other": ("MAR", ["gap"])}
     return Known(known.rows, known.test, {**claims, **known.right}, {"gap": NOTHING, "other": NOTHING})
 

@@ -76,7 +76,9 @@ def two_humps(rng: Rng) -> Known:
 
 def squared_bell(rng: Rng) -> Known:
     level = rng.normal(size=900)
-    return _it(rng, 900, (np.abs(level) ** 4).round(4), np.abs(level), (True, True, "PowerTransformer"), PLAIN, metric="rmse")
+    return _it(
+        rng, 900, (np.abs(level) ** 4).round(4), np.abs(level), (True, True, "PowerTransformer"), PLAIN, metric="rmse"
+    )
 
 
 def heavy_tails(rng: Rng) -> Known:

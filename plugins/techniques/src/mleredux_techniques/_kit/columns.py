@@ -23,6 +23,13 @@ CLASSIFICATION_METRICS = frozenset(
 MAX_CLASSES_OF_NUMBERS = 20
 """An integer target with more distinct values is numeric, unless the metric implies otherwise."""
 _BOOLEANS = frozenset({"true", "false"})
+FEW_CODES = 20
+"""Texts with at most this many values may be categories, even if they are numbers."""
+_AMOUNT = (
+    r"^(?P<head>[^\w.+-]{0,3}|[A-Za-z]{2,3} )(?P<number>[+-]?\d[\d,. ]*(?:[eE][+-]?\d+)?)"
+    r"\s*(?P<unit>[^\W\d_]{0,3}[%°²³]?)$"
+)
+_UNITS = 3
 
 
 def kind_of(values: pd.Series[Any]) -> Kind:
@@ -98,3 +105,20 @@ def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
         if set(values) <= set(spelling) and set(spelling.values()) >= known:
             return values.map(spelling).astype(object)
     return values
+
+
+def amounts(values: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return the numbers of texts that have a sign, separators or a unit; None if they are no numbers, or few, or codes
+    with leading zeros. Missing values stay missing.
+    """
+    import pandas as pd
+
+    found = values.astype("string").str.strip().str.extract(_AMOUNT)
+    known = found["number"].dropna().str.replace(" ", "")
+    if len(known) <= 0.95 * values.notna().sum() or known.nunique() <= FEW_CODES:
+        return None
+    if len(found.dropna()[["head", "unit"]].drop_duplicates()) > _UNITS or known.str.fullmatch(r"0\d+").any():
+        return None
+    decimal = bool(known.str.fullmatch(r"[+-]?\d+,\d{1,2}").mean() > 0.95)
+    plain = known.str.replace(",", "." if decimal else "", regex=False)
+    return pd.to_numeric(plain, errors="coerce").astype(float).reindex(values.index)

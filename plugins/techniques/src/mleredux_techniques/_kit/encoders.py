@@ -16,7 +16,7 @@ MAX_COLUMNS = 300
 
 
 class NoEncoding(Part):
-    """Keep the column unchanged, as a number (true and false are 1 and 0)."""
+    """Keep the column unchanged, as a number (true and false are 1 and 0; texts that are amounts are read)."""
 
     name: Literal["none"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import is_free_text
+from mleredux_techniques._kit.columns import amounts, is_free_text
 from mleredux_techniques._kit.dataset import Kind
 from mleredux_techniques._kit.encoders import (
     MAX_COLUMNS,
@@ -83,6 +83,7 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
     """
     from sklearn.compose import ColumnTransformer
 
+    rows = _with_amounts(rows)
     how = {name: rows.how.get(name, _PLAIN) for name in rows.columns}
     kept = [name for name in rows.columns if not _is_dropped(rows, name, how[name])]
     with warnings.catch_warnings():
@@ -104,6 +105,27 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
 def finite(matrix: Array) -> Array:
     """Replace non-numbers by 0, and clip values too large to be squared."""
     return np.asarray(np.clip(np.nan_to_num(matrix, nan=0.0, posinf=1e12, neginf=-1e12), -1e12, 1e12))
+
+
+def _with_amounts(rows: Rows) -> Rows:
+    """Return the rows with texts that are to stay as they are as numbers, if they are amounts."""
+    import pandas as pd
+
+    read: dict[str, tuple[pd.Series[Any], pd.Series[Any]]] = {}
+    for name, kind in rows.columns.items():
+        if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, NoEncoding):
+            found = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
+            if found is not None:
+                ours, theirs = found.iloc[: len(rows.train)], found.iloc[len(rows.train) :]
+                read[name] = ours.set_axis(rows.train.index), theirs.set_axis(rows.held_out.index)
+    if not read:
+        return rows
+    frames = (
+        frame.assign(**{name: parts[place] for name, parts in read.items()})
+        for place, frame in enumerate((rows.train, rows.held_out))
+    )
+    train, held_out = frames
+    return replace(rows, train=train, held_out=held_out, columns={**rows.columns, **dict.fromkeys(read, "number")})
 
 
 def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:

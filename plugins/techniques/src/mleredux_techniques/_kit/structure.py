@@ -193,7 +193,9 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
         if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
             found.append(GroupColumn(name))
         if kind == "text" and looks_like_time(dataset.train[name]):
-            found += [GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95]
+            found += [
+                GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95
+            ]
         elif kind == "text":
             head = values.head(1_000)
             for mark in SEPARATORS:

@@ -7,7 +7,7 @@ each by cardinality and by the type of the texts.
 from __future__ import annotations
 
 from mleredux_techniques._kit import plans
-from mleredux_techniques._kit.columns import is_free_text
+from mleredux_techniques._kit.columns import amounts, is_free_text
 from mleredux_techniques._kit.comparison import Difference, undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.encoders import (
@@ -76,7 +76,7 @@ def panel_of(dataset: Dataset) -> dict[str, dict[str, Encoding]]:
     texts, codes = dataset.of_kind("text"), _few_whole_numbers(dataset)
     panel = {NAIVE: naive(dataset)}
     if texts:
-        by_words = "texts by words, dates by parts, nearly unique values dropped"
+        by_words = "texts by words, dates by parts, amounts as numbers, nearly unique values dropped"
         panel |= {
             f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": _plan(
                 dataset, _TARGET, _TARGET
@@ -104,6 +104,8 @@ def _plan(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encod
             plan[name] = _WORDS
         elif looks_like_time(values):
             plan[name] = _DATES
+        elif amounts(values) is not None:
+            plan[name] = _NONE
         elif values.nunique() <= FEW:
             plan[name] = _ONE_HOT
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import is_free_text
+from mleredux_techniques._kit.columns import FEW_CODES, amounts, is_free_text
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.skill import Judge
 from mleredux_techniques._kit.structure import looks_like_time
@@ -51,15 +51,12 @@ CYCLES: tuple[tuple[str, ...], ...] = (
     ("n", "ne", "e", "se", "s", "sw", "w", "nw"),
     ("night", "dawn", "morning", "noon", "afternoon", "evening"),
 )
-CODES = 20
-"""Whole numbers with at most this many values may be categories."""
 UNIQUE = 0.9
 REPEATED = 5
 """Whole numbers with this many rows a value may be names."""
 TELLING = 0.15
 ROUGH, SMOOTH = 0.4, 0.75
 """Shares of the skill of equal values that the values next to them have: of names, and of quantities."""
-_NUMBER = re.compile(r"^(?:[^\w.+-]{0,3}|[A-Za-z]{2,3} )[+-]?\d[\d,. ]*(?:[eE][+-]?\d+)?\s*[^\W\d_]{0,3}[%°²³]?$")
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
 _MARK = re.compile(r"^([A-Z])\1{0,2}[+-]{0,2}$")
 """School marks and ratings: A+, BB, C-."""
@@ -87,21 +84,18 @@ def _of_text(values: pd.Series[Any], distinct: int) -> list[str]:
     if is_free_text(values):
         return ["text"]
     texts = [str(value).strip().lower() for value in values.unique()]
-    if distinct > CODES and np.mean([bool(_NUMBER.match(text)) for text in texts[:1_000]]) > 0.95:
-        units = {re.sub(r"[\d,.\s+-]", "", text) for text in texts}
-        padded = sum(bool(re.fullmatch(r"0\d+", text)) for text in texts)
-        if len(units) <= 3 and not padded:
-            return ["numeric"]
+    if amounts(values) is not None:
+        return ["numeric"]
     if all(_TIME.match(text) for text in texts[:1_000]):
         return ["datetime", "cyclic"]
     if distinct >= UNIQUE * len(values):
         return ["identifier", "text"]
-    if distinct <= CODES and _are_marks([str(value).strip() for value in values.unique()]):
+    if distinct <= FEW_CODES and _are_marks([str(value).strip() for value in values.unique()]):
         return ["ordinal"]
     words = _without_common({re.sub(r"[\W_]+", " ", text).strip() for text in texts[:100]})
     if any(_of_scale(words, cycle) for cycle in CYCLES):
         return ["cyclic", "ordinal", "nominal"]
-    if any(_of_scale(words, scale) for scale in SCALES) or (distinct <= CODES and _are_steps(texts)):
+    if any(_of_scale(words, scale) for scale in SCALES) or (distinct <= FEW_CODES and _are_steps(texts)):
         return ["ordinal"]
     return ["nominal"]
 
@@ -137,7 +131,7 @@ def _are_steps(texts: list[str]) -> bool:
     patterns = {re.sub(r"\d+(?:[.,]\d+)?", "#", text) for text in texts}
     steps = np.diff(sorted(numbers))
     in_steps = len(set(numbers)) >= len(texts) - 1 and (
-        max(numbers) <= CODES or any(pattern.count("#") > 1 for pattern in patterns)
+        max(numbers) <= FEW_CODES or any(pattern.count("#") > 1 for pattern in patterns)
     )
     return len(patterns) <= 3 and bool(in_steps) and not (steps > 10 * np.median(steps) + 10).any()
 
@@ -147,14 +141,14 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
         return ["numeric"]
     if distinct == len(values) and _are_numbered(values):
         return ["identifier"]
-    if distinct > CODES and _are_moments(values):
+    if distinct > FEW_CODES and _are_moments(values):
         return ["datetime", "numeric"]
-    if distinct > max(CODES, len(values) // REPEATED):
+    if distinct > max(FEW_CODES, len(values) // REPEATED):
         return ["numeric", "identifier"] if distinct >= UNIQUE * len(values) else ["numeric"]
     shape = _shape(judge, name)
     if shape == "rough":
         return ["nominal"]
-    few = distinct <= CODES
+    few = distinct <= FEW_CODES
     if shape == "smooth":
         return ["numeric", *(("ordinal", "cyclic") if few else ("cyclic",))]
     return ["numeric", "ordinal", "nominal", "cyclic"] if few else ["numeric", "nominal", "cyclic"]

@@ -8,7 +8,7 @@ differ from the strong choice, random undersampling.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -98,7 +98,14 @@ def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrate
     key = f"features {len(one.frame)} {split.seed}"
     x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
     y = one.codes[split.train]
-    told = [_predicted(model, x, y, others, one.names, strategy, split.seed) for model in models]
+    told = []
+    for model in models:
+
+        def known(what: str, find: Callable[[], Array], model: Model = model) -> Array:
+            """Fit a model once for all strategies that do not change it."""
+            return remembered(one.dataset, f"{what} {key} {model}", find)
+
+        told.append(_predicted(model, x, y, others, one.names, strategy, split.seed, known))
     return split_loss(instance, one, split, told)
 
 
@@ -110,14 +117,18 @@ def _predicted(
     names: tuple[str, ...],
     strategy: ImbalanceStrategy,
     seed: int,
+    known: Callable[[str, Callable[[], Array]], Array],
 ) -> Array:
     """Return probabilities, or for thresholds what is largest for the predicted class."""
     weights, fit = None, partial(_shares, model, count=len(names), seed=seed)
+    if isinstance(strategy, NoStrategy):
+        return known("shares", lambda: fit(x, y, others))
     if isinstance(strategy, TunedThresholdClassifierCV):
-        return _tuned(fit, x, y, others, len(names), strategy, seed)
+        inner = known("inner shares", lambda: _inner(fit, x, y, len(names), seed))
+        return _tuned(inner, y, known("shares", lambda: fit(x, y, others)), strategy)
     if isinstance(strategy, ClassWeight):
         weights = row_weights(strategy, y, names)
-    elif not isinstance(strategy, NoStrategy):
+    else:
         x, y = resample(strategy, x, y, seed)
     return fit(x, y, others, weights=weights)
 
@@ -126,19 +137,22 @@ def _shares(model: Model, x: Array, y: Array, others: Array, *, count: int, seed
     return predict(model, x, np.eye(count)[y], others, classes=True, seed=seed, weights=weights)
 
 
-def _tuned(
-    fit: Any, x: Array, y: Array, others: Array, count: int, how: TunedThresholdClassifierCV, seed: int
-) -> Array:
-    """Divide probabilities by a power of the class's share of the rows, the best one on inner folds."""
+def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
+    """Return probabilities of the training rows, each from other inner folds."""
     folds = assign_folds(y, None, INNER_FOLDS, seed=seed)
     inner = np.zeros((len(y), count))
     for fold in range(INNER_FOLDS):
         rest = folds != fold
         inner[~rest] = fit(x[rest], y[rest], x[~rest])
-    rarity = np.maximum(np.bincount(y, minlength=count), 1) / len(y)
+    return inner
+
+
+def _tuned(inner: Array, y: Array, told: Array, how: TunedThresholdClassifierCV) -> Array:
+    """Divide probabilities by a power of the class's share of the rows, the best one on inner folds."""
+    rarity = np.maximum(np.bincount(y, minlength=inner.shape[1]), 1) / len(y)
     reached = [_reached(how.scoring, y, (inner / rarity**power).argmax(axis=1)) for power in POWERS]
     best = POWERS[int(np.argmax(np.round(reached, 9)))]
-    return np.asarray(fit(x, y, others) / rarity**best)
+    return np.asarray(told / rarity**best)
 
 
 def _reached(scoring: str, truth: Array, guess: Array) -> float:

@@ -40,9 +40,10 @@ class _Driver:
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
     """Return the mechanism of each column with gaps, as far as the training table shows it.
 
-    MAR: the gap can be predicted by other columns, ids too, or by the target, which counts as one: `depends_on` names the best
-    of them, and all that are as good. If the column's own value, predicted by all others, tells as much as the best of
-    them, MNAR is as correct. MCAR: nothing predicts the gap; then data can't tell MNAR, which is not judged.
+    MAR: the gap can be predicted by other columns, ids too, or by the target, which counts as one: `depends_on` names
+    the best of them, and all that are as good. If the column's own value, predicted by all others, tells as much as
+    the best of them, MNAR is as correct. MCAR: nothing predicts the gap; then data can't tell MNAR, which is not
+    judged.
     """
     rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
     train = dataset.train.iloc[rows].reset_index(drop=True)
