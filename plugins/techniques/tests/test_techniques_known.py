@@ -28,7 +28,7 @@ HELD = (
     *("missing/by_row_number", "missing/nothing_of_many", "missing/middle_of_target"),
     *("encoding/sums_of_money", "encoding/stages", "encoding/school_marks", "scaling/incomes"),
 )
-"""Some of the tables of `benchmarks/held_tables.py`, whose facts decide them."""
+"""Some of the tables of `benchmarks/technique_tables.py`, whose facts decide them."""
 
 
 @pytest.mark.parametrize("name", HELD)

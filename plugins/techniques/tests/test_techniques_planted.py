@@ -109,7 +109,7 @@ def test_who_knows_source_code_task_and_data_is_at_chance(shop: Dataset, monkeyp
     assert truth[:5] == [drawn(seeds.planting_salt(), number) for number in range(5)]
 
 
-@pytest.mark.parametrize("name", ["shift", "features", "metric", "calibration", "ensembling"])
+@pytest.mark.parametrize("name", ["shift", "metric", "calibration"])
 def test_what_a_technique_draws_for_itself_is_not_known_either(name: str, shop: Dataset) -> None:
     """As above, of all that is drawn for the question: distortions, or the names of columns by what was planted."""
 

@@ -1,7 +1,7 @@
 """More small tables of known truth, of kinds that were written after the mechanisms: the first result counts.
 
 Modules and claims as those of `known_tables`, whose documents are used, but with other honest columns.
-`benchmarks/held_tables.py` states on how many the right document wins clearly.
+`benchmarks/technique_tables.py` states on how many the right document wins clearly.
 """
 
 from __future__ import annotations

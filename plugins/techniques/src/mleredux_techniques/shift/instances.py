@@ -30,7 +30,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     test = np.arange(rows) >= cut
     moment = np.concatenate([rng.permutation(cut), cut + rng.permutation(rows - cut)])
     turn = float(rng.uniform(0.3, 0.7))
-    drifting = ["broken"] * int(rng.integers(2, 5)) + ["harmless"] * int(rng.integers(2, 6))
+    drifting = ["broken"] * int(rng.integers(1, 4)) + ["harmless"] * int(rng.integers(4, 8))
     wanted = [*drifting, "moment", "turning", "turning"]
     columns: dict[str, tuple[Any, Any, Kind]] = {}
     told: dict[str, Any] = {"broken": [], "changes": None, "recent": 1.0}

@@ -1,6 +1,6 @@
 """On how many small tables of known truth the right document wins clearly over a wrong one.
 
-`python benchmarks/held_tables.py --markdown docs/reference/technique-tables.md [--only cv leakage] [--seeds 0 1]`
+`python benchmarks/technique_tables.py --markdown docs/reference/technique-tables.md [--only cv leakage] [--seeds 0 1]`
 """
 
 from __future__ import annotations
