@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -31,13 +32,18 @@ class Unit(NamedTuple):
     content: str
 
 
-def units_of(text: Text) -> list[Unit] | None:
+def units_of(text: Text) -> Sequence[Unit] | None:
     """The pieces of a program or of a notebook's cells; None where it is not Python, or can't be parsed."""
     if not text.where.endswith((".py", ".ipynb")):
         return None
-    lines = text.content.splitlines()
+    return _units_of(text.content, text.where.endswith(".ipynb"))
+
+
+@lru_cache(maxsize=32)  # several rules read a run's code, and the runs of an experiment often have the same
+def _units_of(content: str, notebook: bool) -> Sequence[Unit] | None:
+    lines = content.splitlines()
     commands = []
-    if text.where.endswith(".ipynb"):
+    if notebook:
         for number, line in enumerate(lines, start=1):
             code = line.lstrip()
             if code.startswith(("!", "%")):
@@ -46,21 +52,21 @@ def units_of(text: Text) -> list[Unit] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an agent's odd escapes are not ours to tell
-            tree = ast.parse("\n".join(lines) if commands else text.content)
-        return sorted([*commands, *_units(tree)])
+            tree = ast.parse("\n".join(lines) if commands else content)
+        return tuple(sorted([*commands, *_units(tree)]))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _units(tree: ast.AST, depth: int = 0) -> Iterator[Unit]:
     scope = Scope(tree)
-    docstrings = set()
-    for node in ast.walk(tree):
+    docstrings, nodes = set(), list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield Unit(node.lineno, "name", ast.unparse(node)[:MAX_LINE])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             docstrings.add(node.value)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call | ast.Attribute):
             name = _written(node, scope)
             yield Unit(node.lineno, "name", name)
