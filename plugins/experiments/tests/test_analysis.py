@@ -200,6 +200,14 @@ def test_published_reports_become_rows_like_ones_own(shared: Path, tmp_path: Pat
     (one,) = json.loads(board.stdout)
     assert (one["name"], one["runs"]) == ("impulse-ai_mlebench-medals", 3)
     assert one["splits"]["low"]["gold"]["sem"] == pytest.approx(1.5151515151515156)
+    (tmp_path / "list.json").write_text(
+        json.dumps(json.loads((origin / "official_competition_reports.json").read_text())[:5])
+    )
+    single = [str(tmp_path / "list.json"), "--name", "single"]
+    done = CliRunner().invoke(root, ["experiment", "import", *single, "--into", str(tmp_path / "board")])
+    assert done.exit_code == 0, done.output
+    board = json.loads(CliRunner().invoke(root, ["leaderboard", "--reports", str(tmp_path / "board"), "--json"]).stdout)
+    assert {one["name"]: one["runs"] for one in board} == {"impulse-ai_mlebench-medals": 3, "single": 1}
     done = CliRunner().invoke(root, ["experiment", "import", str(origin), "--into", str(tmp_path / "other")])
     assert "is not a grading report" in str(done.exception) and not (tmp_path / "other").exists()
 

@@ -60,7 +60,7 @@ def load_reports(folder: Path) -> Results:
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
-    """The competition reports of one grading report of MLE-bench.
+    """The competition reports of one grading report of MLE-bench, of a list of such reports, or a single one.
 
     Raises:
         MlereduxError: It is no such report, or lists a competition twice.
@@ -71,11 +71,12 @@ def read_report(path: Path) -> list[dict[str, Any]]:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
-    listed = content.get("competition_reports") if isinstance(content, dict) else None
-    if not isinstance(listed, list) or not all(_is_report(one) for one in listed):
+    listed = content.get("competition_reports", [content]) if isinstance(content, dict) else content
+    if not isinstance(listed, list) or content == [] or not all(map(_is_report, listed)):
         raise MlereduxError(
             f"{path} is not a grading report of MLE-bench.",
-            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals.",
+            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or their "
+            "list alone.",
         )
     names = [one["competition_id"] for one in listed]
     if twice := sorted({name for name in names if names.count(name) > 1}):
