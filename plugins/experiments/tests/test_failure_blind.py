@@ -12,7 +12,7 @@ import pytest
 from mleredux_experiments.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
-from blind import FIRST, SECOND, Run
+from blind import FIRST, SECOND, THIRD, Run
 
 
 def _write(add_run: Callable[..., Path], number: int, case: Run) -> Path:
@@ -37,7 +37,7 @@ def _write(add_run: Callable[..., Path], number: int, case: Run) -> Path:
     return path
 
 
-@pytest.mark.parametrize("cases", [FIRST, SECOND], ids=["first", "second"])
+@pytest.mark.parametrize("cases", [FIRST, SECOND, THIRD], ids=["first", "second", "third"])
 def test_precision_and_recall(cases: tuple[Run, ...], add_run: Callable[..., Path]) -> None:
     told, true, primary = set(), set(), []
     for number, case in enumerate(cases):

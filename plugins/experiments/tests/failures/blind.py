@@ -1,8 +1,9 @@
 # ruff: noqa: E501 - lines of tools
-"""Ends of realistic runs with labels, in two sets; each was written before the rules were changed for either.
+"""Ends of realistic runs with labels, in three sets; each was written before the rules were changed for it.
 
 Of the findings that the labels name, besides `no-submission`, the rules of that time found 33 of 78 in the first set;
-changed by this set alone, they found 46 of 47 in the second, with one too many.
+changed by this set alone, they found 46 of 47 in the second, with one too many. The third looks for odd wordings: 30 of 40,
+with one too many, before the rules were changed for it.
 
 A run is `(labels, log)`, or `(labels, log, facts)`: facts are what `add_run` takes, and `steps` of a rollout, each the
 code and what came of it. A run without a score has `no-submission` beside its labels.
@@ -178,4 +179,53 @@ SECOND: tuple[Run, ...] = (
     (("debug-loop",), "", {"steps": [(f"sed -i 's/a/b/' train{i}.py && python train{i}.py", f"  File \"train{i}.py\", line {i}\n    x = = 1\n        ^\nSyntaxError: invalid syntax") for i in range(3)]}),
     (("repetition",), "", {**POOR, "steps": [("submission.to_csv('/output/submission.csv', index=False)", "")] * 5}),
     ((), "", {**VALID, "steps": [("python train.py --folds 5 --model lightgbm --seed 1", "Command timed out after 600 seconds"), ("python train.py --folds 2", "cv 0.9")]}),
+)  # fmt: skip
+
+THIRD: tuple[Run, ...] = (
+    (("api",), "Error: 403 {'error': {'message': 'Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys', 'code': 403}}"),
+    (("api",), TRACE + "openrouter: No endpoints found that support tool use. To learn more about provider routing, visit the docs. (status 404)"),
+    (("api",), TRACE + "pydantic_ai.exceptions.ModelHTTPError: status_code: 429, model_name: gpt-4o, body: {'message': 'Rate limit reached'}"),
+    (("api",), TRACE + "langchain_core.exceptions.OutputParserException: Could not parse LLM output: `I think`"),
+    (("api",), "The LLM returned an empty response 5 times in a row; the agent gives up."),
+    (("api",), "claude: You've hit your usage limit. Upgrade or try again at 5pm."),
+    (("api",), "ERROR: You've exceeded your rate limit of 10 requests per minute for claude-sonnet. Please slow down."),
+    (("api",), "xai_sdk: StatusCode.PERMISSION_DENIED: Your team has either used all available credits or reached its monthly spending limit."),
+    (("api",), "Azure: The API deployment for this resource does not exist. (DeploymentNotFound)"),
+    (("api",), "RuntimeError: model gpt-5 refused to answer: finish_reason=content_filter"),
+    (("api",), "AIDE: ERROR backoff: giving up on query after 8 tries: InternalServerError('<html>504 Gateway Time-out</html>') from https://api.openai.com"),
+    (("resources",), TRACE + "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)` (out of memory)"),
+    (("resources",), "terminate called after throwing an instance of 'thrust::system::system_error'\n  what():  parallel_for failed: cudaErrorMemoryAllocation: out of memory"),
+    (("resources",), "ERROR: torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 (pid: 71) of binary: /usr/bin/python3"),
+    (("resources",), "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"),
+    (("resources",), TRACE + "MemoryError: bad allocation"),
+    (("resources",), "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,112,112,64]"),
+    (("resources",), "cp: error writing '/output/features.npz': No space left on device"),
+    (("resources",), TRACE + "sqlite3.OperationalError: database or disk is full"),
+    (("resources",), TRACE + "concurrent.futures._base.TimeoutError\nexecution of the script timed out (limit: 3600 s)"),
+    (("resources",), "signal: killed (reason: cgroup memory limit exceeded)"),
+    (("resources",), "papermill.exceptions.PapermillTimeoutError: Cell execution timed out after 1200 seconds"),
+    (("resources",), TRACE + "pyarrow.lib.ArrowMemoryError: realloc of size 17179869184 failed"),
+    (("resources",), TRACE + "RuntimeError: unable to open shared memory object </torch_71> in read-write mode: Too many open files (24)"),
+    (("resources",), "spark: ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137"),
+    (("package",), TRACE + "ImportError: cannot import name 'ParameterSampler' from partially initialized module 'sklearn.model_selection'"),
+    (("package",), TRACE + "RuntimeError: Failed to import transformers.models.bert.modeling_tf_bert because of the following error:\nYour currently installed version of Keras is Keras 3, but this is not yet supported in Transformers. Please install the backwards-compatible tf-keras package"),
+    (("package",), TRACE + "TypeError: fit() got an unexpected keyword argument 'eval_metric'"),
+    (("package",), TRACE + "AttributeError: 'OneHotEncoder' object has no attribute 'get_feature_names'"),
+    (("package",), "ERROR: Package 'pandas-profiling' requires a different Python: 3.13.0 not in '<3.12,>=3.7'"),
+    (("package",), "  error: can't find Rust compiler\n  If you are using an outdated pip version, it is possible a prebuilt wheel is available for this package"),
+    (("package",), "warning: cannot install\nerror: Because only tensorflow<=2.20 is available and you require tensorflow>=3, we can conclude that your requirements are unsatisfiable."),
+    (("package",), "bash: nvcc: command not found\nRuntimeError: Error building extension 'fused_adam'"),
+    (("package",), "sh: 1: git-lfs: not found\ngit: 'lfs' is not a git command. See 'git --help'."),
+    (("network",), TRACE + "ConnectionError: Couldn't reach 'imdb' on the Hub (ConnectTimeout)"),
+    (("network",), TRACE + "socket.gaierror: [Errno -2] Name or service not known"),
+    (("network",), TRACE + "httpx.ConnectError: [Errno 101] Network is unreachable"),
+    (("network",), "Cloning into 'repo'...\nfatal: unable to access 'https://github.com/x/y.git/': Could not resolve host: github.com"),
+    (("network",), "[nltk_data] Error loading punkt: <urlopen error [Errno 111] Connection refused>\nLookupError: Resource punkt not found."),
+    (("network",), TRACE + "urllib.error.HTTPError: HTTP Error 403: Forbidden"),
+    ((), TRACE + "ValueError: Number of labels=137 does not match number of samples=429"),
+    ((), "limit=10, tokens exceeded by none; context of each sentence is 5 words long\n" + TRACE + "KeyError: 'sentence'"),
+    ((), "reading 3 of 124 files\n" + TRACE + "AssertionError: killed and alive differ"),
+    ((), TRACE + "RuntimeError: Error(s) in loading state_dict for ResNet: size mismatch for fc.weight"),
+    ((), TRACE + "ValueError: time data '2015-03-01' does not match format '%d/%m/%Y'"),
+    ((), TRACE + "ZeroDivisionError: float division by zero"),
 )  # fmt: skip

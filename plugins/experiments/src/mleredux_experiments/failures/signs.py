@@ -62,7 +62,7 @@ API: Mapping[str, tuple[Sign, ...]] = {
     "context length": (
         _like("context", r"context[ _]?(?:length|window|size|limit)\w*.*(?:exceed|\d|too)|ContextWindow\w*Error"),
         _like("too long", r"(?:prompt|input|request|messages?)\b.{0,60} too long"),
-        _like("token", r"too many tokens|tokens?\b.{0,40}exceed|exceed\w*.{0,40}\btokens?\b|max_(?:completion_)?tokens.*too"),
+        _like("token", r"too many tokens|tokens?\b.{0,40}exceeds?\b|exceed\w*.{0,40}\btokens?\b|max_(?:completion_)?tokens.*too"),
         _like("toolongprompt|promptis|prompttoo|promptlength", r"Prompt\w*(?:Error|Exception)"),
         _any("max_model_len"),
     ),
@@ -74,11 +74,12 @@ API: Mapping[str, tuple[Sign, ...]] = {
         _like("budget", r"exceed\w* ?budget|over budget|crossed budget|budget\b.*(?:exceeded|used up)|(?:maximum|max) budget\b"),
         _like("cost", r"\bcost limit\b|exit_cost|cost \S+ exceeds"),
         _like("limitsexceeded|maximum iteration|step limit", r"LimitsExceeded|maximum iteration|step limit (?:reached|exceeded)"),
+        _like("limit|credits", r"(?:exceed\w*|reached|hit|used (?:up|all))\b.{0,60}\b(?:(?:usage|spending|key|quota|credit) limit|credits)\b|\b(?:usage|spending|key|quota|credit) limit (?:was |has been )?(?:exceeded|reached)"),
         _any("credit balance is", "insufficient balance", "insufficient credits", "insufficient_quota", "current quota"),
         _like("402", r"\b402\b.*(?:Client Error|Payment Required)"),
     ),
     "rate limit": (
-        _like("rate limit|rate_limit|ratelimit|rate-limit", r"rate.?limit\w*.*(?:exceeded|reached)|RateLimit\w*Error|rate_limit_\w+"),
+        _like("rate limit|rate_limit|ratelimit|rate-limit", r"rate.?limit\w*.*(?:exceeded|reached)|(?:exceed\w*|reached|hit)\b.{0,30}\brate.?limit|RateLimit\w*Error|rate_limit_\w+"),
         _like("429", r"\b429\b.{0,30}(?:rate.?limit|quota exceeded|exhausted|too many|no deployments)"),
         _any("too many requests", "throttlingexception"),
     ),
@@ -96,9 +97,11 @@ API: Mapping[str, tuple[Sign, ...]] = {
         _like("operation", r"when calling the (?:InvokeModel\w*|Converse\w*) operation"),
         _like("bedrock", rf"bedrock.*{_FAILS}"),
         _like("error|exception|timeout|exceptions", rf"^\W*(?:\w+: )?(?:{_CLIENTS})\.(?:[\w.]*(?:Error|Exception|Timeout)\b|exceptions\.\w+:)"),
-        _like(_MODEL_WORDS, rf"^(?=.*{_MODELS}).*\b{_STATUS}\b.{{0,3}}[\s:'\"(\[{{<-]*[A-Z]"),
+        _like(_MODEL_WORDS, rf"^(?=.*{_MODELS}).*(?:\b{_STATUS}\b.{{0,3}}[\s:'\"(\[{{<-]*[A-Z]|\b(?:status|HTTP|code)\W{{0,3}}{_STATUS}\b)"),
         _like("error", r"\b(?:LLM\w*|API(?:Connection|Status|Timeout|Response)|ServiceUnavailable)Error\b"),
         _like("api error", r"API error:? \W?(?:\d{3}\b|request|connection|occurred)"),
+        _like("statuscode.", r"StatusCode\.(?:PERMISSION_DENIED|RESOURCE_EXHAUSTED|UNAVAILABLE|UNAUTHENTICATED|DEADLINE_EXCEEDED)"),
+        _like("model|llm|deployment|endpoint", r"\b(?:LLM|model)\b.{0,40}(?:empty response|no (?:response|choices|content))|deployment .*does not exist|DeploymentNotFound|no endpoints found"),
         _any("invalid_request_error", "stream disconnected before completion"),
     ),
 }  # fmt: skip
@@ -142,7 +145,7 @@ _LIBRARY = (
     r"Trainer|TrainingArguments|CV|SVC|SVR|Dataset|Vectorizer|Transformer|Forest|KMeans|PCA))"
 )
 _REMOVED_KEYWORDS = (
-    "affinity|base_estimator|categorical_feature|date_parser|early_stopping_rounds|error_bad_lines|evals_result|"
+    "affinity|base_estimator|categorical_feature|date_parser|early_stopping_rounds|error_bad_lines|eval_metric|evals_result|"
     "evaluation_strategy|force_all_finite|infer_datetime_format|line_terminator|mangle_dupe_cols|multi_class|needs_proba|"
     "no_cuda|normalize|numeric_only|presort|squared|squeeze|use_auth_token|use_label_encoder|verbose_eval|warn_bad_lines"
 )
@@ -170,6 +173,7 @@ PACKAGE = (
     _any("no kernel image is available", "not compiled with cuda", "attributeerror: module '", "__sklearn_tags__"),
     _like("removed in|no longer supported|been removed", r"was removed in .*\d|has been removed|no longer supported"),
     _like("driver", r"driver .*(?:too old|is insufficient)"),
+    _like("find", r"(?:can't|cannot|could not|couldn't|unable to) find .{0,30}\b(?:compiler|library|headers?|pkg-config|shared object)\b"),
     _like("not installed", r"\b(?:is|are|was|were) not installed"),
     _like("failed to build", r"failed to build (?:[`'\"\w].*(?:==|[`'\"]|wheel)|installable)"),
     _like("generating", r"error\w* generating package metadata"),
@@ -192,6 +196,7 @@ NETWORK = (
     _any("remote end closed connection", "failed to establish a new connection", "localentrynotfounderror"),
     _like("kaggle", rf"kaggle.*(?:\b{_STATUS}\b|unauthor|forbidden|not authenticated|credential)|could not find kaggle|\b{_STATUS}\b.*kaggle"),
     _like("4", r"\b40[137] (?:- )?(?:Client Error|(?:Forbidden|Unauthorized)\b)"),
+    _like("reach", r"(?:couldn't|could not|cannot|can't|unable to|failed to) reach .*(?:hub|host|http|server|timeout)"),
     _like("connect", r"(?:failed|unable|could not|couldn't) (?:to )?connect to .*(?:refused|port|http|timed)|unable to access 'https?:"),
     _like("http", r"(?:Connection|Read)TimeoutError|(?:Connect|Read) ?time(?:out|d out)\b.*http|https?:.*(?:Connection refused|Read timed out)"),
     _errno(-2, -3, 101, 104, 110, 111, 113),
