@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from mleredux_testing.pages import run_page
@@ -52,24 +54,31 @@ def build() -> None:
     _call("uv", "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(DIST))
 
 
-def check(project: Path) -> str | None:
-    """What is wrong with the wheel of a distribution, or None."""
+def check(project: Path, shared: Path) -> str | None:
+    """What is wrong with the wheel of a distribution, or None.
+
+    Args:
+        project: Its `pyproject.toml`.
+        shared: A folder with one environment for each thread, made again for each wheel: always at the same place, so
+            that bytecode of the packages that several wheels need is compiled once.
+    """
     about = tomllib.loads(project.read_text(encoding="utf-8"))
     name = about["project"]["name"]
     packages = [Path(path).name for path in about["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as scratch:
-        folder, environment = Path(scratch) / "work", Path(scratch) / "environment"
+        folder, environment = Path(scratch) / "work", shared / f"environment-{threading.get_ident()}"
         folder.mkdir()
         variables = _clean_environment() | {
             "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PIP_FIND_LINKS": str(DIST),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PYTHONPYCACHEPREFIX": str(shared / "bytecode"),
             "XDG_CACHE_HOME": str(Path(scratch) / "cache"),
             "COLUMNS": "120",
         }
         python = environment / "bin" / "python"
         try:
-            _call("uv", "venv", "--quiet", "--seed", "--python", sys.executable, str(environment))
+            _call("uv", "venv", "--quiet", "--seed", "--clear", "--python", sys.executable, str(environment))
             install = ("uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(DIST))
             _call(*install, *(option for wheel in _names() for option in ("--refresh-package", wheel)), name)
             _call(str(python), "-c", "; ".join(f"import {package}" for package in packages), cwd=folder, env=variables)
@@ -120,8 +129,8 @@ def main() -> int:
         for project in PROJECTS
         if asked.only in project.read_text(encoding="utf-8").partition('name = "')[2].partition('"')[0]
     ]
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        problems = [problem for problem in pool.map(check, chosen) if problem]
+    with tempfile.TemporaryDirectory(prefix="release-") as shared, ThreadPoolExecutor(asked.jobs) as pool:
+        problems = [problem for problem in pool.map(partial(check, shared=Path(shared)), chosen) if problem]
     print(*problems, sep="\n\n", end="\n" if problems else "")
     print(
         f"{len(chosen) - len(problems)} of {len(chosen)} wheels install alone, and the commands of their READMEs work"

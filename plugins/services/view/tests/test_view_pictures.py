@@ -28,6 +28,8 @@ PAGES = {
     "versions": "/runs/{done}/versions", "version": "/runs/{done}/versions/2", "log": "/runs/{long}/log?line=30000",
     "files": "/runs/{hostile}/files?path=output/table.csv", "missing": "/nothing",
 }  # fmt: skip
+MINOR = {"missing", "version", "versions", "files", "log", "people", "person", "technique", "techniques", "failures"}
+"""Pages of the same parts as others: compared light at the smallest width and dark at the next."""
 OF_EXPERIMENT = {
     "experiments": "/experiments", "experiment": "/experiments/trees", "compare": "/compare?experiment=trees",
     "pair": "/pairs/{first}/{second}",
@@ -66,10 +68,14 @@ def taken(page: Any) -> Image.Image:
 
 def looks_as_approved(page: Any, name: str) -> None:
     """Compare what is on the screen with the approved pictures, or write these."""
-    for scheme, (width, height) in itertools.product(("light", "dark"), WIDTHS.items()):
-        if scheme == "dark" and width == min(WIDTHS):  # charts take their colors when they are drawn
+    shown = "light"
+    minor = [("light", 400), ("dark", 1280)]
+    for scheme, width in minor if name in MINOR else itertools.product(("light", "dark"), WIDTHS):
+        height = WIDTHS[width]
+        if scheme != shown:  # charts take their colors when they are drawn
             page.emulate_media(color_scheme=scheme)
             page.reload()
+            shown = scheme
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(QUIET)
         path = APPROVED / f"{name}-{width}-{scheme}.png"
