@@ -46,7 +46,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         print_json(rows)
         return
     shown = [
-        {**row, "registers": "; ".join(f"{len(ids)} {kind}" for kind, ids in row["registers"].items()) or None}
+        {**row, "registers": "; ".join(_counted(kind, len(ids)) for kind, ids in row["registers"].items()) or None}
         for row in rows
     ]
     print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
@@ -76,3 +76,9 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
     missing = [entry.command for entry in found if entry.installed is None]
     if missing:
         click.echo(f"Install one with, e.g., `{missing[0]}`.")
+
+
+def _counted(kind: str, count: int) -> str:
+    from mleredux._core.plugins.catalogue import SINGULAR
+
+    return f"{count} {SINGULAR[kind] if count == 1 else kind}"
