@@ -93,7 +93,7 @@ def test_what_differs_is_said_at_its_step(opened: Any, again: Any) -> None:
     assert said in str(told.value)
     use = other.close()
     assert use.repeated == 2
-    assert use.differences == (said, f"1 calls of {agent.run.id} were not repeated.")
+    assert use.differences == (said, f"Not repeated: 1 call of {agent.run.id}.")
     assert [event.data["message"] for event in other.run.events() if event.type == "warning"] == list(use.differences)
 
 

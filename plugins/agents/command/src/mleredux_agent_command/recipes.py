@@ -69,6 +69,28 @@ TOML
 exec codex exec --model "$MLEREDUX_MODEL" --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \\
     --json - <"$MLEREDUX_PROMPT_FILE" >logs/codex.jsonl
 """
+_OPENCODE = """\
+export OPENCODE_CONFIG="$HOME/opencode.json" OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1
+cat >"$OPENCODE_CONFIG" <<JSON
+{"autoupdate": false, "share": "disabled", "permission": "allow", "provider": {"gateway": {
+ "npm": "@ai-sdk/openai-compatible", "name": "gateway",
+ "options": {"baseURL": "$OPENAI_BASE_URL", "apiKey": "{env:OPENAI_API_KEY}"},
+ "models": {"$MLEREDUX_MODEL": {"name": "$MLEREDUX_MODEL"}}}}}
+JSON
+exec opencode run --model "gateway/$MLEREDUX_MODEL" --format json <"$MLEREDUX_PROMPT_FILE" >logs/opencode.jsonl
+"""
+# It asks for the name of its user, and that of a container has none.
+_QWEN_CODE = """\
+cat >"$HOME/user.cjs" <<'JS'
+const os = require("os")
+os.userInfo = () => ({uid: process.getuid(), gid: process.getgid(), username: "agent", homedir: os.homedir(), shell: null})
+require("module").syncBuiltinESMExports()
+JS
+export NODE_OPTIONS="--require=$HOME/user.cjs" OPENAI_MODEL="$MLEREDUX_MODEL"
+exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROMPT_FILE" >logs/qwen-code.jsonl
+"""
 
 CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5")
 CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5")
+OPENCODE = CommandRecipe(_OPENCODE, "npm:opencode-ai@1.18.33", "gpt-5.5")
+QWEN_CODE = CommandRecipe(_QWEN_CODE, "npm:@qwen-code/qwen-code@0.15.10", "qwen3-coder-plus")

@@ -162,7 +162,8 @@ class RunGateway:
             return use
         differences = self._replay.differences
         if left := self._replay.left:
-            differences.append(f"{left} calls of {self._replay.source} were not repeated.")
+            calls = "1 call" if left == 1 else f"{left} calls"
+            differences.append(f"Not repeated: {calls} of {self._replay.source}.")
             _warn(self._run, differences[-1])
         told = tuple(differences[:_SHOWN_DIFFERENCES])
         update = {"replay": self._replay.source, "repeated": self._replay.repeated, "differences": told}
