@@ -83,7 +83,8 @@ exec opencode run --model "gateway/$MLEREDUX_MODEL" --format json <"$MLEREDUX_PR
 _QWEN_CODE = """\
 cat >"$HOME/user.cjs" <<'JS'
 const os = require("os")
-os.userInfo = () => ({uid: process.getuid(), gid: process.getgid(), username: "agent", homedir: os.homedir(), shell: null})
+const user = {uid: process.getuid(), gid: process.getgid(), username: "agent", homedir: os.homedir(), shell: null}
+os.userInfo = () => user
 require("module").syncBuiltinESMExports()
 JS
 export NODE_OPTIONS="--require=$HOME/user.cjs" OPENAI_MODEL="$MLEREDUX_MODEL"
