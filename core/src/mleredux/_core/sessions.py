@@ -38,24 +38,15 @@ def session_agent(name: str, title: str) -> Agent:
     )
 
 
-class OpenSession:
-    """A run that is being worked on from here. As a context manager, it is closed at the end of the block.
+class Attached:
+    """A session that is open somewhere on this machine, by its run.
 
     Attributes:
         run: The run: `run.output_dir` is the folder in which commands run.
     """
 
-    def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
-        self._thread.start()
-
-    def __enter__(self) -> OpenSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def instructions(self) -> str:
@@ -160,6 +151,37 @@ class OpenSession:
         except (NoSession, TypeError, ValueError):
             return 0.0
 
+    def _ask(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
+        try:
+            return ask(self.run.output_dir, do, source, **facts)
+        except NoSession:
+            raise MlereduxError(f"The session of {self.run.id} has ended.", hint="Open another one.") from None
+        except OSError as error:
+            told = f"{source!r} can't be read: {error.strerror}."
+            raise MlereduxError(told, hint="Name a file that exists.") from None
+
+    def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
+        answer = self._ask(do, content)
+        if isinstance(answer.get("errno"), int):
+            raise OSError(answer["errno"], str(answer.get("error")), path)
+        return answer
+
+
+class OpenSession(Attached):
+    """A run that is being worked on from here. As a context manager, it is closed at the end of the block."""
+
+    def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
+        super().__init__(run)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
+        self._thread.start()
+
+    def __enter__(self) -> OpenSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
     def finish(self) -> Run:
         """End the session, wait until the run is graded, and return it. It may have ended before."""
         with contextlib.suppress(NoSession):
@@ -187,21 +209,6 @@ class OpenSession:
                     hint=f"See `mleredux runs show {self.run.id}`.",
                 )
             time.sleep(_POLL)
-
-    def _ask(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
-        try:
-            return ask(self.run.output_dir, do, source, **facts)
-        except NoSession:
-            raise MlereduxError(f"The session of {self.run.id} has ended.", hint="Open another one.") from None
-        except OSError as error:
-            told = f"{source!r} can't be read: {error.strerror}."
-            raise MlereduxError(told, hint="Name a file that exists.") from None
-
-    def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
-        answer = self._ask(do, content)
-        if isinstance(answer.get("errno"), int):
-            raise OSError(answer["errno"], str(answer.get("error")), path)
-        return answer
 
     def _work(self, execute: Callable[[Run], object]) -> None:
         try:

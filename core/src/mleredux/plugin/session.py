@@ -19,6 +19,16 @@ from __future__ import annotations
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.workspace import Completed
 
-from mleredux._core.sessions import OpenSession, open_session, session_agent
+from mleredux._core.rewards import REWARDS, reward_of
+from mleredux._core.sessions import Attached, OpenSession, open_session, session_agent
 
-__all__ = ["Completed", "Finished", "OpenSession", "open_session", "session_agent"]
+__all__ = [
+    "REWARDS",
+    "Attached",
+    "Completed",
+    "Finished",
+    "OpenSession",
+    "open_session",
+    "reward_of",
+    "session_agent",
+]

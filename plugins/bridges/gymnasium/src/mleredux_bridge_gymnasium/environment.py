@@ -11,8 +11,7 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux.plugin.events import Warned
-from mleredux.plugin.session import OpenSession, open_session
+from mleredux.plugin.session import REWARDS, OpenSession, open_session, reward_of
 
 CHARACTERS = string.printable
 """Characters of texts in both spaces; others are shown as `?`."""
@@ -25,31 +24,6 @@ there, then submit.
 
 """
 Reward = Callable[[Run], float]
-
-
-def score(run: Run) -> float | None:
-    """The score of a valid submission, with a minus if lower is better."""
-    report = run.report
-    if report is None or not report.valid_submission or report.score is None:
-        return None
-    return -report.score if report.is_lower_better else report.score
-
-
-def percentile(run: Run) -> float | None:
-    """The share of the leaderboard that the score beats or equals, from 0 to 1."""
-    report = run.report
-    if report is None or not report.valid_submission or report.percentile is None:
-        return None
-    return report.percentile / 100
-
-
-def valid(run: Run) -> float | None:
-    """1 for a valid submission."""
-    return 1.0 if run.report is not None and run.report.valid_submission else None
-
-
-RULES: dict[str, Callable[[Run], float | None]] = {"score": score, "percentile": percentile, "valid": valid}
-"""Rewards by name."""
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
@@ -89,9 +63,9 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         render_mode: str | None = None,
     ) -> None:
         self.task = current().task(task)
-        if isinstance(reward, str) and reward not in RULES:
-            raise MlereduxError(f"There is no reward {reward!r}.", hint=f"Use {', '.join(RULES)} or a function.")
-        self._rule: Callable[[Run], float | None] = RULES[reward] if isinstance(reward, str) else reward
+        if isinstance(reward, str) and reward not in REWARDS:
+            raise MlereduxError(f"There is no reward {reward!r}.", hint=f"Use {', '.join(REWARDS)} or a function.")
+        self._rule = reward
         self._invalid, self._timeout, self.render_mode = invalid, step_timeout, render_mode
         self._places: dict[str, Any] = {
             "sandbox": sandbox,
@@ -161,9 +135,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     def _end(self) -> float:
         """Have the run graded; its reward."""
         run = self._opened().finish()
-        if self._rule in (score, percentile):
-            run.emit(Warned(plugin="gymnasium", message="The test score of this run was given out as a reward."))
-        reward = self._rule(run)
+        told = self._rule
+        reward = reward_of(run, told, told_by="gymnasium") if isinstance(told, str) else told(run)
         return self._invalid if reward is None else float(reward)
 
     def _observed(self, text: str, *, failed: bool) -> dict[str, Any]:

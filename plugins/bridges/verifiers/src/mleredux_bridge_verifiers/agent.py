@@ -1,0 +1,7 @@
+"""The agent under whose name rollouts are listed."""
+
+from __future__ import annotations
+
+from mleredux.plugin.session import session_agent
+
+agent = session_agent("verifiers", "Models in an environment of verifiers (`vf-eval`)")

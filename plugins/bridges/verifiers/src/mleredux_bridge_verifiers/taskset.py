@@ -1,0 +1,126 @@
+"""The taskset: each task of ours and seed is one of its tasks; a rollout is a run."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+from collections.abc import Iterator
+
+import verifiers.v1 as vf
+from mleredux import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.session import REWARDS, OpenSession, open_session, reward_of
+
+from mleredux_bridge_verifiers.state import RunState
+from mleredux_bridge_verifiers.toolset import SandboxTools
+
+_open: dict[str, OpenSession] = {}
+"""Sessions by the ids of their traces."""
+_HOW = """\
+Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
+there, and say that you are done when it is there.
+
+"""
+
+
+class MlereduxTaskConfig(vf.TaskConfig):
+    """How rollouts are rewarded, and where they run."""
+
+    reward: str = "score"
+    """`score` (with a minus if lower is better), `percentile` (0 to 1) or `valid` (0 or 1)."""
+    invalid: float = -1.0
+    """The reward of a submission without a value by that rule."""
+    sandbox: str | None = None
+    """Id of a sandbox; None: the best one here."""
+    time_limit: float | None = None
+    """Seconds; None: the default of an hour."""
+    runs_dir: str | None = None
+    data_dir: str | None = None
+    tools: vf.ToolsetConfig = vf.ToolsetConfig()
+    """Where the tools' process runs: on this machine, which has the sandbox."""
+
+
+class MlereduxTasksetConfig(vf.TasksetConfig):
+    """Which tasks, and how many seeds of each."""
+
+    tasks: list[str] = ["digits"]
+    seeds: int = 1
+    task: MlereduxTaskConfig = MlereduxTaskConfig()
+
+
+class MlereduxData(vf.TaskData):
+    """A task and a seed."""
+
+    task: str
+    seed: int
+
+
+class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
+    """One task of ours: its rollout works by tools in the sandbox of a run, and is graded at its end."""
+
+    @property
+    def key(self) -> str:
+        """The task and the seed."""
+        return f"{self.data.task}-seed-{self.data.seed}"
+
+    @classmethod
+    def toolsets(cls, config: MlereduxTaskConfig) -> list[vf.Toolset]:
+        """The tools of the sandbox."""
+        return [SandboxTools(config.tools)]
+
+    async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
+        """Prepare the task and open the session of a run."""
+        session = await asyncio.to_thread(
+            open_session,
+            self.data.task,
+            "verifiers",
+            sandbox=self.config.sandbox,
+            seed=self.data.seed,
+            limits={} if self.config.time_limit is None else {"time_limit": self.config.time_limit},
+            runs_dir=self.config.runs_dir,
+            data_dir=self.config.data_dir,
+        )
+        _open[trace.id] = session
+        trace.state.run = str(session.run.path.resolve())
+
+    async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
+        """End the session, which is graded; without any reply of a model it is cancelled."""
+        await asyncio.to_thread(_open[trace.id].finish)
+
+    @vf.reward
+    async def reward(self, trace: vf.Trace) -> float:
+        """The reward of the run by the configured rule."""
+        run = await asyncio.to_thread(_open[trace.id].finish)
+        value = reward_of(run, self.config.reward, told_by="verifiers")
+        return self.config.invalid if value is None else value
+
+    @vf.metric
+    async def valid(self, trace: vf.Trace) -> float:
+        """1 for a valid submission."""
+        run = await asyncio.to_thread(_open[trace.id].finish)
+        return reward_of(run, "valid") or 0.0
+
+
+class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
+    """Tasks of ours by their ids, each with its seeds."""
+
+    def load(self) -> Iterator[MlereduxTask]:
+        """The tasks, seed by seed.
+
+        Raises:
+            MlereduxError: There is no such task or reward.
+        """
+        if self.config.task.reward not in REWARDS:
+            raise MlereduxError(f"There is no reward {self.config.task.reward!r}.", hint=f"Use {', '.join(REWARDS)}.")
+        for name in self.config.tasks:
+            task = current().task(name)
+            prompt = _HOW.format(file=task.submission.file) + task.describe()
+            for seed in range(self.config.seeds):
+                yield MlereduxTask(MlereduxData(name=task.id, prompt=prompt, task=task.id, seed=seed), self.config.task)
+
+
+@atexit.register
+def _close() -> None:
+    """Cancel runs of rollouts that broke off."""
+    for session in _open.values():
+        session.close()

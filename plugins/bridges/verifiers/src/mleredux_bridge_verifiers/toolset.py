@@ -1,0 +1,59 @@
+"""The tools of a rollout, in a process of their own, which asks the session of the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import verifiers.v1 as vf
+from mleredux import MlereduxError, Run
+from mleredux.plugin.session import Attached, Finished
+
+from mleredux_bridge_verifiers.state import RunState
+
+
+class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
+    """Tools that work in the sandbox of the run. None tells a score."""
+
+    TOOL_PREFIX = None
+
+    @vf.tool
+    async def run_command(self, command: str, timeout_seconds: float = 600) -> str:
+        """Run a shell command in the sandbox, in the output folder; its output and exit code."""
+        return await self._asked(lambda session: _shown(session.execute(command, timeout=timeout_seconds)))
+
+    @vf.tool
+    async def run_python(self, code: str, timeout_seconds: float = 600) -> str:
+        """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
+        return await self._asked(
+            lambda session: _shown(session.execute(code, language="python", timeout=timeout_seconds))
+        )
+
+    @vf.tool
+    async def validate(self) -> str:
+        """Whether the submission file in the output folder is well-formed; never its score."""
+        return await self._asked(lambda session: session.validate().model_dump_json())
+
+    @vf.tool
+    async def time_left(self) -> str:
+        """Seconds until the time limit; then the submission file counts as it is."""
+        return await self._asked(lambda session: str(session.time_left()))
+
+    async def _asked(self, ask: Callable[[Attached], str]) -> str:
+        session = Attached(Run(Path(self.state.run)))
+        try:
+            return await asyncio.to_thread(ask, session)
+        except MlereduxError as error:
+            return str(error)
+
+
+def _shown(ended: Finished) -> str:
+    if ended.code == 0:
+        return ended.output
+    how = "It took too long and was killed." if ended.code is None else f"Exit code {ended.code}."
+    return f"{ended.output}\n{how}".lstrip("\n")
+
+
+if __name__ == "__main__":
+    SandboxTools.run()
