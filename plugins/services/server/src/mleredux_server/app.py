@@ -33,11 +33,14 @@ from mleredux_server.api import (
     tasks,
     tokens,
     users,
+    webhooks,
 )
 from mleredux_server.database import Database
+from mleredux_server.deliverer import Deliverer
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
 from mleredux_server.request_log import Observing
+from mleredux_server.retention import Retention
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
@@ -70,13 +73,19 @@ def make_service(settings: Settings, catalogue: Catalogue) -> Service:
 def create_app(service: Service) -> FastAPI:
     """Create the application of a service."""
 
+    deliverer, retention = Deliverer(service), Retention(service)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if service.scheduler is not None:
             await run_in_threadpool(service.scheduler.start)
+            deliverer.start()
+            retention.start()
         yield
+        retention.stop()
         if service.scheduler is not None:
             await run_in_threadpool(service.scheduler.stop)
+            await run_in_threadpool(deliverer.stop)
         service.database.close()
 
     app = FastAPIOffline(  # users enter tokens into its docs page, so it loads no third-party scripts
@@ -115,6 +124,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(sources.router)
     app.include_router(secrets.router)
     app.include_router(audit.router)
+    app.include_router(webhooks.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

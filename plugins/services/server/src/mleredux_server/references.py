@@ -214,20 +214,20 @@ def _check_public(host: str) -> None:
     except (OSError, UnicodeError):
         raise _forbidden(f"The host {host[:100]!r} can't be resolved.") from None
     for *_, address in found:
-        if not _is_public(str(address[0])):
+        if not is_public(str(address[0])):
             raise _forbidden(f"Fetching from {host[:100]!r} is not allowed: it is in the server's own network.")
 
 
-def _is_public(address: str) -> bool:
+def is_public(address: str) -> bool:
     """Return whether an address, and any address embedded in it, is public."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped is not None:
-            return _is_public(str(found.ipv4_mapped))
+            return is_public(str(found.ipv4_mapped))
         inner = [found.sixtofour, *(found.teredo or ())]
         if found in _NAT64:
             inner.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
-        if not all(_is_public(str(one)) for one in inner if one is not None):
+        if not all(is_public(str(one)) for one in inner if one is not None):
             return False
     return found.is_global and not found.is_multicast
 

@@ -54,6 +54,12 @@ class Settings(BaseModel):
     oidc_scope: str = "openid profile email"
     oidc_allow: tuple[str, ...] = ()
     """Who may: `CLAIM=PATTERN`, or `*`."""
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts, with or without a port, of webhooks that may be private, and use http."""
+    retain: tuple[str, ...] = ()
+    """How long ended runs are kept: `90d`, `PROJECT=30d`, `PROJECT=forever`; empty: for ever."""
+    half_life: float = Field(default=86400.0, ge=0)
+    """Seconds after which a user's past use of the machine counts half in the fair share; 0: it does not count."""
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
     lease: float = Field(default=30, ge=3)

@@ -94,3 +94,35 @@ def audit(
         wanted = Changes(user=user_name, action=action, seconds=since)
         rows = [one.model_dump(mode="json") for one in changes(session, wanted, limit)]
     show_rows(rows, ("time", "user", "action", "target"), as_json)
+
+
+@click.command()
+@click.argument("rules", nargs=-1, required=True, metavar="[PROJECT=]TIME...")
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@placed
+def retention(rules: tuple[str, ...], dry_run: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Delete runs that ended long ago: `90d team=30d lab=forever`; pinned runs are kept."""
+    from dataclasses import asdict
+
+    from mleredux.plugin.artifact import default_runs_dir
+    from mleredux.plugin.command import Catalogue, print_json
+
+    from mleredux_server.app import make_service
+    from mleredux_server.retention import expired, read_rules, remove
+    from mleredux_server.settings import Settings
+
+    wanted = read_rules(rules)
+    with opened(runs_dir, database) as found:
+        if dry_run:
+            with found.reading() as session:
+                gone = expired(session, wanted)
+        else:
+            settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
+            gone = remove(make_service(settings, Catalogue()), wanted)
+    rows = [{**asdict(one), "ended_at": one.ended_at.isoformat()} for one in gone]
+    if as_json:
+        print_json({"dry_run": dry_run, "runs": rows})
+        return
+    show_rows(rows, ("id", "project", "ended_at", "disk_mb"), False)
+    size = sum(one.disk_mb for one in gone)
+    click.echo(f"{'Would delete' if dry_run else 'Deleted'} {len(gone)} runs, {size} MB.", err=True)

@@ -142,6 +142,24 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     envvar="MLEREDUX_DEFAULT_QUOTA",
     help="Quota of new users' projects, e.g. concurrent_runs=4, cpus=8, sandboxes=isolated,process.",
 )
+@click.option(
+    "--webhook-host",
+    "webhook_hosts",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="A private host for webhooks.",
+)
+@click.option(
+    "--retain",
+    multiple=True,
+    metavar="[PROJECT=]TIME",
+    help="Delete runs this long after their end, e.g. 90d, team=30d, lab=forever.  [default: keep them]",
+)
+@click.option(
+    "--half-life",
+    type=Duration(),
+    help="Time after which a user's past use counts half in the fair share.  [default: 1d]",
+)
 @click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which people may sign in to the pages.")
 @click.option(
     "--oidc-client", metavar="ID", help="This server at that provider; its secret is read from MLEREDUX_OIDC_SECRET."
@@ -176,6 +194,10 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         os.environ[QUOTA_VARIABLE] = " ".join(quota)
         default_quota()  # raises if it is not valid
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    if settings.retain:
+        from mleredux_server.retention import read_rules
+
+        read_rules(settings.retain)  # raises if one is not valid
     assert settings.agent_grants is not None  # raises if a name is not valid
     with alone(settings), bound(settings) as server_socket:
         from mleredux_server import logs

@@ -8,7 +8,7 @@ import click
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Duration, print_json, print_table
 
-from mleredux_server.cli.care import audit, backup, downgrade, restore
+from mleredux_server.cli.care import audit, backup, downgrade, restore, retention
 from mleredux_server.cli.context import (
     checked,
     done,
@@ -65,6 +65,7 @@ command.add_command(downgrade)
 command.add_command(backup)
 command.add_command(restore)
 command.add_command(audit)
+command.add_command(retention)
 
 
 @token.command("create")

@@ -297,6 +297,38 @@ class Secret(Base):
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
+class Webhook(Base):
+    """An address that is told what happens in a project."""
+
+    __tablename__ = "webhooks"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    url: Mapped[str] = mapped_column(Text)
+    events: Mapped[list[str]]
+    secret: Mapped[str] = mapped_column(Text)
+    """Encrypted; see `mleredux_server.vault`."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    disabled_at: Mapped[datetime | None]
+
+
+class Delivery(Base):
+    """A message of a webhook."""
+
+    __tablename__ = "deliveries"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    webhook_id: Mapped[str] = mapped_column(ForeignKey("webhooks.id", ondelete="CASCADE"), index=True)
+    event: Mapped[str] = mapped_column(String(32))
+    body: Mapped[str] = mapped_column(Text)
+    attempts: Mapped[int] = mapped_column(default=0)
+    status: Mapped[int | None]
+    message: Mapped[str | None] = mapped_column(Words)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    next_at: Mapped[datetime | None] = mapped_column(index=True)
+    """When it is sent; None once it is delivered or given up."""
+    delivered_at: Mapped[datetime | None]
+
+
 class Idempotency(Base):
     """The first response to a creating request, by its key."""
 

@@ -163,8 +163,8 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
         session.add(_audit(caller, "label", f"{run_id} {name}"))
 
 
-def delete_run(service: Service, caller: Caller, run_id: str) -> None:
-    """Delete a run and all its files.
+def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_pinned: bool = False) -> None:
+    """Delete a run and all its files; a caller of None is the administrator.
 
     Raises:
         Problem: It has not ended.
@@ -175,6 +175,8 @@ def delete_run(service: Service, caller: Caller, run_id: str) -> None:
     busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait until it ends.")
     if job.state != "ended":
         raise busy
+    if unless_pinned and row.pinned:
+        raise Problem("conflict", f"Run {run_id} is pinned.")
     path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
     trash.mkdir(exist_ok=True)
     aside = trash / f"{run_id}-{secrets.token_hex(4)}"
@@ -258,5 +260,6 @@ def _foreign(service: Service, run_id: str) -> bool:
         return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"
 
 
-def _audit(caller: Caller, action: str, target: str) -> Audit:
-    return Audit(user_id=caller.user_id, token_id=caller.token_id, action=action, target=target)
+def _audit(caller: Caller | None, action: str, target: str) -> Audit:
+    who = {"user_id": caller.user_id, "token_id": caller.token_id} if caller else {}
+    return Audit(**who, action=action, target=target)

@@ -93,6 +93,7 @@ class World:
         elsewhere: Held by others than this server's runs.
         workers: Number of free workers.
         projects: Limits of each project; a project that is missing has none.
+        history: Each user's share of the machine in the past, which decays; see `mleredux_server.scheduler.history`.
         served: When each user's latest run started, in seconds.
         now: In seconds.
         queues: Whether the machine is an engine with a queue of its own, which decides when a run has room: only
@@ -105,6 +106,7 @@ class World:
     elsewhere: Demand = NOTHING
     projects: Mapping[str, Allowance] = field(default_factory=dict)
     served: Mapping[str, float] = field(default_factory=dict)
+    history: Mapping[str, float] = field(default_factory=dict)
     patience: float = PATIENCE
     queues: bool = False
 
@@ -137,11 +139,12 @@ class _Round:
             self._count(run)
 
     def share(self, user: str) -> float:
-        """Return the user's dominant share of the machine, by the weight of their projects."""
+        """Return the user's dominant share of the machine, by the weight of their projects, now and in the past."""
         used = self.shares.get(user, Demand())
-        return max(
+        present = max(
             (mine / whole for mine, whole in zip(used, self.world.machine, strict=True) if whole > 0), default=0.0
         )
+        return present + self.world.history.get(user, 0.0)
 
     def hindrance(self, run: Waiting) -> str | None:
         """Return why a run can't start now; None if it can."""

@@ -17,6 +17,7 @@ from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Seen
+from mleredux_server.scheduler.history import History
 from mleredux_server.scheduler.jobs import Jobs, Started
 from mleredux_server.scheduler.leases import Leases
 from mleredux_server.scheduler.pool import OTHER_LANES, Pool, WorkerProcess
@@ -58,6 +59,7 @@ class Dispatcher:
         self._remote = Remote(service, service.wake.set) if service.settings.executor != "local" else None
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
+        self._history = History(service.database, self._machine, service.settings.half_life)
         self._served: dict[str, float] = {}
         self._not_before: dict[str, float] = {}
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
@@ -208,6 +210,7 @@ class Dispatcher:
             elsewhere=NOTHING if self._remote else self._elsewhere({job.id for job in started}),
             projects={name: _allowance(quota) for name, quota in quotas.items()},
             served=self._served,
+            history=self._history.shares(),
         )
         waiting = [run.as_waiting() for run in looked_at]
         self._service.forecasts.seen = Seen(waiting, running, world)

@@ -21,6 +21,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.messages import announce
 from mleredux_server.scheduler.summary import OPEN, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.service import Service
@@ -275,6 +276,7 @@ def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
     job.state, job.ended_at, job.waiting_for = "ended", facts.ended_at or now(), None
     job.worker_pid = job.worker_birth = None
     job.disk_mb = disk_mb
+    announce(session, run_id)
     fresh = max(0, facts.llm_tokens - job.llm_tokens_counted)
     if fresh:
         job.llm_tokens_counted += fresh

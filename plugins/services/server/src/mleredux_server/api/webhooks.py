@@ -1,0 +1,116 @@
+"""`/v1/webhooks`: addresses that are told what happens in a project."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import note, visible_project
+from mleredux_server.creation import project_for
+from mleredux_server.database.tables import Delivery, Webhook, now
+from mleredux_server.deliverer import MOST_WEBHOOKS, PREFIX, check_url
+from mleredux_server.identity import new_id
+from mleredux_server.messages import EVENTS, probe
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+from mleredux_server.views import as_view
+
+router = APIRouter(prefix="/v1/webhooks", tags=["accounts"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Runner = Annotated[Caller, Depends(needs("run"))]
+Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
+
+
+@router.post("", status_code=201)
+def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> NewWebhook:
+    """Create a webhook of a project (owners); its secret is returned here and nowhere else."""
+    service = service_of(request)
+    check_url(asked.url, service.settings.webhook_hosts)
+    said = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+    with service.database.writing() as session:
+        project = project_for(session, caller, asked.project)
+        _check_owner(caller, project.id)
+        if (session.scalar(select(func.count()).where(Webhook.project_id == project.id)) or 0) >= MOST_WEBHOOKS:
+            raise Problem("conflict", f"The project has {MOST_WEBHOOKS} webhooks.", hint="Delete some.")
+        made = Webhook(id=new_id("whk"), project_id=project.id, user_id=caller.user_id, url=asked.url)
+        made.events, made.created_at = sorted(set(asked.events or EVENTS)), now()
+        made.secret = service.vault.lock(f"{project.id}:{made.id}", said)
+        session.add(made)
+        note(session, caller, "webhook.create", f"{project.id} {made.id}")
+        view = _view(made)
+    return NewWebhook(**view.model_dump(), secret=said)
+
+
+@router.get("")
+def list_webhooks(
+    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
+) -> Page[WebhookView]:
+    """List webhooks of the caller's projects."""
+    with service_of(request).database.reading() as session:
+        query = select(Webhook).order_by(Webhook.id)
+        if project is not None:
+            query = query.where(Webhook.project_id == visible_project(session, caller, project).id)
+        elif not caller.all_projects:
+            query = query.where(Webhook.project_id.in_(caller.projects))
+        rows = session.scalars(query).all()
+    shown, cursor = paging.of_known(rows, lambda row: row.id)
+    return Page[WebhookView](items=[_view(row) for row in shown], next=cursor)
+
+
+@router.get("/{webhook_id}/deliveries")
+def list_deliveries(
+    webhook_id: str, caller: Reader, request: Request, paging: Annotated[Paging, Depends()]
+) -> Page[DeliveryView]:
+    """List the messages of a webhook, newest first, each with what became of it."""
+    with service_of(request).database.reading() as session:
+        hook = _found(session, caller, webhook_id)
+        query = select(Delivery).where(Delivery.webhook_id == hook.id)
+        rows = session.scalars(query.order_by(Delivery.created_at.desc(), Delivery.id).limit(500)).all()
+    place = paging.place(int)
+    start = max(0, place[0]) if place else 0
+    shown, cursor = paging.cut(list(enumerate(rows))[start : start + paging.limit + 1], lambda row: row[0] + 1)
+    return Page[DeliveryView](items=[as_view(DeliveryView, row) for _, row in shown], next=cursor)
+
+
+@router.post("/{webhook_id}/test", status_code=202)
+def send_test(webhook_id: str, caller: Runner, request: Request) -> DeliveryView:
+    """Send a message of the event `test` (owners)."""
+    with service_of(request).database.writing() as session:
+        hook = _found(session, caller, webhook_id)
+        _check_owner(caller, hook.project_id)
+        return as_view(DeliveryView, probe(session, hook))
+
+
+@router.delete("/{webhook_id}", status_code=204)
+def delete_webhook(webhook_id: str, caller: Runner, request: Request) -> None:
+    """Delete a webhook (owners); messages that are not delivered yet are dropped."""
+    with service_of(request).database.writing() as session:
+        hook = _found(session, caller, webhook_id)
+        _check_owner(caller, hook.project_id)
+        session.delete(hook)
+        note(session, caller, "webhook.delete", f"{hook.project_id} {hook.id}")
+
+
+def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
+    found = session.get(Webhook, webhook_id)
+    if found is None or not caller.sees(found.project_id):
+        raise not_found("webhook", webhook_id)
+    return found
+
+
+def _check_owner(caller: Caller, project_id: str) -> None:
+    if not caller.all_projects and caller.projects.get(project_id) != "owner":
+        raise Problem("forbidden", "Only owners change a project's webhooks.", hint="Ask one of them.")
+
+
+def _view(row: Webhook) -> WebhookView:
+    return as_view(WebhookView, row)

@@ -1,0 +1,190 @@
+"""Delivery of the messages of webhooks, until the receiver has them.
+
+Messages are signed as Standard Webhooks (https://www.standardwebhooks.com) says: HMAC-SHA256 of `ID.TIMESTAMP.BODY`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from mleredux.errors import one_line
+from sqlalchemy import delete, select
+
+from mleredux_server import __version__
+from mleredux_server.database.tables import Delivery, Webhook, now
+from mleredux_server.problems import Problem
+from mleredux_server.references import is_public
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+PREFIX = "whsec_"
+PAUSES = (5, 60, 300, 1800, 7200, 18_000, 36_000, 86_400)
+"""Seconds between attempts; after the last one a message is given up."""
+MOST_WEBHOOKS = 20
+_KEPT = timedelta(days=30)
+_TIMEOUT = 10.0
+_AT_ONCE = 8
+_GONE = 410
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: str) -> str:
+    """The value of `webhook-signature`.
+
+    Args:
+        secret: `whsec_` and the key in Base64.
+    """
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    signed = hmac.new(key, f"{message_id}.{timestamp}.{body}".encode(), hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(signed).decode()}"
+
+
+def check_url(url: str, allowed: Sequence[str]) -> list[str]:
+    """Check where a message would go.
+
+    Args:
+        url: Of the receiver.
+        allowed: Hosts, with or without a port, that may be private, and use http.
+
+    Returns:
+        The addresses of its host, all of which may be used.
+
+    Raises:
+        Problem: It is not https, has credentials, or its host is not public.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise _refused("The URL is malformed.") from None
+    listed = host in allowed or f"{host}:{port}" in allowed
+    if not host or parts.username is not None or not (parts.scheme == "https" or (listed and parts.scheme == "http")):
+        raise _refused("A webhook needs an https:// URL without credentials.")
+    if not listed and port not in (None, 443):
+        raise _refused(f"Port {port} is not allowed.")
+    try:
+        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise _refused(f"The host {host[:100]!r} can't be resolved.") from None
+    addresses = [str(address[0]) for *_, address in found]
+    if not listed and not all(is_public(address) for address in addresses):
+        raise _refused(f"The host {host[:100]!r} is in the server's own network.")
+    return addresses
+
+
+def send(url: str, address: str, headers: dict[str, str], body: str) -> int:
+    """Send a message to one address of a host, without following redirects; return the status.
+
+    Raises:
+        OSError, http.client.HTTPException: It can't be sent.
+    """
+    parts = urlsplit(url)
+    host, secure = parts.hostname or "", parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)
+    connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
+    plain = socket.create_connection((address, port), _TIMEOUT)
+    try:
+        connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", path, body.encode(), headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+        plain.close()
+
+
+class Deliverer:
+    """The thread that delivers messages.
+
+    Args:
+        service: The service.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._stopping = threading.Event()
+        self._senders = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="webhook")
+        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+
+    def start(self) -> None:
+        """Start it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it; messages that are not delivered are kept."""
+        self._stopping.set()
+        self._thread.join(5)
+        self._senders.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(1.0):
+            try:
+                self.round()
+            except Exception as error:  # a database that does not respond: the next round
+                _LOG.error("webhooks can't be delivered now", reason=one_line(error))
+
+    def round(self) -> None:
+        """Try once what is due."""
+        with self._service.database.reading() as session:
+            query = (
+                select(Delivery, Webhook)
+                .join(Webhook, Webhook.id == Delivery.webhook_id)
+                .where(Delivery.next_at <= now(), Webhook.disabled_at.is_(None))
+                .order_by(Delivery.next_at)
+                .limit(_AT_ONCE)
+            )
+            due = session.execute(query).all()
+        for (delivery, _), (status, message) in zip(due, self._senders.map(self._try, due), strict=True):
+            self._settle(delivery.id, status, message)
+
+    def _try(self, pair: Any) -> tuple[int | None, str | None]:
+        delivery, hook = pair
+        service, at = self._service, int(time.time())
+        try:
+            secret = service.vault.open(f"{hook.project_id}:{hook.id}", hook.secret)
+            addresses = check_url(hook.url, service.settings.webhook_hosts)  # again: names may lead elsewhere by now
+            headers = {
+                "Content-Type": "application/json",
+                "User-Agent": f"mleredux-server/{__version__}",
+                "webhook-id": delivery.id,
+                "webhook-timestamp": str(at),
+                "webhook-signature": signature(secret, delivery.id, at, delivery.body),
+            }
+            status = send(hook.url, addresses[0], headers, delivery.body)
+        except Problem as problem:
+            return None, problem.detail
+        except (OSError, http.client.HTTPException) as error:
+            return None, one_line(error)
+        return status, None if 200 <= status < 300 else f"The receiver answered with status {status}."
+
+    def _settle(self, delivery_id: str, status: int | None, message: str | None) -> None:
+        with self._service.database.writing() as session:
+            delivery = session.get(Delivery, delivery_id)
+            if delivery is None:
+                return
+            delivery.attempts += 1
+            delivery.status, delivery.message, delivery.next_at = status, message, None
+            if message is None:
+                delivery.delivered_at = now()
+            elif status == _GONE:
+                session.get_one(Webhook, delivery.webhook_id).disabled_at = now()
+            elif delivery.attempts <= len(PAUSES):
+                delivery.next_at = now() + timedelta(seconds=PAUSES[delivery.attempts - 1])
+            session.execute(delete(Delivery).where(Delivery.created_at < now() - _KEPT, Delivery.next_at.is_(None)))
+
+
+def _refused(detail: str) -> Problem:
+    hint = "Use a public address, or ask the server administrator to allow it (`serve --webhook-host`)."
+    return Problem("forbidden", detail, hint=hint)
