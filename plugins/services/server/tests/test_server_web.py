@@ -166,12 +166,13 @@ def test_files_with_secrets_that_are_not_masked_yet_are_not_shown(
     local: LocalServer, tokens: dict[str, str], runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mleredux.plugin.files import Mask
+    from mleredux_server.files.masks import Known
 
     ann = browser(local, tokens["ann"])
     (local.service.store.path / runs["ann"] / "logs").mkdir(exist_ok=True)
     (local.service.store.path / runs["ann"] / "logs" / "agent.log").write_text("key hunter2-secret\n")
     masks: Any = local.app.state.masks
-    masks._known[runs["ann"]] = Mask({"hunter2-secret"})
+    masks._known[runs["ann"]] = Known(Mask({"hunter2-secret"}), set(), set())
     for page in PAGES:
         answer = ann.get(f"/ui/runs/{runs['ann']}{page}")
         assert answer.status_code == 409 and "hunter2" not in answer.text

@@ -61,6 +61,7 @@ class RunRequest:
         missing: dict[str, Any] = {one.name: None for one in fields(cls)}
         missing |= {"tasks": (), "sets": (), "agents": (), "seeds": (), "limits": {}, "options": {}, "labels": {}}
         missing |= {"obfuscated": False, "jobs": 1, "project": project, "matrix": plan, "grants": Grants()}
+        missing["secrets"] = ()
         return cls(**{**missing, "name": plan.experiment.name})
 
     def plan(self) -> Plan:

@@ -35,6 +35,12 @@ class LlmUse(Model):
     """Fields and headers of requests that were not forwarded, and how often."""
     price_tables: tuple[str, ...] = ()
     """The tables by which cost was computed."""
+    replay: str | None = None
+    """The run whose recorded answers were given, in place of models."""
+    repeated: int = 0
+    """Calls that were answered from there."""
+    differences: tuple[str, ...] = ()
+    """A sentence for each call that has no counterpart there."""
 
 
 class DiskLimit(Model):

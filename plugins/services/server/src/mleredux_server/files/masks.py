@@ -37,7 +37,7 @@ _PLAIN = re.compile(
 
 
 @dataclass(frozen=True)
-class _Known:
+class Known:
     """A run's mask, and the secrets in it: those of the server, and those that a user lends to the run."""
 
     mask: Mask
@@ -54,7 +54,7 @@ class Masks:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, Known] = OrderedDict()
         self._lock = threading.Lock()
 
     def cover(self, run: SeenRun) -> Cover | None:
@@ -83,7 +83,7 @@ class Masks:
             lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
         if known is None or not lent <= known.lent:  # a secret may get another value before the run starts
             lent |= known.lent if known is not None else set()
-            known = _Known(Mask(values | lent), values, lent)
+            known = Known(Mask(values | lent), values, lent)
         with self._lock:
             self._known[run.id] = known
             while len(self._known) > _MOST_KEPT:
