@@ -99,6 +99,13 @@ def test_a_refusal_of_slurm_is_one_sentence(lab: Lab, monkeypatch: pytest.Monkey
         lab.pipeline().execute([lab.new()])
 
 
+def test_a_run_for_which_no_node_is_large_enough_is_refused(lab: Lab) -> None:
+    run = lab.new(limits={"cpus": 64})
+    with pytest.raises(ExecutorError, match="No node of slurm has 64 CPUs, 256 MB of memory and 0 GPUs"):
+        lab.pipeline().execute([run])
+    assert lab.job(run) == "None"
+
+
 def test_where_slurm_is_not_installed_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (finding,) = slurm_executor.SlurmExecutor().check()

@@ -65,8 +65,9 @@ class Elsewhere:
         """Execute runs to their end; those with a live job from an earlier call are followed.
 
         Raises:
-            ExecutorError: The executor refused them.
+            ExecutorError: The executor refused them, or has no node that is large enough for one.
         """
+        self._check_sizes(runs)
         self.add(runs)
         try:
             while self.open:
@@ -94,6 +95,20 @@ class Elsewhere:
         for run in ended:
             del self.open[run.id]
         return ended
+
+    def _check_sizes(self, runs: Sequence[Run]) -> None:
+        """Refuse a run that would wait forever."""
+        nodes = self._executor.nodes() if runs else ()
+        for limits in {run.spec.limits for run in runs if not run.state.final}:
+            wanted = (limits.cpus, limits.memory_mb, limits.gpus)
+            if nodes and not any(
+                all(a <= b for a, b in zip(wanted, (one.cpus, one.memory_mb, one.gpus), strict=True)) for one in nodes
+            ):
+                raise ExecutorError(
+                    f"No node of {self._executor.id} has {limits.cpus:g} CPUs, {limits.memory_mb} MB of memory and "
+                    f"{limits.gpus} GPUs.",
+                    hint="Ask for less with --cpus, --memory or --gpus.",
+                )
 
     def _news(self, followed: Any) -> dict[str, JobStatus]:
         try:
