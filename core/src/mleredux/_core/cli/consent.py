@@ -90,10 +90,19 @@ def granted(
     )
 
 
-def consent(catalogue: Catalogue, agent: Agent, grants: Grants, network: str | None) -> tuple[Grants, str | None]:
+def consent(
+    catalogue: Catalogue, agent: Agent, grants: Grants, network: str | None, *, shown: bool = False
+) -> tuple[Grants, str | None]:
     """Show what a foreign agent asks for before its first run, and ask for what no option grants.
 
     An answer is remembered for the same commit (or content) that asks for the same.
+
+    Args:
+        catalogue: What is installed.
+        agent: The agent.
+        grants: What options grant.
+        network: The network mode that an option names.
+        shown: Whether the caller has printed its `statement`.
 
     Returns:
         The grants and the network mode to run it with; without a terminal, as they were.
@@ -110,7 +119,7 @@ def consent(catalogue: Catalogue, agent: Agent, grants: Grants, network: str | N
     note = _note(agent)
     known = note.read_text(encoding="utf-8") if note.is_file() else None
     own = agent.unisolated == "first" and agent.network == "none"
-    if (known is None and not own) or (missing and known != "granted"):
+    if not shown and ((known is None and not own) or (missing and known != "granted")):
         for line in statement(agent, protected):
             click.echo(line, err=True)
     if missing and known != "granted":

@@ -67,7 +67,7 @@ def command(
         tell("asks for", " ".join(line.split()))
     passed = static
     if not static:
-        given, network = consent(catalogue, agent, granted(**grants), network)
+        given, network = consent(catalogue, agent, granted(**grants), network, shown=not as_json)
         passed = _build_and_run(
             catalogue, agent, {"grants": given, "network": network, "sandbox": sandbox}, base_image, logs, tell
         )
