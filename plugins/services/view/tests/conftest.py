@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import socket
 import sys
@@ -104,9 +105,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(5)'/>"
     )
     (ids["hostile"] / "output" / "table.csv").write_text(f"id,label\n1,{HOSTILE}\n")
+    named = HOSTILE.replace("/", "-")
+    (ids["hostile"] / "output" / f"{named}.md").write_text(HOSTILE)
+    (ids["hostile"] / "logs" / f"{named}.log").write_text(HOSTILE)
+    (runs / "labels.json").write_text(json.dumps({ids["hostile"].name: {HOSTILE: HOSTILE}}))
     site = Site(runs)
     site.ids = {name: path.name for name, path in ids.items()}
-    site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe="")}
+    site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe=""), "named": quote(named)}
     yield site
     site.close()
 

@@ -1,4 +1,4 @@
-"""Be an OpenID provider with the people ada, eve and mallory: `python openid_provider.py PORT REDIRECT_URI`."""
+"""Be an OpenID provider with the people ada, bob, eve and mallory: `python openid_provider.py PORT REDIRECT_URI`."""
 
 import sys
 
@@ -19,7 +19,7 @@ app = create_app(
     }
 )
 with app.app_context(), Backend.instance.session():
-    for name in ("ada", "eve", "mallory"):
+    for name in ("ada", "bob", "eve", "mallory"):
         email = [f"{name}@example.org"]
         person = {"user_name": name, "family_name": name.title(), "formatted_name": name.title(), "emails": email}
         Backend.instance.save(models.User(password=f"{name}'s password", display_name="ada", **person))

@@ -30,13 +30,17 @@ SignIn = Callable[[str], "Page"]
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server that lets ada and eve of a provider sign in, and that has a user ada already."""
+    """A server that lets ada, eve and bob of a provider sign in, and that has a user ada already."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-openid-provider"
     if not folder.is_dir():
         skip_or_fail("openid", f"there is no OpenID provider in {folder} (`.ci/openid-provider` makes it)")
     port, work = free_port(), tmp_path_factory.mktemp("openid")
     issuer = f"http://127.0.0.1:{port}"
-    how = {"oidc_client": "mleredux", "oidc_secret": "secret of the client", "oidc_allow": ("sub=ada", "sub=eve")}
+    how = {
+        "oidc_client": "mleredux",
+        "oidc_secret": "secret of the client",
+        "oidc_allow": ("sub=ada", "sub=eve", "sub=bob"),
+    }
     with LocalServer(work / "runs", oidc_issuer=issuer, **how).running() as local:
         local.app.state.limits.of_failures = RateLimit(10**6)
         local.user("ada")
@@ -60,6 +64,19 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
             provider.wait()
 
 
+def at_provider(page: Page, name: str) -> None:
+    """Fill in the provider's forms."""
+    page.locator("input[name=login]").fill(name)
+    page.locator("button[type=submit]").first.click()
+    page.locator("input[name=password]").fill(f"{name}'s password")
+    page.locator("button[type=submit]").first.click()
+
+
+def runs_of(local: LocalServer) -> str:
+    """The directory of its runs, by which commands find its database."""
+    return str(local.service.settings.runs_dir)
+
+
 @pytest.fixture
 def sign_in(local: LocalServer, browser: Browser) -> Iterator[SignIn]:
     """Goes through the provider's forms, in a browser of its own each time; returns the page that comes of it."""
@@ -70,10 +87,7 @@ def sign_in(local: LocalServer, browser: Browser) -> Iterator[SignIn]:
         page = context.new_page()
         page.goto(f"{local.url}/ui/")
         page.get_by_role("link", name="Sign in with 127.0.0.1").click()
-        page.locator("input[name=login]").fill(name)
-        page.locator("button[type=submit]").first.click()
-        page.locator("input[name=password]").fill(f"{name}'s password")
-        page.locator("button[type=submit]").first.click()
+        at_provider(page, name)
         page.wait_for_url(f"{local.url}/ui/**")
         page.locator("main").wait_for()
         return page
@@ -109,6 +123,49 @@ def test_people_sign_in_through_their_provider(local: LocalServer, sign_in: Sign
     with local.service.database.writing() as session:
         disable_user(session, find_user(session, users["eve"]))
     assert "is disabled" in sign_in("eve").get_by_role("alert").inner_text()
+
+
+@pytest.mark.chromium
+def test_a_user_links_an_account_and_signs_in_with_it(local: LocalServer, sign_in: SignIn, browser: Browser) -> None:
+    tokens = {
+        "bea": local.user("bea", scopes=["read", "run", "grade", "tokens"]),
+        "reader": local.user("reader", scopes=["read"]),
+        "root": local.user("root", admin=True, scopes=["read", "run", "grade", "tokens"]),
+    }
+    page = browser.new_context().new_page()
+
+    def link(name: str) -> None:
+        page.context.clear_cookies()
+        page.goto(f"{local.url}/ui/")
+        page.get_by_label("Token").fill(tokens[name])
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="Server").click()
+        page.get_by_role("link", name="Link an account at 127.0.0.1").click()
+
+    for name in ("reader", "root"):  # who has a part of a user's rights gets no more by it
+        link(name)
+        assert "needs a token with the scopes" in page.get_by_role("status").first.inner_text()
+    link("bea")
+    at_provider(page, "bob")
+    page.get_by_text("Linked to bob at").wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    again = sign_in("bob")
+    again.goto(f"{local.url}/ui/server")
+    assert "Linked to bob at" in again.inner_text("main")
+    assert again.locator(".where").get_attribute("title") == "bea"
+    tokens["cleo"] = local.user("cleo", scopes=["read", "run", "grade", "tokens"])
+    link("cleo")
+    at_provider(page, "bob")
+    assert "linked to another user" in page.get_by_role("alert").inner_text()
+    page.context.close()
+    with local.service.database.reading() as session:
+        issuer = session.scalars(select(Identity.issuer).where(Identity.subject == "bob")).one()
+    told = CliRunner().invoke(
+        root, ["server", "user", "link", "cleo", "--issuer", issuer, "--subject", "bob", "--runs-dir", runs_of(local)]
+    )
+    assert told.exit_code == 0 and f"bob at {issuer} signs in as cleo." in told.output, told.output
+    again = sign_in("bob")
+    assert again.locator(".where").get_attribute("title") == "cleo"
 
 
 @pytest.mark.chromium

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from mleredux_testing.commands import mleredux
+from mleredux_view.site import all_pages
 
 pytestmark = pytest.mark.chromium
 AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
@@ -41,11 +42,27 @@ PAGES = (
     "/runs/{hostile}/files?path=output/table.csv",
     "/runs/{hostile}/files?path=output/picture.svg",
     "/runs/{hostile}/files?path=rollout.json",
+    "/runs/{hostile}/files?path=output/{named}.md",
+    "/runs/{hostile}/log?name=logs/{named}.log",
+    "/runs/{hostile}/versions",
+    "/pairs/{hostile}/{done}",
+    "/compare?run={hostile}&run={done}",
 )
+ELSEWHERE = {"/experiments/{name}": "test_view_experiments.py"}
+"""Pages that another file opens in the same way."""
 
 
 def texts(page: Any, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_text_contents()]
+
+
+def test_every_page_is_among_them() -> None:
+    declared = [one.path for one in all_pages() if one.method == "GET" and not one.path.endswith((".zip", "/raw"))]
+    opened = [path.partition("?")[0] for path in PAGES]
+    missed = [
+        path for path in declared if not any(re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), one) for one in opened)
+    ]
+    assert set(missed) == ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -115,6 +132,52 @@ def test_keys_go_through_runs_and_into_one(watched: Any) -> None:
     chosen = page.locator("#rows tr.at .row-link").get_attribute("href")
     page.keyboard.press("Enter")
     page.wait_for_url("**" + str(chosen))
+
+
+FOCUS = """() => {
+  const { tagName, innerText, name } = document.activeElement, style = getComputedStyle(document.activeElement);
+  const { width, height } = document.activeElement.getBoundingClientRect();
+  return [tagName, (name || innerText).trim(), style.outlineStyle !== "none" && width > 0 && height > 0];
+}"""
+
+
+def test_the_list_is_used_by_keys_alone_and_the_focus_is_seen(watched: Any) -> None:
+    page = watched.open("/?q=wine")
+    walked = []
+    while not walked or walked[-1][1] != "run":  # up to the box of the first run
+        page.keyboard.press("Tab")
+        walked.append(page.evaluate(FOCUS))
+        assert len(walked) < 100
+    assert walked[0][1] == "Skip to the content" and all(seen for _, _, seen in walked)
+    page.keyboard.press("Space")
+    page.get_by_text("1 selected").wait_for()
+    while page.evaluate(FOCUS)[1] != "Label":
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.type("seen=by keys")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text="Labelled").wait_for()
+    watched.open("/?q=seen%3Dby")
+    assert texts(page, "#rows .labels .chip") == ["seen by keys"]
+    (watched.site.runs / "labels.json").write_text("{}")
+
+
+def test_a_chart_takes_the_colors_of_another_scheme(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['done']}")
+    used = """() => {
+      const made = window.strokes = new Set(), plain = CanvasRenderingContext2D.prototype.stroke;
+      CanvasRenderingContext2D.prototype.stroke = function (...given) {
+        made.add(this.strokeStyle);
+        plain.apply(this, given);
+      };
+    }"""
+    page.evaluate(used)
+    for scheme in ("dark", "light"):
+        page.evaluate("window.strokes.clear()")
+        page.emulate_media(color_scheme=scheme)
+        accent = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()")
+        page.wait_for_function("(accent) => window.strokes.has(accent)", arg=accent)
 
 
 def test_a_run_shows_its_score_over_time_and_what_each_version_changed(watched: Any) -> None:

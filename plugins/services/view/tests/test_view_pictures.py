@@ -24,11 +24,13 @@ WIDTHS = {400: 860, 1280: 900, 2560: 1300}
 PAGES = {
     "runs": "/", "failures": "/failures", "launch": "/new?task=digits", "tasks": "/tasks", "task": "/tasks/digits",
     "technique": "/tasks/leakage+planted-7@wine", "techniques": "/techniques", "people": "/people",
-    "person": "/people/{person}", "run": "/runs/{done}", "steps": "/runs/{long}/steps",
+    "person": "/people/{person}", "run": "/runs/{done}", "live": "/runs/{live}", "steps": "/runs/{long}/steps",
     "versions": "/runs/{done}/versions", "version": "/runs/{done}/versions/2", "log": "/runs/{long}/log?line=30000",
     "files": "/runs/{hostile}/files?path=output/table.csv", "missing": "/nothing",
 }  # fmt: skip
-MINOR = {"missing", "version", "versions", "files", "log", "people", "person", "technique", "techniques", "failures"}
+MINOR = {
+    "missing", "version", "versions", "files", "log", "people", "person", "technique", "techniques", "failures", "live",
+}  # fmt: skip
 """Pages of the same parts as others: compared light at the smallest width and dark at the next."""
 OF_EXPERIMENT = {
     "experiments": "/experiments", "experiment": "/experiments/trees", "compare": "/compare?experiment=trees",
@@ -68,14 +70,10 @@ def taken(page: Any) -> Image.Image:
 
 def looks_as_approved(page: Any, name: str) -> None:
     """Compare what is on the screen with the approved pictures, or write these."""
-    shown = "light"
     minor = [("light", 400), ("dark", 1280)]
     for scheme, width in minor if name in MINOR else itertools.product(("light", "dark"), WIDTHS):
         height = WIDTHS[width]
-        if scheme != shown:  # charts take their colors when they are drawn
-            page.emulate_media(color_scheme=scheme)
-            page.reload()
-            shown = scheme
+        page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(QUIET)
         path = APPROVED / f"{name}-{width}-{scheme}.png"
@@ -95,7 +93,7 @@ def looks_as_approved(page: Any, name: str) -> None:
 def test_the_page_looks_as_approved(watched: Any, name: str) -> None:
     looks_as_approved(watched.open(PAGES[name].format(**watched.site.ids)), name)
     if name == "missing":
-        assert all("404" in watched.problems.pop() for _ in range(2))
+        assert "404" in watched.problems.pop()
 
 
 def test_pages_of_an_experiment_look_as_approved(filled: Any, browser: Any) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import mleredux
 import pytest
 from mleredux.plugin.artifact import Run
-from mleredux_server.database.tables import Experiment, Project, User, now
+from mleredux_server.accounts import make_token
+from mleredux_server.database.tables import Experiment, Project, Submission, User, now
+from mleredux_server.scheduler.actions import label_run
 from mleredux_testing.server import ServerProcess
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select
@@ -30,9 +32,10 @@ PLAN = {
 CHANGES = [{"time": now().isoformat(), "what": f"Extended by {HOSTILE}.", "results": 3}]
 EXPERIMENT = "exp_trees"
 PAGES = (
-    "/", "/failures", "/tasks/leakage@wine", "/people", "/experiments", f"/experiments/{EXPERIMENT}",
+    "/", "/failures", "/new", "/tasks", "/tasks/digits", "/tasks/leakage@wine", "/techniques", "/people",
+    "/experiments", f"/experiments/{EXPERIMENT}",
     f"/compare?experiment={EXPERIMENT}", "/server", "/runs/{hostile}", "/runs/{hostile}/steps", "/runs/{hostile}/log",
-    "/runs/{hostile}/files?path=rollout.json", "/pairs/{hostile}/{first}",
+    "/runs/{hostile}/files?path=rollout.json", "/pairs/{hostile}/{first}", "/submissions/{submission}",
 )  # fmt: skip
 
 
@@ -56,7 +59,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, made_runs: Any) -> Iterator
         texts = dict.fromkeys(("agent", "message", "code", "said"), HOSTILE)
         hostile = made_runs.make_run(folder, 99, task="wine", status="failed", log=HOSTILE.encode() + b"\n", **texts)
         served.adopt(Run(hostile), "ann")
-        served.ids = {"hostile": hostile.name, "first": max(served.service.store.ids())}  # type: ignore[attr-defined]
+        label_run(served.service, served.caller("admin"), hostile.name, HOSTILE, HOSTILE)
+        with served.service.database.writing() as session:
+            made = {"id": "sub_hostile", "task": "leakage@wine", "size": 1, "sha256": "0" * 64, "status": "failed"}
+            session.add(Submission(**made, **both, message=HOSTILE))
+            make_token(session, session.get_one(User, both["user_id"]), HOSTILE, ["read"])
+        ids = {"hostile": hostile.name, "first": max(served.service.store.ids()), "submission": "sub_hostile"}
+        served.ids = ids  # type: ignore[attr-defined]
         yield served
 
 
@@ -92,6 +101,41 @@ def test_no_page_has_a_violation_and_none_executes_what_agents_wrote(served: Any
         signed_in.goto(f"{served.url}/ui{path.format(**served.ids)}")
         assert violations(signed_in) == [], path
         assert signed_in.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
+
+
+@pytest.fixture
+def teacher(served: Any, browser: Browser) -> Iterator[Any]:
+    """A page of an administrator."""
+    page = browser.new_page()
+    page.goto(f"{served.url}/ui/")
+    page.get_by_label("Token").fill(served.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#rows tr").first.wait_for()
+    yield page
+    page.close()
+
+
+def test_a_teacher_holds_feedback_back_until_a_deadline(served: Any, signed_in: Any, teacher: Any) -> None:
+    for page in (teacher, signed_in):
+        page.goto(f"{served.url}/ui/tasks/leakage@wine")
+    assert signed_in.get_by_label("Deadline").count() == 0
+    teacher.get_by_label("Deadline").fill("2036-06-30T18:00")
+    teacher.get_by_role("button", name="Hold feedback back").click()
+    teacher.get_by_role("status").filter(has_text="Feedback is shown after 2036-06-30 18:00").wait_for()
+    assert violations(teacher) == []
+    signed_in.goto(f"{served.url}/ui/submissions/sub_hostile")
+    assert "It is submitted. Feedback is shown after" in signed_in.inner_text("main")
+    teacher.get_by_role("button", name="Release feedback").click()
+    teacher.get_by_role("status").filter(has_text="Feedback is shown.").wait_for()
+    signed_in.reload()
+    assert "<img src=x" in signed_in.inner_text("main")
+
+
+def test_the_page_of_the_server_has_no_violation_for_an_administrator(served: Any, teacher: Any) -> None:
+    teacher.get_by_role("link", name="Server").click()
+    for name in ("Users", "Tokens", "Audit log"):
+        assert teacher.get_by_role("heading", name=name).count() == 1
+    assert violations(teacher) == [] and "<img src=x" in teacher.get_by_role("table", name="Tokens").inner_text()
 
 
 def test_the_page_to_sign_in_has_no_violation(served: Any, browser: Browser) -> None:

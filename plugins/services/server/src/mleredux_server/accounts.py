@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Audit, Member, Project, Token, User, now
+from mleredux_server.database.tables import Audit, Identity, Member, Project, Token, User, now
 from mleredux_server.identity import hash_of, new_id, new_token
 from mleredux_server.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
@@ -169,6 +169,13 @@ def find_user(session: Session, asked: str) -> User | None:
     """Return a user by id or name."""
     found: User | None = session.scalar(select(User).where((User.id == asked) | (User.name == asked)))
     return found
+
+
+def link_identity(session: Session, user: User, issuer: str, subject: str) -> None:
+    """Let an account at an OpenID provider sign in as a user, whoever it was before."""
+    identity = session.get(Identity, (issuer, subject)) or Identity(issuer=issuer, subject=subject)
+    identity.user_id = user.id
+    session.add(identity)
 
 
 def disable_user(session: Session, user: User) -> None:

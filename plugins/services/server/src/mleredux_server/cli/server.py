@@ -42,7 +42,7 @@ def token() -> None:
 
 @command.group()
 def user() -> None:
-    """Create, list, disable and enable users."""
+    """Create, list, disable and enable users; link them to accounts at an OpenID provider."""
 
 
 @command.group()
@@ -232,6 +232,35 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
         session.flush()
         record = user_view(found).model_dump(mode="json")
     done(record, f"Enabled user {name}. Next: mleredux server token create --user {name}", as_json)
+
+
+@user.command("link")
+@click.argument("name")
+@click.option("--issuer", required=True, metavar="URL", help="The OpenID provider, as it names itself (`iss`).")
+@click.option("--subject", required=True, metavar="ID", help="The account there (`sub`).")
+@click.option(
+    "--remove", is_flag=True, help="End the link instead: the account may sign in as nobody, or as a new user."
+)
+@placed
+def link(
+    name: str, issuer: str, subject: str, remove: bool, runs_dir: str | None, database: str | None, as_json: bool
+) -> None:
+    """Let an account at an OpenID provider sign in as a user, also if it was another's."""
+    from mleredux_server.accounts import link_identity, note
+    from mleredux_server.database.tables import Identity
+    from mleredux_server.views import user_view
+
+    with writing(runs_dir, database) as session:
+        found, known = user_named(session, name), session.get(Identity, (issuer, subject))
+        if not remove:
+            link_identity(session, found, issuer, subject)
+        elif known is not None and known.user_id == found.id:
+            session.delete(known)
+        else:
+            raise NotFound(f"{subject} at {issuer} is not linked to {name}.", hint="The page Server lists accounts.")
+        note(session, None, "user.unlink" if remove else "user.link", found.id)
+        record = {**user_view(found).model_dump(mode="json"), "issuer": issuer, "subject": subject}
+    done(record, f"{subject} at {issuer} {'no longer signs' if remove else 'signs'} in as {name}.", as_json)
 
 
 @project.command("create")

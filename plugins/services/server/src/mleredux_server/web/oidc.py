@@ -2,7 +2,8 @@
 
 A person is who the provider says (`iss` and `sub`), never a name or an e-mail address that they may change. The first
 sign-in creates a user, if one of the rules fits; a name that is taken gets a number. Each sign-in makes a token of its
-own, so that disabling the user, revoking the token and limits hold as for every other.
+own, so that disabling the user, revoking the token and limits hold as for every other. A user who signed in with a
+token can link their account at the provider, so that it leads to the user whom they are already.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response
 
-from mleredux_server.accounts import find_user, make_token, make_user, note
-from mleredux_server.database.tables import Identity, User, now
+from mleredux_server.accounts import find_user, link_identity, make_token, make_user, note
+from mleredux_server.database.tables import Identity, Token, User, now
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.accounts import AccountName
+from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from mleredux_server.web.sessions import SECONDS
@@ -38,6 +40,7 @@ CALLBACK = "/oidc/callback"
 _COOKIE = "mleredux-oidc"
 _WAIT = 600.0
 _MOST = 10_000
+_SCOPES = ("read", "run", "grade", "tokens")
 _LOG = structlog.get_logger()
 
 
@@ -72,14 +75,16 @@ class Provider:
             server_metadata_url=f"{issuer}/.well-known/openid-configuration",
             client_kwargs={"scope": settings.oidc_scope, "code_challenge_method": "S256", "timeout": 20},
         )
-        self._begun: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()
+        self._begun: OrderedDict[str, tuple[float, dict[str, Any], Caller | None]] = OrderedDict()
 
-    async def begin(self, request: Request) -> Response:
-        """Send a browser to the provider.
+    async def begin(self, request: Request, caller: Caller | None = None) -> Response:
+        """Send a browser to the provider: to sign in, or to link the account there to a user who is signed in.
 
         Raises:
-            Problem: The provider can't be reached.
+            Problem: The provider can't be reached, or the user's token has fewer rights than signing in gives.
         """
+        if caller is not None:
+            check_may_link(caller)
         kept: dict[str, Any] = {}
         request.scope["session"] = kept
         back = str(request.url.replace(path=self._root + CALLBACK, query="", fragment=""))
@@ -88,7 +93,7 @@ class Provider:
         except Exception as error:  # of the network, or an answer that is no metadata
             raise self._failed(error) from error
         cookie = secrets.token_urlsafe(32)
-        self._begun[cookie] = time.monotonic() + _WAIT, kept
+        self._begun[cookie] = time.monotonic() + _WAIT, kept, caller
         while len(self._begun) > _MOST:
             self._begun.popitem(last=False)
         # Lax, since the way back begins at another site.
@@ -96,13 +101,14 @@ class Provider:
         answer.set_cookie(_COOKIE, cookie, max_age=int(_WAIT), httponly=True, samesite="lax", path=path, secure=secure)
         return answer
 
-    async def finish(self, request: Request, service: Service) -> str:
-        """Return a new token of the person who comes back.
+    async def finish(self, request: Request, service: Service) -> str | None:
+        """Return a new token of the person who comes back; None if they linked their account to their user.
 
         Raises:
-            Problem: They did not begin here, the provider refuses, no rule allows them, or their user is disabled.
+            Problem: They did not begin here, the provider refuses, no rule allows them, or their user is disabled; or
+                the account is another user's.
         """
-        until, kept = self._begun.pop(request.cookies.get(_COOKIE, ""), (0.0, {}))
+        until, kept, caller = self._begun.pop(request.cookies.get(_COOKIE, ""), (0.0, {}, None))
         if until < time.monotonic():
             raise Problem("unauthenticated", "This sign-in has expired, or began in another browser.")
         request.scope["session"] = kept
@@ -110,6 +116,8 @@ class Provider:
             said = await self._client.authorize_access_token(request)
         except Exception as error:  # a refusal, a forged answer, or of the network
             raise self._failed(error) from error
+        if caller is not None:
+            return await run_in_threadpool(link, service, caller, said["userinfo"], self._rules)
         return await run_in_threadpool(token_of, service, said["userinfo"], self._rules)
 
     def _failed(self, error: Exception) -> Problem:
@@ -128,24 +136,73 @@ def token_of(service: Service, claims: Mapping[str, Any], rules: tuple[str, ...]
     Raises:
         Problem: No rule allows them, or their user is disabled.
     """
-    issuer, subject = str(claims["iss"]), str(claims["sub"])
+    issuer, subject = _account(claims, rules)
     with service.database.writing() as session:
         known = session.get(Identity, (issuer, subject))
-        if not any(allowed(rule, claims) for rule in rules):
-            _LOG.warning("oidc.refused", issuer=issuer, subject=subject)
-            raise Problem("forbidden", "This account may not sign in here.", hint="Ask an admin of this server.")
         user = session.get(User, known.user_id) if known else None
         if user is None:
             user = make_user(session, _free_name(session, claims))
-            session.add(Identity(issuer=issuer, subject=subject, user_id=user.id))
+            link_identity(session, user, issuer, subject)
             note(session, None, "user.create", user.id)
         if user.disabled_at is not None:
             raise Problem("forbidden", f"User {user.name} is disabled.", hint="Ask an admin of this server.")
-        scopes = ["admin"] if user.admin else ["read", "run", "grade", "tokens"]
+        scopes = ["admin"] if user.admin else [*_SCOPES]
         until = now() + timedelta(seconds=SECONDS)
         token, said = make_token(session, user, f"sign-in through {urlsplit(issuer).netloc}", scopes, expires_at=until)
         note(session, None, "token.create", token.id)
     return said
+
+
+def check_may_link(caller: Caller) -> None:
+    """Check that a token has the rights that signing in through a provider would give its user.
+
+    Raises:
+        Problem: It has fewer: who has it must not get more by linking an account.
+    """
+    full = caller.all_projects if caller.admin else all(caller.may(scope) for scope in _SCOPES)
+    if not full or caller.bound_to is not None:
+        hint = "Sign in with a token of all projects that has them."
+        needed = "admin" if caller.admin else ", ".join(_SCOPES)
+        raise Problem("forbidden", f"Linking an account needs a token with the scopes {needed}.", hint=hint)
+
+
+def link(service: Service, caller: Caller, claims: Mapping[str, Any], rules: tuple[str, ...]) -> None:
+    """Link the account of a person to a user, as whom they sign in from then on.
+
+    Args:
+        service: Where.
+        caller: The user, as they began.
+        claims: Of an ID token that was verified.
+        rules: As of `token_of`.
+
+    Raises:
+        Problem: No rule allows the account, it is another user's, or the token was revoked meanwhile.
+    """
+    issuer, subject = _account(claims, rules)
+    with service.database.writing() as session:
+        user, token = session.get_one(User, caller.user_id), session.get(Token, caller.token_id)
+        if token is None or token.revoked_at is not None or user.disabled_at is not None:
+            raise Problem("unauthenticated", "Sign in again.")
+        known = session.get(Identity, (issuer, subject))
+        if known is not None and known.user_id != user.id:
+            hint = "An admin moves it by `mleredux server user link`."
+            raise Problem("conflict", "This account is linked to another user.", hint=hint)
+        if known is None:
+            link_identity(session, user, issuer, subject)
+            note(session, caller, "user.link", user.id)
+
+
+def _account(claims: Mapping[str, Any], rules: tuple[str, ...]) -> tuple[str, str]:
+    """Issuer and subject of an account that may sign in.
+
+    Raises:
+        Problem: No rule allows it.
+    """
+    issuer, subject = str(claims["iss"]), str(claims["sub"])
+    if not any(allowed(rule, claims) for rule in rules):
+        _LOG.warning("oidc.refused", issuer=issuer, subject=subject)
+        raise Problem("forbidden", "This account may not sign in here.", hint="Ask an admin of this server.")
+    return issuer, subject
 
 
 def allowed(rule: str, claims: Mapping[str, Any]) -> bool:
@@ -170,8 +227,9 @@ def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
     return TypeAdapter(AccountName).validate_python(free)
 
 
-def arrived(root: str) -> HTMLResponse:
+def arrived(root: str, path: str = "/") -> HTMLResponse:
     """A page that leads on: after a redirect from another site, browsers withhold the session's strict cookie."""
-    answer = HTMLResponse(f'<!doctype html><title>mleredux</title><meta http-equiv="refresh" content="0; url={root}/">')
+    onward = f'<meta http-equiv="refresh" content="0; url={root}{path}">'
+    answer = HTMLResponse(f"<!doctype html><title>mleredux</title>{onward}")
     answer.delete_cookie(_COOKIE, path=root + CALLBACK)
     return answer

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
 from mleredux_view.shared import Visit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Audit, Job, Project, RunRow, Token, User
+from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
 from mleredux_server.health import Check, Health
 from mleredux_server.schemas.accounts import ProjectView, TokenView
 from mleredux_server.security import Caller
@@ -44,6 +45,8 @@ def server(visit: Visit) -> dict[str, Any]:
             "projects": [(view, _shares(view)) for view in (project_view(session, one, caller) for one in projects)],
             **_queue(session, caller),
             "tokens": _tokens(session, caller),
+            "provider": urlsplit(service.settings.oidc_issuer or "").netloc,
+            "identities": session.scalars(select(Identity).where(Identity.user_id == caller.user_id)).all(),
             "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if _all(caller) else [],
             "audit": _audit(session) if _all(caller) else [],
         }

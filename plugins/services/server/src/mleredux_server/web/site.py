@@ -107,6 +107,8 @@ class SignedIn:
             if self._provider is not None and path == CALLBACK:
                 return await self._come_back(request, self._provider)
             caller = await self._caller(request, session)
+            if self._provider is not None and session is not None and caller is not None and path == "/oidc/link":
+                return await self._link(request, self._provider, session, caller)
         except Problem as problem:
             return self._form(problem)
         if session is None or caller is None:
@@ -185,7 +187,17 @@ class SignedIn:
         except Problem:
             self._app.state.limits.count_failure(request)
             raise
+        if token is None:
+            return arrived(ROOT, "/server")
         return self._begin(request, token, arrived(ROOT), own=True)
+
+    async def _link(self, request: Request, provider: Provider, session: Session, caller: Caller) -> Response:
+        """Send a user to the provider, to link the account there; the strict cookie shows that this site asks."""
+        try:
+            return await provider.begin(request, caller)
+        except Problem as problem:
+            say(session.form_secret, " ".join(filter(None, (problem.detail, problem.hint))))
+            return RedirectResponse(f"{ROOT}/server", 303)
 
     def _begin(self, request: Request, token: str, answer: Response, *, own: bool = False) -> Response:
         secure, cookie = request.url.scheme == "https", self._sessions.begin(hash_of(token), own=own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, cast
 
 from mleredux.errors import NotFound
@@ -30,7 +31,8 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
     views = [submission_view(service, caller, row, name) for row, name in rows]
     end = deadline_of(service, task.id)
-    told = {"teacher": caller.all_projects, "shown": shown_when(end) if end else ""}
+    told: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(end) if end else ""}
+    told["zone"] = datetime.now().astimezone().strftime("%Z")
     return {**told, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
 
 

@@ -80,6 +80,8 @@
 
   // Charts.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const plots = new Set();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plots.forEach((plot) => plot.redraw()));
   const charts = () => window.uPlot && $$(".chart:empty").forEach((box) => {
     const chart = JSON.parse(box.dataset.chart);
     const lines = (plot) => { const told = []; chart.levels.forEach((level) => {
@@ -98,18 +100,22 @@
       told.push({ y, x: at - ctx.measureText(level.name).width - 10 * ratio });
       ctx.restore();
     }); };
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px sans-serif" };
+    // Colours are functions, which are asked again when the scheme has changed.
+    const soft = () => colour("soft"), rule = { stroke: () => colour("line"), width: 1 };
+    const axis = { stroke: soft, grid: rule, ticks: rule, font: "12px sans-serif" };
     const plot = new uPlot({
       width: box.clientWidth || 600, height: box.clientHeight || 260,
       scales: { x: { time: false, range: chart.x_range }, y: { range: chart.range } },
       axes: [{ ...axis, label: chart.x, labelSize: 22, labelFont: "12px sans-serif" }, { ...axis, size: 64, label: chart.series.length === 1 ? chart.series[0].label : undefined, labelSize: 20, labelFont: "12px sans-serif" }],
       legend: { show: chart.series.length > 1 },
       series: [{ label: chart.x }, ...chart.series.map((one) => ({
-        label: one.label, stroke: colour(one.colour), width: 2, spanGaps: true,
-        paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: one.points, size: 7, fill: colour(one.colour) },
+        label: one.label, stroke: () => colour(one.colour), width: 2, spanGaps: true,
+        paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: one.points, size: 7, fill: () => colour(one.colour) },
       }))],
       hooks: { draw: [lines] },
     }, chart.data, box);
+    plots.forEach((one) => one.root.isConnected || plots.delete(one));
+    plots.add(plot);
     new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: 260 })).observe(box);
   });
   charts();
