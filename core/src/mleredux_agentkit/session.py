@@ -114,8 +114,8 @@ class Session:
             request: dict[str, Any] = json.loads(file.readline(MAX_LINE))
             answer = self.answers()[request["do"]](file, {**request, "connection": connection})
             content = answer.pop("content", b"")
-            connection.sendall(json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n")
-            connection.sendall(content)
+            line = json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n"
+            connection.sendall(line + content)  # at once: whoever has read the line may be gone
             if request["do"] == "finish":
                 self.finished.set()
 
