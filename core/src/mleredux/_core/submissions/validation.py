@@ -127,7 +127,7 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
     if schema.public is not None and task is not None:
         from mleredux._core.execution.execute import check_program
 
-        check_program(task, file, schema.public)
+        check_program(task, file, schema.public, validate)
         return
     grader = grader_of(task) if task is not None and schema.reference is not None else None
     if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
