@@ -13,7 +13,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -31,9 +31,6 @@ PREDICTIONS = "predictions.csv"
 _PORT = 8_000
 _MOST_LINE = 1 << 16
 _SHOWN = 200
-
-Validate = Callable[[SubmissionSchema, Path], Verdict]
-"""Says whether a file is well-formed."""
 
 
 @dataclass(frozen=True)
@@ -69,21 +66,21 @@ def execution_of(task: Task) -> Execution:
     return task.submission.execution
 
 
-def check_program(task: Task, submission: BinaryIO, public: Path, validate: Validate) -> None:
-    """Check a program by its predictions for the sample inputs, whose form `validate` checks.
+def check_program(task: Task, submission: BinaryIO, public: Path) -> None:
+    """Check a program by its predictions for the sample inputs.
 
     Raises:
         InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
         TaskBroken: The task has no sample inputs.
     """
     executed = _execute(task, submission, public, public)
-    fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public, validate)
+    fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public)
     if fault is not None:
         raise InvalidSubmission(f"{_whose(task)} for the sample inputs are not valid: {fault}")
 
 
-def score_program(task: Task, grader: Grader, submission: Path, private: Path, validate: Validate) -> Score:
-    """Execute a program on the private inputs, and score its predictions, well-formed by `validate`, by the grader.
+def score_program(task: Task, grader: Grader, submission: Path, private: Path) -> Score:
+    """Execute a program on the private inputs, and score its predictions by the task's grader.
 
     Raises:
         InvalidSubmission: It can't be scored.
@@ -92,7 +89,7 @@ def score_program(task: Task, grader: Grader, submission: Path, private: Path, v
     public = private.parent / "public"
     with open_regular(submission) as file:
         executed = _execute(task, file, private, public)
-    fault = _fault(task, executed.predictions, _read(private / INPUTS, public=False), public, validate)
+    fault = _fault(task, executed.predictions, _read(private / INPUTS, public=False), public)
     refused = f"{_whose(task)} for the private inputs are not valid. `mleredux validate` tells what is wrong."
     if fault is not None:
         raise InvalidSubmission(refused)
@@ -298,9 +295,10 @@ def _targets(task: Task, public: Path | None) -> tuple[str, ...]:
     return task.submission.target_columns
 
 
-def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path, validate: Validate) -> str | None:
+def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
     """What is wrong with the form of predictions: columns, ids and types are as in the sample predictions."""
     from mleredux._core.submissions.schema import make_schema
+    from mleredux._core.submissions.validation import validate
 
     if execution_of(task).kind == "policy":
         return None
@@ -323,7 +321,7 @@ def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path, valida
         schema: SubmissionSchema = make_schema(task.model_copy(update={"submission": form}), here, here)
         if schema.ids is not None:
             schema = schema.model_copy(update={"ids": here / schema.ids})
-        verdict = validate(schema, here / PREDICTIONS)
+        verdict: Verdict = validate(schema, here / PREDICTIONS)
     return None if verdict.valid else verdict.message
 
 

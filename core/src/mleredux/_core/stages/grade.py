@@ -47,9 +47,8 @@ def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Ca
         grader = catalogue.grader(grader)
     if task.submission.execution is not None:
         from mleredux._core.execution.execute import score_program
-        from mleredux._core.submissions.validation import validate
 
-        return score_program(task, grader, submission, private, validate)
+        return score_program(task, grader, submission, private)
     if grader.check is None:
         refuse_malformed(task, submission, private)
     score = grader.score(GradingInput(submission, private, task, task.metric.options))

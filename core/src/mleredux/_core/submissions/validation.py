@@ -59,7 +59,7 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Tas
                 raise _Malformed(f"{schema.file} is larger than {MAX_BYTES >> 30} GiB.")
             if schema.document is not None:
                 parse_document(find_model(schema.document), file, schema.file)
-            elif task is None and (schema.reference is not None or schema.public is not None or size > _SMALL):
+            elif schema.public is not None or (task is None and (schema.reference is not None or size > _SMALL)):
                 _check_apart(schema, file)
             else:
                 check(schema, file, task)
@@ -124,11 +124,6 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
         InvalidSubmission: It is not well-formed.
         MlereduxError: The task is at fault.
     """
-    if schema.public is not None and task is not None:
-        from mleredux._core.execution.execute import check_program
-
-        check_program(task, file, schema.public, validate)
-        return
     grader = grader_of(task) if task is not None and schema.reference is not None else None
     if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
         grader.check(FormInput(file, schema.reference, task))

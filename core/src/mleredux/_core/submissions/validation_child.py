@@ -19,6 +19,7 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     leave_network()
     die_with(request["parent"])
     limit_memory(request["memory_mb"] << 20)
+    from mleredux._core.execution.execute import check_program
     from mleredux._core.models import SubmissionSchema
     from mleredux._core.plugins.catalogue import Catalogue, set_current
     from mleredux._core.submissions.validation import check
@@ -31,7 +32,10 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     try:
         task = catalogue.task(schema.task) if schema.reference is not None or schema.public is not None else None
         with os.fdopen(submission, "rb") as file:
-            check(schema, file, task)
+            if schema.public is not None and task is not None:
+                check_program(task, file, schema.public)
+            else:
+                check(schema, file, task)
     except InvalidSubmission as error:
         fault = str(error)
     except (NotFound, SandboxError, TaskBroken) as error:
