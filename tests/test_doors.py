@@ -10,12 +10,16 @@ from typing import Any
 import gymnasium
 import mleredux
 import pytest
+from inspect_ai import eval as evaluate
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import sandbox
 from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
 from mleredux.plugin.export import export
 from mleredux.plugin.session import open_session
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
+from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
 
 Places = dict[str, Any]
@@ -52,6 +56,28 @@ def by_mcp(command: str, places: Places) -> Run:
         return session.run
 
 
+def by_inspect(command: str, places: Places) -> Run:
+    @solver
+    def copying() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            await sandbox().exec(["sh", "-c", command])
+            return state
+
+        return solve
+
+    task = make("wine", **{name: str(value) for name, value in places.items()})
+    logs = str(places["runs_dir"].parent / "logs")
+    (log,) = evaluate(task, solver=copying(), model="mockllm/model", display="none", log_dir=logs)
+    (sample,) = log.samples or ()
+    scores = sample.scores or {}
+    run = Run(places["runs_dir"] / (scores["score"].metadata or {})["run"])
+    assert run.report is not None and scores["valid"].value == run.report.valid_submission
+    if run.report.score is not None:
+        assert scores["score"].as_float() == pytest.approx(run.report.score, abs=1e-12)
+    assert scores["score"].explanation == run.report.message
+    return run
+
+
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
 def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp_path: Path, valid: bool) -> None:
     from inspect_ai.log import read_eval_log
@@ -64,7 +90,7 @@ def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp
     file.write_text("\n".join([header, *(cells if valid else cells[:-1])]) + "\n")
     expected = mleredux.grade(file, "wine", data_dir=places["data_dir"])
     assert expected.valid_submission == valid
-    doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp)
+    doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp, by_inspect)
     for door in doors:
         run = door(f"cp '{file}' submission.csv", places)
         report = run.report
