@@ -155,3 +155,13 @@ def test_control_groups_limit_what_is_handed_out(tmp_path: Path, monkeypatch: py
     assert (allocation.allocated_memory_mb(), allocation.allocated_cpus()) == (1024, 1.5)
     (tmp_path / place / "cpu.max").write_text("max 100000\n")
     assert allocation.allocated_cpus() is None
+
+
+def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLEREDUX_GPUS", raising=False)
+    monkeypatch.delenv("SLURM_JOB_GPUS", raising=False)
+    monkeypatch.setattr(slots, "_gpus", tuple)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert slots.machine().gpus == ()
+    monkeypatch.setenv("SLURM_JOB_GPUS", "3")
+    assert slots.machine().gpus == ("0",)

@@ -6,15 +6,19 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.executors import elsewhere
-from mleredux._core.executors.local import EXECUTOR
+from mleredux._core.executors import elsewhere, local
+from mleredux._core.executors.local import EXECUTOR, LocalExecutor
 from mleredux._core.executors.node import main
+from mleredux._core.executors.protocol import Ticket
 from mleredux._core.executors.tickets import read_ticket
+from mleredux._core.models import Limits
 from mleredux._core.store import Run
+from mleredux.errors import ExecutorError
 
 
 def until(there: Callable[[], Any], seconds: float = 90) -> Any:
@@ -70,3 +74,54 @@ def test_a_job_whose_ticket_was_replaced_does_nothing(toy: Any) -> None:
     before = run.events()
     main(run.path, "a nonce of an earlier ticket")
     assert run.events() == before and not (run.path / ".lease").exists()
+
+
+class Refusing(LocalExecutor):
+    """An executor whose first job dies, and that refuses the next requests."""
+
+    def __init__(self, refusals: int) -> None:
+        super().__init__()
+        self.asked, self.refusals = 0, refusals
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        self.asked += 1
+        if 1 < self.asked <= 1 + self.refusals:
+            raise ExecutorError("It is being restarted.")
+        jobs = super().give(tickets)
+        if self.asked == 1:
+            self.stop(jobs[0])
+        return jobs
+
+
+def test_refusals_are_no_failed_jobs(toy: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.0)
+    executor, run = Refusing(refusals=5), toy.new()
+    toy.pipeline(executor=executor).execute([run])
+    assert (run.state, executor.asked) == ("done", 7)
+
+
+def test_an_interrupt_while_runs_are_given_cancels_them(toy: Any) -> None:
+    class Interrupted(LocalExecutor):
+        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+            raise KeyboardInterrupt
+
+    run = toy.new()
+    toy.pipeline(executor=Interrupted()).execute([run])
+    assert run.state == "cancelled"
+
+
+def test_a_number_that_is_used_again_is_another_process(tmp_path: Path, monkeypatch: Any) -> None:
+    ticket = Ticket("run", tmp_path, ("sleep", "60"), Limits(), 60)
+    births: dict[float | None, str] = {}
+    for born, now in ((12345678.0, 12345679.0), (None, None)):
+        monkeypatch.setattr(local, "birth", lambda _pid: born)  # noqa: B023 - called immediately
+        executor = LocalExecutor()
+        [job] = executor.give([ticket])
+        births[born] = executor.news([job])[job].state
+        monkeypatch.setattr(local, "birth", lambda _pid: now)  # noqa: B023
+        assert executor.news([job])[job].state == "ended"
+        process = executor._started[job]
+        executor.stop(job)
+        assert process.poll() is None, "another process was killed"
+        process.kill(), process.wait()
+    assert births == {12345678.0: "running", None: "ended"}

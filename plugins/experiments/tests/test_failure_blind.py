@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux_experiments.failures import signs
 from mleredux_experiments.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
@@ -58,3 +60,20 @@ def test_precision_and_recall(cases: tuple[Run, ...], add_run: Callable[..., Pat
     named = {pair for pair in true if pair[1] != "no-submission"}
     assert len(told & named) >= 0.9 * len(named), [(one, cases[one[0]][1][-200:]) for one in sorted(named - told)]
     assert sum(primary) >= 0.9 * len(primary)
+
+
+def test_no_pattern_takes_long_for_any_line() -> None:
+    groups = (*signs.API.values(), signs.MEMORY, signs.DISK, signs.PROCESSES, signs.TIME, signs.DEVICE)
+    groups = (*groups, signs.PACKAGE, signs.NETWORK, signs.STUCK)
+    patterns = [sign.pattern for group in groups for sign in group if sign.pattern]
+    words = """contextsize|limit|a|a_|exceed|ratelimit|rate_limit|memory|no |error|out of memory|'|'a|Index|LLM |Prompt|
+        |RateLimit|model |429 |/|site-packages/|HTTP|api key|kaggle|token |https:|pip install |reached |deployment """
+    lines = [(word * 2000)[:2000] for word in words.split("|")]
+    slow = {}
+    for pattern in patterns:
+        for line in lines:
+            began = time.process_time()
+            pattern.search(line)
+            if (took := time.process_time() - began) > 0.05:
+                slow[pattern.pattern[:60], line[:20]] = took
+    assert not slow

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mleredux
 import pytest
 from inspect_ai import eval as evaluate
@@ -17,6 +19,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import sandbox
 from mleredux import Run
+from mleredux_bridge_inspect import sandbox as sandboxes
 from mleredux_bridge_inspect.registry import make
 from mleredux_scripted_llm import ScriptedLlm
 
@@ -151,3 +154,19 @@ def test_the_sandbox_keeps_to_the_interface_and_ends_at_the_time_limit(home: Pat
     assert log.status == "success", log.error
     assert sample.metadata["tried"] and sample.limit is not None and sample.limit.type == "time"
     assert (sample.scores or {})["valid"].value == 0
+
+
+def test_sessions_that_wait_for_room_leave_threads_to_those_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = threading.Event()
+    monkeypatch.setattr(sandboxes, "open_session", lambda *_words, **_named: room.wait(60))
+
+    async def samples() -> None:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 1
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(sandboxes.SessionSandbox.sample_init, "t", sandboxes.Places(task="wine"), {})
+            await anyio.sleep(0.1)
+            with anyio.fail_after(30):
+                await sandboxes._apart(room.set)
+
+    anyio.run(samples)

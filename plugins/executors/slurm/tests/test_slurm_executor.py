@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mleredux.plugin.executor import ExecutorError, JobStatus
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.executor import ExecutorError, JobStatus, Ticket
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
 from mleredux_testing.lab import Lab, until
@@ -65,6 +66,42 @@ def test_a_preempted_run_waits_until_there_is_room_again(lab: Lab, slurm: SlurmC
     assert [one.data["stage"] for one in events if one.type == "stage"].count("preparing") == 1, "not repeated"
 
 
+def tickets(folder: Path, *memory_mb: int) -> list[Ticket]:
+    return [Ticket(f"run-{n}", folder / "run", ("true",), Limits(memory_mb=mb), 60) for n, mb in enumerate(memory_mb)]
+
+
+def live(slurm: SlurmCluster) -> list[str]:
+    return slurm.command("squeue", "--noheader", "--array", f"--name={slurm_executor.JOB_NAME}").split()
+
+
+def test_of_runs_one_of_which_is_refused_none_stays(
+    tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(slurm_executor.OPTIONS_VARIABLE, "--hold")
+    with pytest.raises(ExecutorError, match="sbatch failed"):
+        EXECUTOR.give(tickets(tmp_path, 256, 512, 3489))
+    until(lambda: not live(slurm))
+    jobs = EXECUTOR.give(tickets(tmp_path, 256, 512, 3488))
+    assert {EXECUTOR.news(jobs)[job].state for job in jobs} == {"waiting"}
+    for job in jobs:
+        EXECUTOR.stop(job)
+    until(lambda: not live(slurm))
+
+
+def test_more_runs_than_an_array_can_have(tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(slurm_executor.OPTIONS_VARIABLE, "--hold --job-name=theirs --array=7")
+    jobs = EXECUTOR.give(tickets(tmp_path, *[256] * 1002))
+    news = EXECUTOR.news(jobs)
+    arrays = {job.partition("_")[0] for job in jobs}
+    try:
+        assert (len(arrays), len(news)) == (2, 1002)
+        assert {news[job].state for job in jobs} == {"waiting"}, "found by the name of ours"
+    finally:
+        for number in arrays:
+            EXECUTOR.stop(number)
+    until(lambda: not live(slurm))
+
+
 def test_runs_are_followed_by_the_next_program_and_not_submitted_again(lab: Lab) -> None:
     run = lab.new(waits=True)
     first = lab.follow([run])
@@ -88,7 +125,7 @@ def test_devices_that_slurm_gave_are_those_of_the_agent(lab: Lab) -> None:
 def test_the_nodes_have_capacity_and_labels(slurm: SlurmCluster) -> None:
     nodes = EXECUTOR.nodes()
     assert {node.name for node in nodes} == set(slurm.nodes)
-    assert {(node.cpus, node.memory_mb, node.gpus, node.labels) for node in nodes} == {(2.0, 4000, 2, ("high", "low"))}
+    assert {(node.cpus, node.memory_mb, node.gpus, node.labels) for node in nodes} == {(2.0, 3488, 2, ("high", "low"))}
     assert EXECUTOR.check()[0].ok
     assert EXECUTOR.news(["999_0"]) == {"999_0": JobStatus("ended")}
 

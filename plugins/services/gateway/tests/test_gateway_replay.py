@@ -11,7 +11,7 @@ import pytest
 import yaml
 from mleredux._core.exports import ExportedRun
 from mleredux._core.plugins import current
-from mleredux_gateway.replay import difference
+from mleredux_gateway.replay import Replay, difference
 from mleredux_gateway.scenario import SCENARIO
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_scripted_llm.scenario import load_scenario
@@ -118,3 +118,12 @@ def test_a_scenario_made_from_a_run_answers_alike(opened: Any, tmp_path: Path) -
         assert talk(agent) == heard
         assert not llm.unmatched
     assert json.dumps(heard)
+
+
+def test_a_call_whose_answer_was_not_recorded_is_a_difference() -> None:
+    asked = {"model": "m", "messages": user("hello")}
+    calls = [{"call": 4, "kind": "chat", "status": 200, "request": asked, "response": None}]
+    replay = Replay("run-1", calls, (), str)
+    said = replay.answer("chat", asked)
+    assert said == "Call 1 can't be repeated: run-1 got no answer to it."
+    assert (replay.differences, replay.repeated, replay.left) == ([said], 0, 0)

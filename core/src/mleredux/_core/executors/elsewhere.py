@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mleredux._core.store import Run
 
 _POLL_SECONDS = 0.5
+_PAUSE_SECONDS = 5.0
+"""Until a run is given again to an executor that refused it, or did not respond."""
 _MOST_JOBS = 3
 """Jobs of a run that may end in succession, without a stage finished in between, before it is given up."""
 _CANCEL_SECONDS = 20.0
@@ -33,12 +35,18 @@ _OVERHEAD_SECONDS = 4 * 3600.0
 
 @dataclass
 class _Followed:
-    """A run at an executor."""
+    """A run at an executor.
+
+    Attributes:
+        tries: Jobs that it was given since a stage was finished.
+        again: When it may be given again.
+    """
 
     run: Run
     ticket: Ticket
     job: str
     tries: int = 1
+    again: float = 0.0
     finished: int = 0
     shown: str = ""
     lease: dict[str, Any] | None = None
@@ -67,14 +75,17 @@ class Elsewhere:
         Raises:
             ExecutorError: The executor refused them, or has no node that is large enough for one.
         """
-        self._check_sizes(runs)
-        self.add(runs)
         try:
+            self._check_sizes(runs)
+            self.add(runs)
             while self.open:
                 self.step()
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             self._pipeline.cancel()
+            for run in runs:
+                if run.id not in self.open and not run.state.final:
+                    _cancel(run)
             self.execute([])
 
     def add(self, runs: Sequence[Run]) -> None:
@@ -189,7 +200,7 @@ class Elsewhere:
         if status is None and now - one.cancelled < _CANCEL_SECONDS:
             return False
         self._stop(one)
-        if not run.give_up(Cause.CANCELLED, "A user cancelled the run."):
+        if not _cancel(run):
             return False
         self._show(one, str(run.state))
         return True
@@ -200,17 +211,24 @@ class Elsewhere:
         if run.state.final:
             return not run.alive
         finished = len(run.log.state.finished)
-        one.tries = 1 if finished > one.finished else one.tries + 1
-        one.finished = finished
-        if one.tries > _MOST_JOBS:
+        if finished > one.finished:
+            one.tries, one.finished = 0, finished
+        if one.tries >= _MOST_JOBS:
             detail = f" The last one: {status.detail}." if status.detail else ""
             message = f"{_MOST_JOBS} jobs of {self._executor.id} ended in succession without making progress.{detail}"
             take_away(run.path)
             return run.give_up(Cause.ENVIRONMENT_BROKE, message)
-        with contextlib.suppress(ExecutorError):  # tried again with the next news
+        if time.monotonic() < one.again:
+            return False
+        try:
             self._executor.stop(one.job)  # an engine may hold it back, and start it on an administrator's word
             [fresh] = self._give([run])
-            one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
+        except ExecutorError as error:
+            one.again = time.monotonic() + _PAUSE_SECONDS
+            self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
+            return False
+        one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
+        one.tries += 1
         return False
 
     def _stop(self, one: _Followed) -> None:
@@ -224,3 +242,9 @@ class Elsewhere:
         if message != one.shown:
             one.shown = message
             self._pipeline.progress(one.run, message)
+
+
+def _cancel(run: Run) -> bool:
+    """End a run as cancelled; return whether nobody works on it any more."""
+    run.ask_to_cancel()
+    return run.give_up(Cause.CANCELLED, "A user cancelled the run.")

@@ -49,7 +49,7 @@ class LocalExecutor:
                 )
             except OSError as error:
                 raise ExecutorError(f"The process of run {ticket.run_id} can't be started: {error}.") from error
-            job = f"{process.pid}-{birth(process.pid):g}"
+            job = f"{process.pid}-{birth(process.pid)!r}"
             self._started[job] = process
             jobs.append(job)
         return jobs
@@ -70,10 +70,11 @@ class LocalExecutor:
     def _lives(self, job: str) -> bool:
         started = self._started.get(job)
         if started is not None and started.poll() is not None:
-            del self._started[job]
+            self._started.pop(job, None)
             return False
         pid, _, born = job.partition("-")
-        return f"{birth(int(pid)) or 0:g}" == born
+        now = birth(int(pid))
+        return now is not None and repr(now) == born
 
 
 EXECUTOR = LocalExecutor()

@@ -34,14 +34,16 @@ def allocated_memory_mb() -> int | None:
 
 
 def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the devices that `CUDA_VISIBLE_DEVICES` names; all where it is not set.
+    """Return the devices that `CUDA_VISIBLE_DEVICES` names; all where it is not set, none where there are none.
+
+    In a Slurm job with GPUs it is believed even if there is no driver that lists them.
 
     Args:
         listed: Names of all devices that the driver shows to this process, in its order. In a control group that hides
             the others, the numbers of the variable count only those.
     """
     value = os.environ.get(DEVICES_VARIABLE)
-    if value is None:
+    if value is None or (not listed and not os.environ.get("SLURM_JOB_GPUS")):
         return listed
     names = [name.strip() for name in value.split(",") if name.strip() not in _NO_DEVICES]
     return tuple(listed[int(name)] if name.isdigit() and int(name) < len(listed) else name for name in names)

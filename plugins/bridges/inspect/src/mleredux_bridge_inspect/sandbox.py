@@ -47,7 +47,7 @@ class SessionSandbox(SandboxEnvironment):
         """Open the session of a sample, with the seed in its metadata."""
         if not isinstance(config, Places):
             raise MlereduxError("The sandbox mleredux belongs to its own tasks.", hint="Use `mleredux/TASK`.")
-        session = await _apart(
+        opened = functools.partial(
             open_session,
             config.task,
             "inspect",
@@ -57,6 +57,9 @@ class SessionSandbox(SandboxEnvironment):
             runs_dir=config.runs_dir,
             data_dir=config.data_dir,
         )
+        # A thread beyond the pool's number: it waits for room on the machine, which others make by ending sessions.
+        limiter = anyio.CapacityLimiter(1)
+        session = await anyio.to_thread.run_sync(opened, abandon_on_cancel=True, limiter=limiter)
         return {"default": cls(session)}
 
     @classmethod

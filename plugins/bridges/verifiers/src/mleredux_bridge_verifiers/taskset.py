@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import verifiers.v1 as vf
 from mleredux import MlereduxError
@@ -16,6 +18,8 @@ from mleredux_bridge_verifiers.toolset import SandboxTools
 
 _open: dict[str, OpenSession] = {}
 """Sessions by the ids of their traces."""
+_OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
+"""Threads that wait for room on the machine; those that make room, by ending sessions, are others."""
 _HOW = """\
 Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
 there, and say that you are done when it is there.
@@ -70,7 +74,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
 
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """Prepare the task and open the session of a run."""
-        session = await asyncio.to_thread(
+        opened = partial(
             open_session,
             self.data.task,
             "verifiers",
@@ -80,6 +84,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
             runs_dir=self.config.runs_dir,
             data_dir=self.config.data_dir,
         )
+        session = await asyncio.get_running_loop().run_in_executor(_OPENERS, opened)
         _open[trace.id] = session
         trace.state.run = str(session.run.path.resolve())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -16,6 +17,8 @@ OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"
 JOB_NAME = "mleredux"
 _OWN_MEMORY_MB = 512
 """Memory of a job beside the agent's, for the program that follows it and grades."""
+_MOST_ELEMENTS = 1000
+"""Of an array; Slurm's own default is a maximum of 1001."""
 _NOTICE_SECONDS = 300
 _FRESH_SECONDS = 1.0
 _COMMAND_SECONDS = 60
@@ -50,27 +53,32 @@ class SlurmExecutor:
         return [Finding("Slurm", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes, their partitions and features as labels."""
+        """Return the nodes, each with the memory that agents can have, its partitions and features as labels."""
         found: dict[str, Node] = {}
         for line in _ask("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
             name, cpus, memory, gres, partition, features, state = line.split("|")
             labels = {partition.rstrip("*"), *(feature for feature in features.split(",") if feature != "(null)")}
             labels |= set(found[name].labels) if name in found else set()
             up = state.startswith(("idle", "mixed", "allocated", "completing")) and not state.endswith("*")
-            found[name] = Node(name, float(cpus), int(memory), _gpus(gres), tuple(sorted(labels)), up)
+            left = max(0, int(memory) - _OWN_MEMORY_MB)
+            found[name] = Node(name, float(cpus), left, _gpus(gres), tuple(sorted(labels)), up)
         return list(found.values())
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Submit an array job for all tickets with equal requirements."""
+        """Submit an array job for all tickets with equal requirements; none stays if one is refused."""
         groups: dict[tuple[str, ...], list[Ticket]] = {}
         for ticket in tickets:
             groups.setdefault(_requirements(ticket), []).append(ticket)
         jobs: dict[str, str] = {}
-        for requirements, group in groups.items():
-            words = [*requirements, f"--array=0-{len(group) - 1}", *shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))]
-            answer = _ask("sbatch", "--parsable", *words, script=_script(group))
-            number = answer.strip().partition(";")[0]
-            jobs |= {ticket.run_id: f"{number}_{index}" for index, ticket in enumerate(group)}
+        try:
+            for requirements, group in groups.items():
+                for start in range(0, len(group), _MOST_ELEMENTS):
+                    jobs |= _submit(requirements, group[start : start + _MOST_ELEMENTS])
+        except BaseException:
+            for number in {job.partition("_")[0] for job in jobs.values()}:
+                with contextlib.suppress(ExecutorError):
+                    self.stop(number)
+            raise
         with self._lock:
             self._until = 0.0
         return [jobs[ticket.run_id] for ticket in tickets]
@@ -95,7 +103,6 @@ class SlurmExecutor:
 def _requirements(ticket: Ticket) -> tuple[str, ...]:
     limits = ticket.limits
     return (
-        f"--job-name={JOB_NAME}",
         "--nodes=1",
         "--ntasks=1",
         f"--cpus-per-task={max(1, -(-int(limits.cpus * 1000) // 1000))}",
@@ -108,6 +115,15 @@ def _requirements(ticket: Ticket) -> tuple[str, ...]:
         "--output=/dev/null",
         f"--chdir={ticket.folder.parent}",
     )
+
+
+def _submit(requirements: Sequence[str], tickets: Sequence[Ticket]) -> dict[str, str]:
+    """Submit an array; return its jobs by the ids of runs."""
+    options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
+    last = (f"--job-name={JOB_NAME}", f"--array=0-{len(tickets) - 1}")  # by which jobs are found, whatever the options
+    number = _ask("sbatch", "--parsable", *requirements, *options, *last, script=_script(tickets))
+    number = number.strip().partition(";")[0]
+    return {ticket.run_id: f"{number}_{index}" for index, ticket in enumerate(tickets)}
 
 
 def _script(tickets: Sequence[Ticket]) -> str:

@@ -60,9 +60,9 @@ _REFUSED = r"(?:invalid|incorrect|missing|expired|not (?:set|valid|found|provide
 
 API: Mapping[str, tuple[Sign, ...]] = {
     "context length": (
-        _like("context", r"context[ _]?(?:length|window|size|limit)\w*.*(?:exceed|\d|too)|ContextWindow\w*Error"),
+        _like("context", r"context[ _]?(?:length|window|size|limit).*(?:exceed|\d|too)|ContextWindow\w*Error"),
         _like("too long", r"(?:prompt|input|request|messages?)\b.{0,60} too long"),
-        _like("token", r"too many tokens|tokens?\b.{0,40}exceeds?\b|exceed\w*.{0,40}\btokens?\b|max_(?:completion_)?tokens.*too"),
+        _like("token", r"too many tokens|tokens?\b.{0,40}exceeds?\b|exceed\w{0,8}.{0,40}\btokens?\b|max_(?:completion_)?tokens.*too"),
         _like("toolongprompt|promptis|prompttoo|promptlength", r"Prompt\w*(?:Error|Exception)"),
         _any("max_model_len"),
     ),
@@ -79,7 +79,7 @@ API: Mapping[str, tuple[Sign, ...]] = {
         _like("402", r"\b402\b.*(?:Client Error|Payment Required)"),
     ),
     "rate limit": (
-        _like("rate limit|rate_limit|ratelimit|rate-limit", r"rate.?limit\w*.*(?:exceeded|reached)|(?:exceed\w*|reached|hit)\b.{0,30}\brate.?limit|RateLimit\w*Error|rate_limit_\w+"),
+        _like("rate limit|rate_limit|ratelimit|rate-limit", r"rate.?limit.*(?:exceeded|reached)|(?:exceed\w*|reached|hit)\b.{0,30}\brate.?limit|RateLimit\w*Error|rate_limit_\w+"),
         _like("429", r"\b429\b.{0,30}(?:rate.?limit|quota exceeded|exhausted|too many|no deployments)"),
         _any("too many requests", "throttlingexception"),
     ),
@@ -113,7 +113,7 @@ MEMORY = (
     _any("resourceexhaustederror", "brokenprocesspool", "killedworker", "java heap space", "gc overhead limit"),
     _like("oom", r"\boom[-_ ]?kill|oomkilled"),
     _like("alloc", r"(?:cannot|can't|could not|unable to|fail(?:ed|ure)? to) alloc|memory allocation (?:of \d+ bytes )?(?:still )?(?:failed|error)|malloc of size"),
-    _like("memory", r"memory.{0,40}\bexceed|exceed\w*.{0,40}\bmemory|not enough memory|more memory than|^\s*MemoryError|\.\w*MemoryError"),
+    _like("memory", r"memory.{0,40}\bexceed|exceed\w{0,8}.{0,40}\bmemory|not enough memory|more memory than|^\s*MemoryError|\.\w*MemoryError"),
     _like("killed", r"^\s*Killed\s*$|sh: (?:line )?\d+: +\d+ Killed\b|\d+ Killed  |[\])]\s*Killed\s*$|by signal: Killed|Killed process"),
     _like("137", r"\b(?:exit|return|status|code)\w*(?: with)?(?: exit)?(?: code| status)?[:= ]+137\b"),
     _like("sigkill|exitcode|exit code|signal 9", r"SIGKILL|exit ?code: ?-9\b|signal 9\b"),
@@ -141,7 +141,7 @@ DEVICE = (
 )  # fmt: skip
 
 _LIBRARY = (
-    r"(?:NDFrame|DataFrame|Series|\w*Index|\w*GroupBy|\w*(?:Classifier|Regress(?:or|ion)|Encoder|Imputer|Scaler|Booster|"
+    r"\b(?:NDFrame|DataFrame|Series|\w*Index|\w*GroupBy|\w*(?:Classifier|Regress(?:or|ion)|Encoder|Imputer|Scaler|Booster|"
     r"Trainer|TrainingArguments|CV|SVC|SVR|Dataset|Vectorizer|Transformer|Forest|KMeans|PCA))"
 )
 _REMOVED_KEYWORDS = (

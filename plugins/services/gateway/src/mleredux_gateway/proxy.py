@@ -213,6 +213,8 @@ class Proxy:
             self._diverged(found)
             return error(family_of(call.kind), 409, "replay_diverged", found, "replay_diverged")
         call.status, call.response, call.first_byte = int(found["status"]), found.get("response"), call.wait()
+        if call.response is None:
+            return error(family_of(call.kind), call.status, "api_error", str(found.get("error")))
         headers = {"X-Mleredux-Call": str(call.number)}
         if not isinstance(call.response, dict):
             return web.Response(text=str(call.response), status=call.status, headers=headers)

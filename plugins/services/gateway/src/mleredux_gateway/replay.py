@@ -57,14 +57,13 @@ class Replay:
         return len(self._left)
 
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
-        """Return the recorded call with the same request; a sentence on what differs if there is none."""
+        """Return the recorded call with the same request; a sentence on why there is none."""
         self._asked += 1
         form = self._form(json.loads(self._mask(json.dumps(body))))
         for number in self._left:
             if self._forms[number] == form and self._calls[number].get("kind") == kind:
                 self._left.remove(number)
-                self.repeated += 1
-                return self._calls[number]
+                return self._repeated(self._calls[number])
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
         if nearest is None:
             said = f"Call {self._asked} has no counterpart: all calls of {self.source} were repeated."
@@ -76,6 +75,13 @@ class Replay:
             )
         self.differences.append(said)
         return said
+
+    def _repeated(self, call: dict[str, Any]) -> dict[str, Any] | str:
+        if call.get("response") is None and int(call["status"]) == 200:
+            self.differences.append(f"Call {self._asked} can't be repeated: {self.source} got no answer to it.")
+            return self.differences[-1]
+        self.repeated += 1
+        return call
 
     def _here(self, call: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(call)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
 from mleredux.plugin.host import Elsewhere, Machine, Pipeline
 
@@ -20,7 +21,7 @@ from mleredux_server.service import Service
 _LOG = structlog.get_logger()
 _POLL = 0.5
 _PAUSE = 5.0
-"""Seconds until the engine is asked again after it did not respond."""
+"""Seconds until the engine is asked again after it refused runs, or did not respond."""
 _NODES_SECONDS = 60.0
 _MOST = 256
 """Default number of runs at the engine, waiting or running: the order of the others is the server's."""
@@ -43,7 +44,7 @@ class Remote:
         self._new: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._nodes: list[Node] = []
-        self._nodes_at = -math.inf
+        self._nodes_at = self._again = -math.inf
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="executor", daemon=True)
         self.size = {"run": service.settings.workers or _MOST}
@@ -105,7 +106,8 @@ class Remote:
             while not self._new.empty():
                 left.append(self._new.get())
             try:
-                left = self._add(left)
+                if time.monotonic() >= self._again:
+                    left = self._add(left)
                 for run in self._elsewhere.step():
                     self._ended.put(run.id)
                     self._wake()
@@ -122,14 +124,25 @@ class Remote:
             except (MlereduxError, ValueError, OSError):
                 self._ended.put(name)  # the dispatcher finds and says what is wrong with it
                 self._wake()
-        try:
-            self._elsewhere.add(runs)
-        except MlereduxError as error:
-            _LOG.warning("the executor refused runs", executor=self.executor.id, reason=str(error))
-            self._stopping.wait(_PAUSE)
-            return [run.id for run in runs]
+        refused = [run.id for run in self._refused(runs)]
+        if refused:
+            self._again = time.monotonic() + _PAUSE
         for run in runs:
-            if run.state.final:
+            if run.id not in refused and run.state.final:
                 self._ended.put(run.id)
                 self._wake()
-        return []
+        return refused
+
+    def _refused(self, runs: list[Run]) -> list[Run]:
+        """Give runs to the engine, each alone if it refuses them together; return those that it did not take."""
+        try:
+            self._elsewhere.add(runs)
+            return []
+        except MlereduxError as error:
+            _LOG.warning("the executor refused runs", executor=self.executor.id, runs=len(runs), reason=str(error))
+        try:
+            if len(runs) > 1 and self.executor.nodes():  # it responds
+                return [run for run in runs if self._stopping.is_set() or self._refused([run])]
+        except MlereduxError:
+            pass
+        return runs
