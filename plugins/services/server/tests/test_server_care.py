@@ -11,9 +11,10 @@ import click.testing
 import httpx
 import pytest
 from mleredux._core.plugins import Catalogue
+from mleredux_server.backup import backup
 from mleredux_server.cli.server import command
 from mleredux_server.database import REVISIONS, Database
-from mleredux_server.database.tables import Base, RunRow, User
+from mleredux_server.database.tables import Base, RunLabel, RunRow, User
 from mleredux_server.settings import Settings
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, inspect, select
@@ -39,6 +40,7 @@ def test_admins_read_the_audit_log(local: LocalServer) -> None:
         assert "hf_0123456789" not in http.get("/v1/audit").text
         after = http.get("/v1/audit", params={"cursor": page["next"]}).json()["items"]
         assert page["items"][0]["id"] not in [one["id"] for one in after]
+        assert http.get("/v1/audit", params={"after": "0001-01-01T00:00:00+14:00"}).status_code == 422
         made = http.get("/v1/audit", params={"action": "user", "user": "admin"}).json()["items"]
         assert {one["action"] for one in made} == {"user.create"}
     other = {"Authorization": f"Bearer {local.user('eve')}"}
@@ -134,13 +136,29 @@ def test_a_database_goes_down_and_up_again(engine: str, tmp_path: Path, request:
     place = ["--runs-dir", str(tmp_path / "runs"), *(["--database", url] if url else [])]
     invoke("migrate", *place)
     invoke("user", "create", "ann", *place)
-    assert "revision 0004" in invoke("downgrade", "0004", *place)
+    local = LocalServer(tmp_path / "runs", database=url)
+    run = local.make_run()
+    with local.service.database.writing() as session:
+        session.add(RunLabel(run_id=run.id, name="a", value="b"))
+    local.service.database.close()
+    assert "revision 0001" in invoke("downgrade", "0001", *place)
     database = Database(Settings(runs_dir=tmp_path / "runs", database=url).database_url)
     assert not inspect(database.engine).has_table("secrets")
-    database.close()
+    with database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(RunLabel)) == 1
     assert invoke("migrate", *place, "--json")["revision"] == REVISIONS[-1]
-    assert [row["name"] for row in invoke("user", "list", *place, "--json")] == ["ann"]
+    with database.reading() as session:
+        assert session.scalars(select(RunLabel.value)).all() == ["b"]
+    database.close()
+    assert [row["name"] for row in invoke("user", "list", *place, "--json")] == ["admin", "ann"]
     assert "There is no revision" in invoke("downgrade", "9999", *place, fails=True)
+
+
+def test_a_backup_that_fails_leaves_nothing(local: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "b.gz").mkdir()
+    with pytest.raises(OSError):
+        backup(local.service.database, tmp_path / "b.gz")
+    assert not list(tmp_path.glob(".b.gz*"))
 
 
 def test_new_projects_have_the_configured_quota(tmp_path: Path) -> None:

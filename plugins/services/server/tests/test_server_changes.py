@@ -132,7 +132,7 @@ def test_the_forecast_is_what_the_scheduler_would_do() -> None:
     assert found["a1"] == (4, 100.0)
 
 
-def test_a_queued_run_tells_its_place(local: LocalServer, client: Client) -> None:
+def test_a_queued_run_tells_its_place(local: LocalServer, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = client.get_run(queued(client)), client.get_run(queued(client))
     demand = Demand(1, 0, 0)
     waiting = [Waiting(first.id, "u", "p", demand, 1.0), Waiting(second.id, "u", "p", demand, 2.0)]
@@ -141,3 +141,7 @@ def test_a_queued_run_tells_its_place(local: LocalServer, client: Client) -> Non
     assert place is not None and (place.position, place.starts_in) == (1, 0)
     place = second.refresh().queue
     assert place is not None and place.position == 2 and place.starts_in is not None and place.starts_in > 0
+    monkeypatch.delattr("mleredux_server.scheduler.forecast.forecast")  # it is not made again
+    assert local.service.forecasts.of("none") is None
+    local.service.forecasts.seen = None
+    assert local.service.forecasts.of(first.id) is None

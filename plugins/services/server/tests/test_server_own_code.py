@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,12 +20,16 @@ from mleredux_client import Client, Forbidden, Invalid, MlereduxApiError, NotFou
 from mleredux_client.calls import get
 from mleredux_client.folders import LocalAgent, files_of, packed
 from mleredux_gateway.config import load_config
+from mleredux_server.database.tables import RunRow, Source
 from mleredux_server.files.packages import unpack
+from mleredux_server.files.uploads import Upload
 from mleredux_server.problems import Problem
 from mleredux_server.references import granted
+from mleredux_server.scheduler.actions import retry_run
 from mleredux_server.secrets import lending
 from mleredux_server.settings import Settings
-from mleredux_server.sources import check_source
+from mleredux_server.sources import check_source, delete_source, store_source
+from mleredux_server.uploaded import sources_dir
 from mleredux_testing.server import ServerProcess
 from mleredux_testing.server_local import LocalServer
 
@@ -171,6 +176,12 @@ def test_a_server_that_executes_elsewhere_refuses_them(tmp_path: Path) -> None:
         lending(local.service, caller, ["HF_TOKEN"], None).__enter__()
     with pytest.raises(Problem, match="Uploaded agents don't reach"):
         check_source(local.service, caller, f"upload:x@{'0' * 64}")
+    run = local.make_run()
+    local.settle(run.id, "failed")
+    with local.service.database.writing() as session:
+        session.get_one(RunRow, run.id).request = {"secrets": ["HF_TOKEN"]}
+    with pytest.raises(Problem, match="Secrets don't reach runs on executor slurm"):
+        retry_run(local.service, caller, run.id)
     local.service.database.close()
 
 
@@ -280,6 +291,8 @@ LINK = {"type": tarfile.SYMTYPE}
         archive(("x", {}), ("x", {})),
         archive(("x", {}), ("x/y", {})),
         archive(("/".join("a" * 60), {})),
+        archive(("a" * 256, {})),
+        archive(("x", {}), ("y", {**LINK, "linkname": "a" * 256})),
         archive(),
         archive(("x", {}))[:-20],
     ],
@@ -289,6 +302,32 @@ def test_hostile_archives_are_refused(server: ServerProcess, ann: Client, sent: 
     answer = httpx.post(f"{server.url}/v1/sources", headers=headers, files={"file": sent})
     assert answer.status_code == 422 and "The archive" in answer.json()["detail"], answer.text
     assert not list((server.runs_dir / ".server" / "uploads").iterdir())
+
+
+def test_an_upload_repairs_a_folder_and_is_kept_for_every_project(local: LocalServer, tmp_path: Path) -> None:
+    def store(name: str) -> Source:
+        (tmp_path / "sent").write_bytes(archive(("x", {})))
+        return store_source(local.service, local.caller(name), Upload(tmp_path / "sent", fields={"name": "x"}))
+
+    headers = {"Authorization": f"Bearer {local.user('ann')}"}
+    found = store("ann")
+    place = sources_dir(local.service.settings) / found.id
+    url = f"{local.url}/v1/sources/{found.id}"
+    assert place.is_dir() and httpx.get(url, headers=headers).status_code == 200
+    shutil.rmtree(place)
+    assert httpx.get(url, headers=headers).status_code == 404
+    store("ann")
+    assert (place / "x").is_file() and httpx.get(url, headers=headers).status_code == 200
+    local.user("bob")
+    store("bob")
+    delete_source(local.service, local.caller("ann"), found)
+    run = local.make_run(agent=f"upload:x@{found.id}", user="ann")  # of who sees both projects
+    with pytest.raises(Problem, match="have not ended"):
+        delete_source(local.service, local.caller("bob"), store("bob"))
+    assert place.is_dir()
+    local.settle(run.id, "done")
+    delete_source(local.service, local.caller("bob"), store("bob"))
+    assert not place.exists()
 
 
 def test_what_is_too_large_is_refused_though_it_is_small_when_sent(ann: Client, tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import click.testing
 import pytest
 from mleredux._core.plugins import Catalogue
+from mleredux_server import retention
 from mleredux_server.cli.server import command
 from mleredux_server.database.tables import Job, RunRow, now
-from mleredux_server.retention import read_rules, remove
+from mleredux_server.retention import Expired, expired, read_rules, remove
 from mleredux_server.scheduler.decision import Demand, Waiting, World, decide
 from mleredux_server.scheduler.history import History, Use, decayed
+from mleredux_server.scheduler.summary import run_at
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import update
 
@@ -48,6 +51,23 @@ def test_old_runs_are_deleted_by_project_and_pinned_ones_kept(local: LocalServer
     assert remove(local.service, read_rules(["30d", "ann=7d", "bob=forever"])) == []
 
 
+def test_what_changes_meanwhile_is_left_and_stops_nothing(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned, old = ended(local, 32), ended(local, 31)
+    gone = Expired("gone", "admin", now() - timedelta(days=33), 0)
+    monkeypatch.setattr(retention, "expired", lambda *given: [gone, *expired(*given)])
+
+    def pin(store: Any, run_id: str) -> Any:
+        if run_id == pinned:
+            with local.service.database.writing() as session:
+                session.execute(update(RunRow).where(RunRow.id == pinned).values(pinned=True))
+        return run_at(store, run_id)
+
+    monkeypatch.setattr("mleredux_server.scheduler.actions.run_at", pin)
+    removed = [one.id for one in remove(local.service, read_rules(["30d"]))]
+    assert old in removed and "gone" not in removed
+    assert pinned not in removed and pinned in local.service.store.ids()
+
+
 @pytest.mark.parametrize("words", [["soon"], ["nobody=7d"]])
 def test_rules_that_are_not_valid_delete_nothing(local: LocalServer, words: list[str]) -> None:
     arguments = ["retention", *words, "--runs-dir", str(local.service.settings.runs_dir)]
@@ -72,6 +92,6 @@ def test_who_used_less_lately_goes_first(local: LocalServer) -> None:
         at = now()
         values = {"cpus": 2.0, "started_at": at - timedelta(days=1), "ended_at": at, "state": "ended"}
         session.execute(update(Job).where(Job.id == run.id).values(**values))
-    shares = History(local.service.database, Demand(4, 0, 0), DAY).shares()
+    shares = History(local.service.database, lambda: Demand(4, 0, 0), DAY).shares()
     assert shares[local.caller("admin").user_id] == pytest.approx(0.25, abs=0.02)
-    assert History(local.service.database, Demand(4, 0, 0), 0.0).shares() == {}
+    assert History(local.service.database, lambda: Demand(4, 0, 0), 0.0).shares() == {}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import http.server
+import itertools
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +21,7 @@ import httpx
 import pytest
 from mleredux_server.database.tables import Delivery, Webhook, now
 from mleredux_server.deliverer import PAUSES, Deliverer
-from mleredux_server.scheduler.jobs import end_run
+from mleredux_server.scheduler.jobs import end_damaged, end_run
 from mleredux_server.scheduler.summary import facts_of
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select, update
@@ -89,11 +93,17 @@ def end(local: LocalServer) -> str:
     return run.id
 
 
+def deliver(local: LocalServer) -> None:
+    """Send once what is due."""
+    for thread in Deliverer(local.service).round():
+        thread.join(60)
+
+
 def test_a_signed_message_tells_of_a_run_that_ended(
     local: LocalServer, ann: httpx.Client, receiver: Receiver, hook: dict[str, Any]
 ) -> None:
     run_id = end(local)
-    Deliverer(local.service).round()
+    deliver(local)
     [(headers, body)] = receiver.got
     told = json.loads(body)
     assert told["type"] == "run.ended" and told["data"]["id"] == run_id and told["data"]["task"] == "digits"
@@ -113,10 +123,9 @@ def test_what_is_not_delivered_is_sent_again_under_the_same_id(
 ) -> None:
     receiver.answers[:] = [500, 302]
     ann.post(f"/v1/webhooks/{hook['id']}/test")
-    deliverer = Deliverer(local.service)
     for _ in range(3):
-        deliverer.round()
-        deliverer.round()  # nothing is due
+        deliver(local)
+        deliver(local)  # nothing is due
         with local.service.database.writing() as session:
             later = update(Delivery).where(Delivery.next_at.is_not(None))
             session.execute(later.values(next_at=now() - timedelta(seconds=1)))
@@ -132,7 +141,7 @@ def test_a_message_is_given_up_after_the_last_attempt(
     with local.service.database.writing() as session:
         session.execute(update(Delivery).where(Delivery.next_at.is_not(None)).values(attempts=len(PAUSES)))
     receiver.answers[:] = [503]
-    Deliverer(local.service).round()
+    deliver(local)
     [delivery] = ann.get(f"/v1/webhooks/{hook['id']}/deliveries").json()["items"]
     assert delivery["next_at"] is None and delivery["message"] == "The receiver answered with status 503."
 
@@ -142,9 +151,9 @@ def test_a_receiver_that_is_gone_gets_nothing_more(
 ) -> None:
     receiver.answers[:] = [410]
     ann.post(f"/v1/webhooks/{hook['id']}/test")
-    Deliverer(local.service).round()
+    deliver(local)
     end(local)
-    Deliverer(local.service).round()
+    deliver(local)
     assert len(receiver.got) == 1
     [shown] = ann.get("/v1/webhooks").json()["items"]
     assert shown["disabled_at"] is not None
@@ -158,6 +167,8 @@ def test_a_receiver_that_is_gone_gets_nothing_more(
         "https://169.254.169.254/latest",
         "https://[::1]/",
         "https://[::ffff:127.0.0.1]/",
+        "https://[::127.0.0.1]/",
+        "https://[fec0::1]/",
         "https://10.0.0.1/",
         "http://example.org/",
         "https://user:password@example.org/",
@@ -176,9 +187,54 @@ def test_a_name_that_leads_elsewhere_later_is_checked_again(
     with local.service.database.writing() as session:
         session.execute(update(Webhook).values(url=f"https://localhost:{receiver.place.rpartition(':')[2]}/"))
     ann.post(f"/v1/webhooks/{hook['id']}/test")
-    Deliverer(local.service).round()
+    deliver(local)
     [delivery] = ann.get(f"/v1/webhooks/{hook['id']}/deliveries").json()["items"]
     assert receiver.got == [] and "not allowed" in delivery["message"]
+
+
+def test_a_receiver_that_takes_its_time_delays_no_other(
+    local: LocalServer,
+    ann: httpx.Client,
+    receiver: Receiver,
+    hook: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mleredux_server.deliverer._TIMEOUT", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+
+        def drip() -> None:
+            connection, _ = slow.accept()
+            with connection, contextlib.suppress(OSError):
+                for byte in itertools.cycle(b"HTTP/1.1 200 OK "):
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.1)
+
+        threading.Thread(target=drip, daemon=True).start()
+        place = f"127.0.0.1:{slow.getsockname()[1]}"
+        allowed = {"webhook_hosts": (receiver.place, place)}
+        monkeypatch.setattr(local.service, "settings", local.service.settings.model_copy(update=allowed))
+        late = ann.post("/v1/webhooks", json={"url": f"http://{place}/"}).json()["id"]
+        for found in (late, hook["id"]):
+            ann.post(f"/v1/webhooks/{found}/test")
+        threads = Deliverer(local.service).round()
+        assert len(threads) == 2 and all(thread.daemon for thread in threads)
+        for thread in threads:
+            thread.join(60)
+    assert len(receiver.got) == 1
+    [delivery] = ann.get(f"/v1/webhooks/{late}/deliveries").json()["items"]
+    assert delivery["attempts"] == 1 and "took longer than 2 seconds" in delivery["message"]
+    ann.delete(f"/v1/webhooks/{late}")
+
+
+def test_a_run_whose_directory_is_damaged_is_told_of(
+    local: LocalServer, receiver: Receiver, hook: dict[str, Any]
+) -> None:
+    run = local.make_run(user="ann")
+    with local.service.database.writing() as session:
+        end_damaged(session, run.id, "The run's directory is missing.")
+    deliver(local)
+    [(_, body)] = receiver.got
+    assert json.loads(body)["data"]["status"] == "failed" and json.loads(body)["data"]["id"] == run.id
 
 
 def test_others_neither_see_nor_change_it(local: LocalServer, ann: httpx.Client, hook: dict[str, Any]) -> None:

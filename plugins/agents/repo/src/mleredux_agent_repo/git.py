@@ -143,14 +143,17 @@ def _run(
 
 
 def _credentials(origin: str) -> dict[str, str]:
-    """A secret that a service's user lends, as variables that make git send it to this host only."""
+    """A secret that a service's user lends, as variables that make git send it to this host, and follow no redirect."""
     parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
     if token is None or parts.scheme != "https":
         return {}
     pair = token if ":" in token else f"x-access-token:{token}"
     header = f"Authorization: Basic {base64.b64encode(pair.encode()).decode()}"
-    key = f"http.https://{parts.netloc}/.extraHeader"
-    return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": key, "GIT_CONFIG_VALUE_0": header}
+    found = {"GIT_CONFIG_COUNT": "2"}
+    for number, (name, value) in enumerate((("extraHeader", header), ("followRedirects", "false"))):
+        found[f"GIT_CONFIG_KEY_{number}"] = f"http.https://{parts.netloc}/.{name}"
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
 
 
 def _size(folder: Path) -> int:

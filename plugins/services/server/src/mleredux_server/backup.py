@@ -34,15 +34,18 @@ def backup(database: Database, target: Path) -> dict[str, int]:
     counts: dict[str, int] = {}
     part = target.with_name(f".{target.name}.{os.getpid()}")
     part.touch(mode=0o600)
-    with database.snapshot() as connection, part.open("wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as file:
-        file.write(json.dumps({"format": FORMAT, "revision": database.revision()}) + "\n")
-        for table in Base.metadata.sorted_tables:
-            counts[table.name] = 0
-            for row in connection.execution_options(yield_per=_AT_ONCE).execute(sa.select(table)).mappings():
-                file.write(json.dumps({"table": table.name, "row": dict(row)}, default=_written) + "\n")
-                counts[table.name] += 1
-        file.write(json.dumps({"end": counts}) + "\n")
-    part.replace(target)
+    try:
+        with database.snapshot() as connection, part.open("wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as file:
+            file.write(json.dumps({"format": FORMAT, "revision": database.revision()}) + "\n")
+            for table in Base.metadata.sorted_tables:
+                counts[table.name] = 0
+                for row in connection.execution_options(yield_per=_AT_ONCE).execute(sa.select(table)).mappings():
+                    file.write(json.dumps({"table": table.name, "row": dict(row)}, default=_written) + "\n")
+                    counts[table.name] += 1
+            file.write(json.dumps({"end": counts}) + "\n")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
     return counts
 
 

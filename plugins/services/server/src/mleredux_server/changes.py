@@ -6,9 +6,10 @@ import json
 
 from mleredux.errors import MlereduxError
 from sqlalchemy import delete
+from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server.accounts import note
-from mleredux_server.database.tables import Job, RunLabel, RunRow
+from mleredux_server.database.tables import Job, RunLabel, RunRow, now
 from mleredux_server.lookup import run_shown
 from mleredux_server.problems import Problem, of_error
 from mleredux_server.scheduler.actions import MOST_LABELS, cancel_runs, delete_run, retry_run
@@ -44,6 +45,7 @@ def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) 
                 raise Problem("conflict", f"Run {run_id} is not queued.", hint="Priority is the order in the queue.")
             row.priority = job.priority = asked.priority
             row.request = {**row.request, "priority": asked.priority}
+        row.updated_at = now()
         note(session, caller, "run.change", f"{run_id} {' '.join(sorted(asked.model_fields_set))}")
     service.wake.set()
 
@@ -69,6 +71,6 @@ def act_on_runs(service: Service, caller: Caller, asked: BulkRequest) -> list[Bu
             elif asked.action == "change":
                 change_run(service, caller, run_id, asked.change or RunChange())
             results[run_id] = BulkResult(run=made, ok=True, message=None)
-        except (Problem, MlereduxError) as error:
+        except (Problem, MlereduxError, SQLAlchemyError, OSError) as error:
             results[run_id] = BulkResult(run=run_id, ok=False, message=of_error(error).detail)
     return [results[run_id] for run_id in dict.fromkeys(asked.runs)]

@@ -9,12 +9,13 @@ import base64
 import hashlib
 import hmac
 import http.client
+import random
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,7 +37,10 @@ PAUSES = (5, 60, 300, 1800, 7200, 18_000, 36_000, 86_400)
 MOST_WEBHOOKS = 20
 _KEPT = timedelta(days=30)
 _TIMEOUT = 10.0
-_AT_ONCE = 8
+"""Seconds for a connection, and again for all that follows."""
+_PURGE_EVERY = 3600.0
+_AT_ONCE = 32
+"""Hosts that are sent to at the same time."""
 _GONE = 410
 
 
@@ -95,14 +99,43 @@ def send(url: str, address: str, headers: dict[str, str], body: str) -> int:
     port = parts.port or (443 if secure else 80)
     connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
     plain = socket.create_connection((address, port), _TIMEOUT)
+    with plain, plain.dup() as same, _ending(same) as late:
+        try:
+            connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request("POST", path, body.encode(), headers)
+            status = connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            if not late.is_set():
+                raise
+        finally:
+            connection.close()
+    if late.is_set():
+        raise TimeoutError(f"The receiver took longer than {_TIMEOUT:.0f} seconds.")
+    return status
+
+
+@contextmanager
+def _ending(same: socket.socket) -> Iterator[threading.Event]:
+    """End a connection that takes too long: the time-out of a socket is that of each byte.
+
+    Args:
+        same: A duplicate of its socket.
+    """
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        with suppress(OSError):
+            same.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(_TIMEOUT, end)
+    timer.daemon = True
+    timer.start()
     try:
-        connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("POST", path, body.encode(), headers)
-        return connection.getresponse().status
+        yield late
     finally:
-        connection.close()
-        plain.close()
+        timer.cancel()
 
 
 class Deliverer:
@@ -115,7 +148,8 @@ class Deliverer:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._stopping = threading.Event()
-        self._senders = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="webhook")
+        self._busy: set[str] = set()
+        self._purge_at = 0.0
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
 
     def start(self) -> None:
@@ -126,7 +160,6 @@ class Deliverer:
         """Stop it; messages that are not delivered are kept."""
         self._stopping.set()
         self._thread.join(5)
-        self._senders.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
         while not self._stopping.wait(1.0):
@@ -135,19 +168,48 @@ class Deliverer:
             except Exception as error:  # a database that does not respond: the next round
                 _LOG.error("webhooks can't be delivered now", reason=one_line(error))
 
-    def round(self) -> None:
-        """Try once what is due."""
+    def round(self) -> list[threading.Thread]:
+        """Begin to send what is due, to each host by its own thread, so that none waits for another; the threads."""
+        if time.monotonic() >= self._purge_at:
+            self._purge_at = time.monotonic() + _PURGE_EVERY
+            with self._service.database.writing() as session:
+                session.execute(delete(Delivery).where(Delivery.created_at < now() - _KEPT))
         with self._service.database.reading() as session:
-            query = (
-                select(Delivery, Webhook)
-                .join(Webhook, Webhook.id == Delivery.webhook_id)
-                .where(Delivery.next_at <= now(), Webhook.disabled_at.is_(None))
-                .order_by(Delivery.next_at)
-                .limit(_AT_ONCE)
-            )
-            due = session.execute(query).all()
-        for (delivery, _), (status, message) in zip(due, self._senders.map(self._try, due), strict=True):
-            self._settle(delivery.id, status, message)
+            due = select(Delivery.webhook_id).where(Delivery.next_at <= now())
+            hooks = session.execute(
+                select(Webhook.id, Webhook.url).where(Webhook.id.in_(due), Webhook.disabled_at.is_(None))
+            ).all()
+        hosts: dict[str, list[str]] = {}
+        for hook_id, url in hooks:
+            hosts.setdefault(urlsplit(url).netloc, []).append(hook_id)
+        waiting = [host for host in hosts if host not in self._busy]
+        random.shuffle(waiting)  # if there are too many, none is always the last
+        started = []
+        for host in waiting[: max(0, _AT_ONCE - len(self._busy))]:
+            self._busy.add(host)
+            arguments = (host, hosts[host])
+            started.append(threading.Thread(target=self._send_all, args=arguments, name="webhook", daemon=True))
+            started[-1].start()
+        return started
+
+    def _send_all(self, host: str, hook_ids: Sequence[str]) -> None:
+        """Send what is due to a host, until something can't be delivered."""
+        query = select(Delivery, Webhook).join(Webhook, Webhook.id == Delivery.webhook_id).limit(1)
+        query = query.where(Webhook.id.in_(hook_ids), Webhook.disabled_at.is_(None)).order_by(Delivery.next_at)
+        try:
+            while not self._stopping.is_set():
+                with self._service.database.reading() as session:
+                    pair = session.execute(query.where(Delivery.next_at <= now())).first()
+                if pair is None:
+                    return
+                status, message = self._try(pair)
+                self._settle(pair[0].id, status, message)
+                if message is not None:
+                    return
+        except Exception as error:  # a database that does not respond: the next round
+            _LOG.error("webhooks can't be delivered now", reason=one_line(error))
+        finally:
+            self._busy.discard(host)
 
     def _try(self, pair: Any) -> tuple[int | None, str | None]:
         delivery, hook = pair
@@ -165,7 +227,7 @@ class Deliverer:
             status = send(hook.url, addresses[0], headers, delivery.body)
         except Problem as problem:
             return None, problem.detail
-        except (OSError, http.client.HTTPException) as error:
+        except Exception as error:  # whatever a receiver or its stored secret cause, the message is settled
             return None, one_line(error)
         return status, None if 200 <= status < 300 else f"The receiver answered with status {status}."
 
@@ -182,7 +244,6 @@ class Deliverer:
                 session.get_one(Webhook, delivery.webhook_id).disabled_at = now()
             elif delivery.attempts <= len(PAUSES):
                 delivery.next_at = now() + timedelta(seconds=PAUSES[delivery.attempts - 1])
-            session.execute(delete(Delivery).where(Delivery.created_at < now() - _KEPT, Delivery.next_at.is_(None)))
 
 
 def _refused(detail: str) -> Problem:

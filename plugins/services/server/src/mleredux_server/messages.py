@@ -32,7 +32,7 @@ def announce(session: Session, run_id: str) -> None:
     _store(session, hooks, "run.ended", told)
     if row.experiment_id is None:
         return
-    experiment = session.get(Experiment, row.experiment_id)
+    experiment = session.get(Experiment, row.experiment_id, with_for_update=True)  # the last two runs may end at once
     same = RunRow.experiment_id == row.experiment_id
     grouped = select(RunRow.status, func.count()).where(same).group_by(RunRow.status)
     counts = {str(status): int(number) for status, number in session.execute(grouped)}

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from mleredux.errors import MlereduxError, NotFound
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError, TimeoutError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
 from starlette.exceptions import HTTPException
 
 _LOG = structlog.get_logger()
@@ -105,6 +105,8 @@ def of_error(error: Exception) -> Problem:
         case HTTPException():
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
+        case NoResultFound():
+            return Problem("not-found", "It was deleted meanwhile.")
         case DataError():
             return Problem(
                 "invalid",
@@ -140,7 +142,15 @@ def install(app: FastAPI) -> None:
             _LOG.error("request failed", problem=problem.slug, exc_info=error)
         return answer(request, problem)
 
-    for kind in (Problem, MlereduxError, RequestValidationError, HTTPException, DBAPIError, TimeoutError):
+    for kind in (
+        Problem,
+        MlereduxError,
+        RequestValidationError,
+        HTTPException,
+        NoResultFound,
+        DBAPIError,
+        TimeoutError,
+    ):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(OSError, handle)
     app.add_exception_handler(Exception, handle)

@@ -34,7 +34,8 @@ _NPM = re.compile(r"(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*@[\w.^~*-]+")
 _DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]*(=[\w.+:~-]+)?")
 _PYTHON = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,\s-]*\])?\s*([=<>~!][\w.*+!<>=~,\s-]*)?(;[^/\\@]*)?")
 _HTTPS_PORT = 443
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+"""Networks whose addresses end with one of IPv4."""
 
 
 def check_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> None:
@@ -225,9 +226,9 @@ def is_public(address: str) -> bool:
         if found.ipv4_mapped is not None:
             return is_public(str(found.ipv4_mapped))
         inner = [found.sixtofour, *(found.teredo or ())]
-        if found in _NAT64:
+        if any(found in network for network in _EMBEDDING):
             inner.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
-        if not all(is_public(str(one)) for one in inner if one is not None):
+        if found.is_site_local or not all(is_public(str(one)) for one in inner if one is not None):
             return False
     return found.is_global and not found.is_multicast
 

@@ -11,6 +11,7 @@ import structlog
 from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.command import read_duration
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
@@ -95,7 +96,7 @@ def remove(service: Service, rules: Sequence[Rule]) -> list[Expired]:
         try:
             delete_run(service, None, one.id, unless_pinned=True)
             removed.append(one)
-        except (Problem, OSError) as error:
+        except (Problem, MlereduxError, SQLAlchemyError, OSError) as error:
             _LOG.warning("an expired run can't be deleted", run=one.id, reason=one_line(error))
     return removed
 

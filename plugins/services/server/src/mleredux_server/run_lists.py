@@ -97,9 +97,9 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
         having = select(RunLabel.run_id).where(RunLabel.name == name, RunLabel.value == value)
         found.append(RunRow.id.in_(having))
     if wanted.after is not None:
-        found.append(RunRow.created_at > _utc(wanted.after))
+        found.append(RunRow.created_at > utc(wanted.after))
     if wanted.before is not None:
-        found.append(RunRow.created_at < _utc(wanted.before))
+        found.append(RunRow.created_at < utc(wanted.before))
     return found
 
 
@@ -190,13 +190,17 @@ def cursor_time(value: Any) -> datetime:
         Problem: It is not a time.
     """
     try:
-        return _utc(datetime.fromisoformat(value))
+        return utc(datetime.fromisoformat(value))
     except (TypeError, ValueError):
         raise bad_cursor() from None
 
 
-def _utc(time: datetime) -> datetime:
-    """Interpret times without a zone as UTC."""
+def utc(time: datetime) -> datetime:
+    """Convert to UTC, which times without a zone are in.
+
+    Raises:
+        Problem: It is out of range.
+    """
     try:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from mleredux_server.accounts import note
 from mleredux_server.admission import usage_of
 from mleredux_server.creation import project_for
-from mleredux_server.database.tables import Job, RunRow, Source, now
+from mleredux_server.database.tables import BuildRow, Job, RunRow, Source, now
 from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
 from mleredux_server.problems import Problem, not_found
@@ -38,19 +38,18 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
             project = project_for(session, caller, upload.fields.get("project") or None)
             session.refresh(project, with_for_update=True)
             found = session.get(Source, (packed.digest, project.id))
-            if found is not None:
-                return found
-            most, used = Quota.model_validate(project.quota).disk_mb, usage_of(session, project).disk_mb
-            if most is not None and used + (packed.size >> 20) > most:
-                raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} MB of disk.")
+            if found is None:
+                most, used = Quota.model_validate(project.quota).disk_mb, usage_of(session, project).disk_mb
+                if most is not None and used + (packed.size >> 20) > most:
+                    raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} MB of disk.")
+                found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
+                found.size, found.files, found.created_at = packed.size, packed.files, now()
+                session.add(found)
+                note(session, caller, "source.upload", f"{project.id} {packed.digest}")
             place = sources_dir(service.settings) / packed.digest
-            if not place.is_dir():
+            if not place.is_dir():  # also of an agent whose folder was lost
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 scratch.rename(place)
-            found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
-            found.size, found.files, found.created_at = packed.size, packed.files, now()
-            session.add(found)
-            note(session, caller, "source.upload", f"{project.id} {packed.digest}")
         return found
     finally:
         remove_tree(scratch)
@@ -60,19 +59,23 @@ def delete_source(service: Service, caller: Caller, found: Source) -> None:
     """Remove an uploaded agent from a project, and its files if no other project has it.
 
     Raises:
-        Problem: A run that has not ended needs it.
+        Problem: A run or build that has not ended needs it.
     """
-    with _CHANGING, service.database.writing() as session:
-        query = select(func.count()).select_from(RunRow).join(Job, Job.id == RunRow.id)
-        needs = RunRow.agent.like(f"upload:%@{found.id}%")
-        if session.scalar(query.where(needs, Job.state != "ended", RunRow.project_id == found.project_id)):
-            raise Problem("conflict", "Runs that have not ended use it.", hint="Cancel them, or wait until they end.")
-        session.delete(session.get_one(Source, (found.id, found.project_id)))
-        session.flush()
-        left = session.scalar(select(func.count()).where(Source.id == found.id))
-        note(session, caller, "source.delete", f"{found.project_id} {found.id}")
-        aside = service.settings.state_dir / "trash" / f"source-{found.id}"
+    aside = service.settings.state_dir / "trash" / f"source-{found.id}"
+    with _CHANGING:
+        with service.database.writing() as session:
+            session.delete(session.get_one(Source, (found.id, found.project_id)))
+            session.flush()
+            left = session.scalar(select(func.count()).where(Source.id == found.id))
+            for table in (RunRow, BuildRow):
+                query = select(func.count()).select_from(table).join(Job, Job.id == table.id)
+                query = query.where(table.agent.like(f"upload:%@{found.id}%"), Job.state != "ended")
+                if session.scalar(query.where(table.project_id == found.project_id) if left else query):
+                    hint = "Cancel them, or wait until they end."
+                    raise Problem("conflict", "Runs or builds that have not ended use it.", hint=hint)
+            note(session, caller, "source.delete", f"{found.project_id} {found.id}")
         if not left and (place := sources_dir(service.settings) / found.id).is_dir():
+            remove_tree(aside)  # left by a kill
             aside.parent.mkdir(exist_ok=True)
             place.rename(aside)
     remove_tree(aside)

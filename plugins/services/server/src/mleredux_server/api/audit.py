@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
 from mleredux_server.audit import Changes, changes
+from mleredux_server.run_lists import utc
 from mleredux_server.schemas.accounts import AuditView
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.security import Caller, needs
@@ -32,12 +33,9 @@ def list_changes(
 ) -> Page[AuditView]:
     """List changes, newest first: who did what to what."""
     place = paging.place(int)
-    wanted = Changes(user=user, action=action, target=target, after=_utc(after), before=_utc(before))
+    since, until = (None if time is None else utc(time) for time in (after, before))
+    wanted = Changes(user=user, action=action, target=target, after=since, before=until)
     with service_of(request).database.reading() as session:
         found = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)
     shown, cursor = paging.cut(found, lambda one: one.id)
     return Page[AuditView](items=list(shown), next=cursor)
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time

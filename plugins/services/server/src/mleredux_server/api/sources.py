@@ -18,6 +18,7 @@ from mleredux_server.schemas.sources import SourceView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 from mleredux_server.sources import delete_source, store_source
+from mleredux_server.uploaded import sources_dir
 
 router = APIRouter(prefix="/v1/sources", tags=["builds"])
 
@@ -75,8 +76,12 @@ def list_sources(
 @router.get("/{source_id}")
 def get_source(source_id: str, caller: Reader, request: Request, project: Project = None) -> SourceView:
     """Get an uploaded agent by its hash: who has it need not upload it again."""
-    with service_of(request).database.reading() as session:
-        return _view(_visible(session, caller, source_id, project))
+    service = service_of(request)
+    with service.database.reading() as session:
+        found = _visible(session, caller, source_id, project)
+    if not (sources_dir(service.settings) / found.id).is_dir():
+        raise not_found("uploaded agent", source_id)  # uploading it again restores it
+    return _view(found)
 
 
 @router.delete("/{source_id}", status_code=204)

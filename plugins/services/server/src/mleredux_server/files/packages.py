@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from mleredux_server.problems import Problem
 
 MOST_FILES = 20_000
-_LONGEST, _DEEPEST = 1024, 50
+_LONGEST, _LONGEST_PART, _DEEPEST = 1024, 255, 50
+"""Bytes of a path and of a name in it, and names in a path."""
 _HEADERS = 4096
 """Bytes of headers that one member may have."""
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
@@ -137,7 +138,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path, packed: 
 def _link(member: tarfile.TarInfo, target: Path, packed: Packed) -> None:
     name, link = _checked(member.name), member.linkname
     place = target / name
-    if link.startswith("/") or not link.isprintable() or len(link) > _LONGEST:
+    if not link or link.startswith("/") or not _fits(link):
         raise _refused(f"has a link that leads out of it: {name}")
     if any((target / parent).is_symlink() for parent in PurePosixPath(name).parents):
         raise _refused(f"has something below a link: {name}")
@@ -149,11 +150,17 @@ def _link(member: tarfile.TarInfo, target: Path, packed: Packed) -> None:
 def _checked(name: str) -> str:
     path = PurePosixPath(name)
     parts = path.parts
-    if not parts or path.is_absolute() or ".." in parts or len(name) > _LONGEST or len(parts) > _DEEPEST:
+    if not parts or path.is_absolute() or ".." in parts or len(parts) > _DEEPEST:
         raise _refused(f"has an invalid name: {name[:100]!r}")
-    if not name.isprintable() or "\\" in name or ".git" in (part.lower() for part in parts):
+    if not _fits(name) or "\\" in name or ".git" in (part.lower() for part in parts):
         raise _refused(f"has an invalid name: {name[:100]!r}")
     return str(path)
+
+
+def _fits(path: str) -> bool:
+    """Whether a path is printable, and file systems store it."""
+    longest = max((len(os.fsencode(part)) for part in path.split("/")), default=0) if path.isprintable() else 0
+    return path.isprintable() and longest <= _LONGEST_PART and len(os.fsencode(path)) <= _LONGEST
 
 
 def _check_links(target: Path) -> None:

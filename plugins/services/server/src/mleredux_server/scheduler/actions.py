@@ -21,9 +21,10 @@ from mleredux_server.scheduler.jobs import STOPPED, end_run
 from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
-from mleredux_server.secrets import lending, secrets_of
+from mleredux_server.secrets import check_local, lending, secrets_of
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.sources import check_source
 from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
@@ -120,6 +121,9 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         with lend(secrets_of(service, row)):
             goes_on = _goes_on(service, run)
         if goes_on:
+            if (row.request or {}).get("secrets"):
+                check_local(service, "Secrets")
+            check_source(service, caller, row.agent)
             return _queue_again(service, caller, run, claim)
     except NotFound:
         pass  # the directory is missing, but the database has the request
@@ -170,21 +174,16 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
         Problem: It has not ended.
         OSError: Its directory can't be moved.
     """
-    with service.database.reading() as session:
-        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
-    busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait until it ends.")
-    if job.state != "ended":
-        raise busy
-    if unless_pinned and row.pinned:
-        raise Problem("conflict", f"Run {run_id} is pinned.")
+    _check_deletable(service, run_id, unless_pinned)
     path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
     trash.mkdir(exist_ok=True)
     aside = trash / f"{run_id}-{secrets.token_hex(4)}"
     try:
         run = run_at(service.store, run_id)
         if not run.lock.acquire():
-            raise busy
+            raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
+            _check_deletable(service, run_id, unless_pinned)  # somebody may have pinned or retried it meanwhile
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
             run.lock.release()
@@ -198,6 +197,16 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
         session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))
         session.add(_audit(caller, "delete", run_id))
     remove_tree(aside)
+
+
+def _check_deletable(service: Service, run_id: str, unless_pinned: bool) -> None:
+    with service.database.reading() as session:
+        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
+    if job.state != "ended":
+        hint = "Cancel it first, and wait until it ends."
+        raise Problem("conflict", f"Run {run_id} is {row.status}.", hint=hint)
+    if unless_pinned and row.pinned:
+        raise Problem("conflict", f"Run {run_id} is pinned.")
 
 
 def _goes_on(service: Service, run: Run) -> bool:

@@ -59,7 +59,7 @@ class Dispatcher:
         self._remote = Remote(service, service.wake.set) if service.settings.executor != "local" else None
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
-        self._history = History(service.database, self._machine, service.settings.half_life)
+        self._history = History(service.database, self._whole, service.settings.half_life)
         self._served: dict[str, float] = {}
         self._not_before: dict[str, float] = {}
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
@@ -192,6 +192,7 @@ class Dispatcher:
         with self._service.database.reading() as session:
             queued = [run for run in queued_runs(session) if self._due(run.id) and run.id not in cancelling]
             if not queued:
+                self._service.forecasts.seen = None
                 return
             held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
             looked_at = [run for run in queued if run.id not in held]
@@ -203,7 +204,7 @@ class Dispatcher:
             for job in started
         ]
         world = World(
-            machine=self._machine if self._remote is None else self._remote.machine(),
+            machine=self._whole(),
             queues=self._remote is not None,
             workers=(self._remote or self._pool).size["run"] - len(started),
             now=now().timestamp(),
@@ -281,6 +282,10 @@ class Dispatcher:
             return False
         self._not_before.pop(job_id, None)
         return True
+
+    def _whole(self) -> Demand:
+        """Return what all runs together can have."""
+        return self._machine if self._remote is None else self._remote.machine()
 
     def _elsewhere(self, ours: set[str]) -> Demand:
         """Return what runs of others hold in the same runs directory."""

@@ -45,7 +45,9 @@ class Seen:
 
 
 class Forecasts:
-    """The forecast for all queued runs, made when it is asked for, and again after ten seconds.
+    """The forecast for all queued runs, made when it is asked for, at most once for each decision.
+
+    It is made again after ten seconds, and for a run that it does not contain.
 
     Args:
         database: With the runs that have ended, from which durations are estimated.
@@ -54,15 +56,18 @@ class Forecasts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.seen: Seen | None = None
+        self._made_of: Seen | None = None
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Forecast]] = (0.0, {})
 
     def of(self, run_id: str) -> Forecast | None:
         """Return a run's place; None if it is not in the queue."""
         with self._lock:
-            until, known = self._known
-            if (time.monotonic() >= until or run_id not in known) and (seen := self.seen) is not None:
-                known = forecast(seen, self._durations(seen))
+            (until, known), seen = self._known, self.seen
+            if seen is None:  # nothing is queued
+                return None
+            if seen is not self._made_of and (time.monotonic() >= until or run_id not in known):
+                known, self._made_of = forecast(seen, self._durations(seen)), seen
                 self._known = time.monotonic() + _FRESH_SECONDS, known
             return known.get(run_id)
 

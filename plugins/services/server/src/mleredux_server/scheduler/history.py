@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -53,11 +53,11 @@ class History:
 
     Args:
         database: With the jobs.
-        machine: The whole of it.
+        machine: Returns the whole of it.
         half_life: In seconds; 0: the past does not count.
     """
 
-    def __init__(self, database: Database, machine: Demand, half_life: float) -> None:
+    def __init__(self, database: Database, machine: Callable[[], Demand], half_life: float) -> None:
         self._database, self._machine, self._half_life = database, machine, half_life
         self._until, self._known = 0.0, dict[str, float]()
 
@@ -77,12 +77,16 @@ class History:
         with self._database.reading() as session:
             rows = session.execute(query).all()
             projects = session.scalars(select(Project).where(Project.id.in_({row.project_id for row in rows}))).all()
+        machine = self._machine()
         weights = {project.id: Quota.model_validate(project.quota).weight for project in projects}
         return [
-            Use(user, self._share(Demand(cpus, memory, gpus)) / weights[project], begun.timestamp(), end.timestamp())
+            Use(
+                user, _share(Demand(cpus, memory, gpus), machine) / weights[project], begun.timestamp(), end.timestamp()
+            )
             for user, project, cpus, memory, gpus, begun, ended in rows
             if begun is not None and (end := ended or at)
         ]
 
-    def _share(self, demand: Demand) -> float:
-        return max((mine / whole for mine, whole in zip(demand, self._machine, strict=True) if whole > 0), default=0.0)
+
+def _share(demand: Demand, machine: Demand) -> float:
+    return max((mine / whole for mine, whole in zip(demand, machine, strict=True) if whole > 0), default=0.0)

@@ -276,13 +276,13 @@ def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
     job.state, job.ended_at, job.waiting_for = "ended", facts.ended_at or now(), None
     job.worker_pid = job.worker_birth = None
     job.disk_mb = disk_mb
-    announce(session, run_id)
     fresh = max(0, facts.llm_tokens - job.llm_tokens_counted)
     if fresh:
         job.llm_tokens_counted += fresh
         session.execute(
             update(Project).where(Project.id == job.project_id).values(llm_tokens_used=Project.llm_tokens_used + fresh)
         )
+    announce(session, run_id)
 
 
 def end_damaged(session: Session, run_id: str, reason: str) -> None:
@@ -298,6 +298,7 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
         .where(RunRow.id == run_id)
         .values(status="failed", cause=str(Cause.ENVIRONMENT_BROKE), message=reason, ended_at=ended, updated_at=ended)
     )
+    announce(session, run_id)
 
 
 def _died(job: Started, attempts: int) -> str:

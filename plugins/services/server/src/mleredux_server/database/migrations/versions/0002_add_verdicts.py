@@ -18,6 +18,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Downgrade to the revision before."""
-    with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.drop_index("ix_runs_verdict_created_at")
-        batch_op.drop_column("verdict")
+    op.drop_index("ix_runs_verdict_created_at", table_name="runs")
+    op.drop_column("runs", "verdict")

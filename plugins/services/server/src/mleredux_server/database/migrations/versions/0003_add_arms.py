@@ -17,5 +17,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Downgrade to the revision before."""
-    with op.batch_alter_table("runs", schema=None) as batch_op:
-        batch_op.drop_column("arm")
+    op.drop_column("runs", "arm")

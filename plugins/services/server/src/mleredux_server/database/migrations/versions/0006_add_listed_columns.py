@@ -27,8 +27,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Downgrade to the revision before."""
-    with op.batch_alter_table("runs", schema=None) as batch_op:
-        for name in (*_ORDERS, "facets", "changes"):
-            batch_op.drop_index(f"ix_runs_{name}")
-        for name in (*_ORDERS, "curve"):
-            batch_op.drop_column(name)
+    for name in (*_ORDERS, "facets", "changes"):  # not in a batch, which replaces the table and so deletes labels
+        op.drop_index(f"ix_runs_{name}", table_name="runs")
+    for name in (*_ORDERS, "curve"):
+        op.drop_column("runs", name)
