@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+_REST_SECONDS = 5.0
+
 
 class Finished(NamedTuple):
     """How a command ended.
@@ -44,7 +46,7 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
         code = process.returncode
     except subprocess.TimeoutExpired:
         kill(process.pid)
-        written, _ = process.communicate()
+        written, _ = written_by(process)
     except BaseException:
         kill(process.pid)
         raise
@@ -53,6 +55,17 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
         half = limit // 2
         output = f"{output[:half]}\n… [{len(output) - 2 * half} characters left out] …\n{output[-half:]}"
     return Finished(code, output)
+
+
+def written_by(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """The output of a killed program: what its descendants may still write is not waited for."""
+    try:
+        return process.communicate(timeout=_REST_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        return error.stdout or b"", error.stderr or b""
 
 
 def kill(group: int) -> None:

@@ -82,11 +82,13 @@ def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any)
                 connection.sendall(block)
             answered = connection.makefile("rb")
             answer = json.loads(answered.readline(MAX_ANSWER))
+            if isinstance(answer, dict):
+                answer.pop("content", None)
             if isinstance(answer, dict) and answer.get("size"):
-                size = min(int(answer["size"]), MAX_CONTENT)
+                size = max(0, min(int(answer["size"]), MAX_CONTENT))
                 answer["content"] = answered.read(size)
                 if len(answer["content"]) < size:
                     raise NoSession
-        except (OSError, TypeError, ValueError) as error:
+        except (OSError, OverflowError, TypeError, ValueError) as error:
             raise NoSession from error
     return answer if isinstance(answer, dict) else {}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mleredux_agentkit.shell import kill
+from mleredux_agentkit.shell import kill, written_by
 
 MAX_OUTPUT = 10 << 20
 """Bytes of each output stream that are kept: the last ones."""
@@ -65,7 +65,7 @@ def execute(
         ended = process.returncode
     except subprocess.TimeoutExpired:
         kill(process.pid)
-        stdout, stderr = process.communicate()
+        stdout, stderr = written_by(process)
     return Completed(ended, stdout[-MAX_OUTPUT:], stderr[-MAX_OUTPUT:])
 
 

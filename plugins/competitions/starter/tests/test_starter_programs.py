@@ -135,7 +135,7 @@ HOSTILE = {
         "assert not os.listdir(os.path.dirname(sklearn.__file__) + '/datasets/data')\n"
         "try: import mleredux\nexcept ImportError: pass\nelse: print(mleredux.__version__)\n"
         "from sklearn.datasets import load_digits; load_digits()",
-        "submission.py ended with exit code 1 on the private inputs.",
+        "submission.py ended with an error on the private inputs.",
         "FileNotFoundError",
     ),
     "prints forged scores": (
@@ -145,7 +145,7 @@ HOSTILE = {
     ),
     "leaks inputs": (
         "import sys; raise SystemExit('inputs: ' + open(sys.argv[1]).read())",
-        "submission.py ended with exit code 1 on the private inputs.",
+        "submission.py ended with an error on the private inputs.",
         "ended with exit code 1 on the sample inputs: ",
     ),
     "writes inputs as predictions": (
@@ -156,18 +156,42 @@ HOSTILE = {
     ),
     "fills the disk": (
         "while True: open('full', 'ab').write(bytes(1 << 24))",
-        "submission.py ended with exit code 1 on the private inputs.",
+        "submission.py ended with an error on the private inputs.",
         "No space left on device",
     ),
     "forks": (
         "import os\nwhile True:\n    if os.fork() == 0:\n        import time; time.sleep(600)",
-        "submission.py ended with exit code 1 on the private inputs.",
+        "submission.py ended with an error on the private inputs.",
         "Resource temporarily unavailable",
     ),
     "takes memory in many processes": (
         "import os, time\nfor _ in range(3): os.fork()\nheld = b'1' * (200 << 20)\ntime.sleep(600)",
         "submission.py used more than 1,024 MB of memory on the private inputs.",
         "used more than 1,024 MB of memory",
+    ),
+    "takes shared memory": (
+        "import mmap, time\nheld = mmap.mmap(-1, 2 << 30)\n"
+        "for place in range(0, 2 << 30, 4096): held[place] = 1\ntime.sleep(600)",
+        "submission.py used more than 1,024 MB of memory on the private inputs.",
+        "used more than 1,024 MB of memory",
+    ),
+    "takes memory in children of threads": (
+        "import os, threading, time\n"
+        "def work():\n    if os.fork() == 0:\n        held = b'1' * (400 << 20)\n    time.sleep(600)\n"
+        "for _ in range(4): threading.Thread(target=work).start()\ntime.sleep(600)",
+        "submission.py used more than 1,024 MB of memory on the private inputs.",
+        "used more than 1,024 MB of memory",
+    ),
+    "kills its group": (
+        "import os; os.kill(0, 9)",
+        "submission.py ended with an error on the private inputs.",
+        "ended with exit code 137 on the sample inputs",
+    ),
+    "asks for namespaces": (
+        "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "assert libc.unshare(0x10000000) == -1 and ctypes.get_errno() == 1\nos.memfd_create('held')",
+        "submission.py ended with an error on the private inputs.",
+        "Operation not permitted",
     ),
     "links its predictions": (
         "import os, sys; os.symlink(sys.executable, sys.argv[2])",
@@ -176,7 +200,7 @@ HOSTILE = {
     ),
     "reaches the network": (
         "import socket; socket.create_connection(('1.1.1.1', 53), 3)",
-        "submission.py ended with exit code 1 on the private inputs.",
+        "submission.py ended with an error on the private inputs.",
         "Network is unreachable",
     ),
 }
@@ -222,7 +246,7 @@ def test_an_archive_that_is_too_large_or_none_is_refused(
     found = submit(data, "breast-cancer-model", large, tmp_path)
     assert found.message == "submission.zip is larger than 0.0625 MiB."
     found = submit(data, "breast-cancer-model", "no archive", tmp_path)
-    assert found.message == "submission.zip ended with exit code 1 on the private inputs."
+    assert found.message == "submission.zip ended with an error on the private inputs."
     with zipfile.ZipFile(bomb := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("main.py", MODEL)
         packed.writestr("weights.json", bytes(40 << 20))
@@ -262,4 +286,4 @@ def test_a_policy_that_forges_its_actions_is_refused(data: dict[str, tuple[Task,
     found = submit(data, "wine-tasting", "def act(observation): return 'reward 100'", tmp_path)
     assert found.message == "submission.py chose an action that is not valid on the private inputs."
     found = submit(data, "wine-tasting", "def act(observation): return [[" * 9, tmp_path)
-    assert found.message == "submission.py ended with exit code 1 on the private inputs."
+    assert found.message == "submission.py ended with an error on the private inputs."

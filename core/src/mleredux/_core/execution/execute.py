@@ -204,7 +204,7 @@ def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
         return None
     if any(isinstance(value, bool) or not isinstance(value, str | int | float) for value in values.values()):
         return None
-    return {name: str(value)[:_SHOWN] for name, value in values.items()}
+    return {name: str(value)[:_SHOWN].encode("utf-8", "replace").decode() for name, value in values.items()}
 
 
 def _worse(before: dict[str, str] | None, now: dict[str, str] | None) -> dict[str, str] | None:
@@ -229,7 +229,7 @@ def _act(
             if isinstance(total, bool):
                 invalid = total
                 return
-            returns.append([row[place], repr(total)])
+            returns.append([row[place], repr(float(total))])
 
     found = run_confined(arguments, files, [], talk=talk, **limits)
     if invalid:
@@ -252,7 +252,7 @@ def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryI
             return False
         try:
             observation, reward, terminated, truncated, _ = environment.step(json.loads(line))
-        except (ValueError, TypeError, RecursionError):
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             return True
         total += reward
         if terminated or truncated:
@@ -273,7 +273,8 @@ def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
     if found.code:
         last = [line.strip() for line in found.log.splitlines() if line.strip()][-1:] if inputs.public else []
         why = "".join(f": {' '.join(line.split())[:_SHOWN]}" for line in last)
-        raise InvalidSubmission(f"{file} ended with exit code {found.code}{_for(inputs)}{why.rstrip('.')}.")
+        code = f" with exit code {found.code}" if inputs.public else " with an error"
+        raise InvalidSubmission(f"{file} ended{code}{_for(inputs)}{why.rstrip('.')}.")
 
 
 def _for(inputs: _Inputs) -> str:
@@ -349,4 +350,6 @@ def _folders(name: str) -> list[str]:
         return []
     places = list(found.submodule_search_locations or ()) if found is not None else []
     below = last.replace(".", "/")
+    for root in ("/usr", "/usr/local"):  # the system's own copies are readable, too
+        places += [str(path) for path in Path(root).glob(f"lib*/python3*/*-packages/{parent.replace('.', '/')}")]
     return [str(path.resolve()) for place in places if (path := Path(place, below)).is_dir()]

@@ -23,13 +23,19 @@ CLONE_FLAGS = (
 CLONE_NEWUSER = 0x10000000
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 DEVICES = ("null", "zero", "urandom", "random")
 JOB = "job"
 FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
+# System calls by machine: its number for filters, those that are refused (memory that no limit counts, namespaces,
+# mounts, other processes' memory), `clone`, and `clone3`, whose flags no filter can read.
+CALLS = {
+    "x86_64": (0xC000003E, (29, 68, 101, 165, 246, 248, 272, 308, 310, 311, 319, 321, 323, 425, 447), 56, 435),
+    "aarch64": (0xC00000B7, (40, 97, 104, 117, 186, 194, 217, 268, 270, 271, 279, 280, 282, 425, 447), 220, 435),
+}
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -131,8 +137,23 @@ def bind(path: str, inside: str) -> None:
 
 
 def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
-    """In the child, the first process of its namespace: give up all privileges, and become the command."""
+    """In the child, the first process of its namespace: start the command without any privilege, and end with it.
+
+    The first process is ours, in a session of its own: it dies with the watch whatever the command does, and no signal
+    that the command sends reaches the watch or the grader.
+    """
     try:
+        os.setsid()
+        check(LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        check(LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+        command = os.fork()
+        if command:
+            for pipe in (tell, *asked["pipes"]):
+                os.close(pipe)
+            while (ended := os.wait())[0] != command:
+                pass
+            code = os.waitstatus_to_exitcode(ended[1])
+            os._exit(code if code >= 0 else 128 - code)
         if os.geteuid() == 0:
             os.setgroups([])
             os.setresgid(user, user, user)
@@ -144,12 +165,30 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
             hard = resource.getrlimit(number)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(number, (limit, limit))
+        forbid()
         os.chdir(f"/{JOB}")
         os.execve(asked["command"][0], asked["command"], asked["env"])
     except OSError as error:
         os.write(tell, str(error).encode())
     finally:
         os._exit(1)
+
+
+def forbid() -> None:
+    """Refuse the system calls of `CALLS`, for this process and all that it starts."""
+    machine, refused, clone, clone3 = CALLS[platform.machine()]
+    load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
+    refuse, missing, allow, kill = 0x00050001, 0x00050026, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
+    code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
+    code += [(greater, 0, 1, 1 << 30), (give, 0, 0, missing)]  # numbers of x32
+    for call in refused:
+        code += [(equal, 0, 1, call), (give, 0, 0, refuse)]
+    code += [(equal, 0, 1, clone3), (give, 0, 0, missing)]
+    code += [(equal, 0, 3, clone), (load, 0, 0, 16), (has, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
+    code += [(give, 0, 0, allow)]
+    lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(lines)))
+    check(LIBC.prctl(PR_SET_SECCOMP, 2, program, 0, 0))
 
 
 def raise_loopback() -> None:
@@ -186,7 +225,7 @@ class Watch:
             self.limit = "time"
         elif now - self._looked > MEMORY_SECONDS:
             self._looked = now
-            if self._used(self.child) > self.memory:
+            if self._used(self.child, own=False) > self.memory:
                 self.limit = "memory"
         if self.limit:
             self.stop()
@@ -203,14 +242,28 @@ class Watch:
         while self.running():
             time.sleep(0.01)
 
-    def _used(self, process: int) -> int:
-        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none."""
+    def _used(self, process: int, *, own: bool = True) -> int:
+        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none.
+
+        Shared memory counts for each process that uses it.
+        """
         try:
-            resident, shared = map(int, self._read(f"{process}/statm").split()[1:3])
-            used = max(0, resident - shared) * resource.getpagesize()
-            return used + sum(map(self._used, map(int, self._read(f"{process}/task/{process}/children").split())))
+            lines = self._read(f"{process}/status").splitlines() if own else []
+            folder = os.open(f"{process}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
+            try:
+                threads = os.listdir(folder)
+            finally:
+                os.close(folder)
         except OSError:
             return 0
+        used = 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+        for thread in threads:
+            try:
+                below = self._read(f"{process}/task/{thread}/children").split()
+            except OSError:  # the thread has ended, and its children are another's
+                continue
+            used += sum(map(self._used, map(int, below)))
+        return used
 
     def _read(self, name: str) -> str:
         with open(os.open(name, os.O_RDONLY, dir_fd=self.processes)) as file:
