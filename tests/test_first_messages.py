@@ -12,7 +12,7 @@ MISTAKES = {
     "run digits --agent python": (1, "give the path of your own script, notebook or folder"),
     "run digits --agent ./missing.py": (1, "no such file or folder in"),
     "run digits --agent repo:./nothing": (1, "nothing"),
-    "run digist --agent dummy": (1, "Did you mean digits?"),
+    "run digist --agent dummy": (1, "Did you mean digits or digits-code?"),
     "run digits --agent dumy": (1, "Did you mean dummy?"),
     "rnu digits": (2, "Did you mean run?"),
     "runs compare": (2, "Did you mean `mleredux compare`?"),

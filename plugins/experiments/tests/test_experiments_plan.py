@@ -63,7 +63,7 @@ def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
     ("before", "after", "message"),
     [
         ('agent = "dummy"', 'agnt = "dummy"', "no field arms.v1.agnt. Did you mean arms.v1.agent?"),
-        ('"digits"', '"digitz"', "experiment.tasks: There is no task 'digitz'. Did you mean digits?"),
+        ('"digits"', '"digitz"', "experiment.tasks: There is no task 'digitz'. Did you mean digits or digits-code?"),
         ("set:starter", "set:startr", "experiment.tasks: There is no set 'startr'."),
         ("dummy", "dumy", "arms.v1.agent: There is no agent 'dumy'. Did you mean dummy?"),
         ("memory_mb", "memory", "no field arms.v2.limits.memory. Did you mean arms.v2.limits.memory_mb?"),

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux_techniques.classroom import Terms, read_class, seed_of
+from mleredux.errors import NotApplicable
+from mleredux_techniques import classroom
+from mleredux_techniques.classroom import Student, Terms, read_class, seed_of
 
 GOOD = {"target": "cultivar", "problem": "multiclass", "train_rows": 125, "test_rows": 53, "smallest_class": 34}
 GOOD |= {"duplicate_rows": 0, "shared_rows": 0, "groups": None, "time": None, "method": {"name": "StratifiedKFold"}}
@@ -97,3 +99,29 @@ def test_a_class_list_that_is_not_valid_is_told_by_its_line(
     Path("c.csv").write_text(text)
     ended = CliRunner().invoke(root, ["techniques", "class", "c.csv", "--task", "cv@wine"])
     assert told in str(ended.exception) and not Path("class").exists()
+
+
+def test_a_student_gets_the_next_seed_where_the_task_does_not_apply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "class.csv"
+    path.write_text("student\nada\n")
+    terms = Terms("leakage@wine")
+    (ada,) = read_class(path, terms)
+    given: list[str] = []
+
+    def refuse_twice(student: Student, folder: Path, data_dir: str | None) -> bool:
+        given.append(student.task)
+        if len(given) < 3:
+            raise NotApplicable("leakage does not apply to it.")
+        return True
+
+    monkeypatch.setattr(classroom, "hand_out", refuse_twice)
+    student, written = classroom.hand_out_next(ada, terms, tmp_path / "class", None)
+    assert written and student.task == given[2] and len(set(given)) == 3
+    assert read_class(path, Terms("leakage@wine").kept(tmp_path / "class")) == [student]
+    path.write_text("student,seed\nada,7\n")
+    (chosen,) = read_class(path, terms)
+    given.clear()
+    with pytest.raises(NotApplicable):
+        classroom.hand_out_next(chosen, terms, tmp_path / "class", None)

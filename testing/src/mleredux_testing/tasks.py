@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ from mleredux._core.data import DataStore, Prepared
 from mleredux._core.medals import medals
 from mleredux._core.models import Grader, Score, SubmissionSchema, Task
 from mleredux._core.plugins import Catalogue, current
+from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import grade as grade_stage
 from mleredux._core.stages.grade import grade_with_metric
 from mleredux._core.stages.prepare import prepare
@@ -50,9 +52,16 @@ def check_task(
     Raises:
         NotConforming: With all problems.
     """
-    catalogue = catalogue or current()
+    before = current()
+    catalogue = catalogue or before
     findings = Findings(f"Task {task if isinstance(task, str) else task.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("task"):
+    set_current(catalogue)  # children that check programs load the same plugins
+    with (
+        contextlib.ExitStack() as stack,
+        tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder,
+        findings.looking_at("task"),
+    ):
+        stack.callback(set_current, before)
         found = catalogue.task(task) if isinstance(task, str) else task
         with findings.looking_at("declaration"):
             _check_declaration(findings, found, catalogue)

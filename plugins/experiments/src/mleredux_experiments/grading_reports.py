@@ -32,7 +32,7 @@ def load_reports(folder: Path) -> Results:
     """Published results: one folder a row, in it one grading report of MLE-bench a run (`*.json`).
 
     A report names a row's runs of all its tasks; tasks that a report lacks count as failures. Files of other forms are
-    left out with a note.
+    left out with a note; folders of our own runs are no rows.
 
     Raises:
         NotFound: The folder has no such reports.
@@ -40,7 +40,7 @@ def load_reports(folder: Path) -> Results:
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder a row.")
     rows, notes = [], []
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for place in sorted(path for path in folder.iterdir() if path.is_dir() and not (path / "run.json").exists()):
         number = 0
         for path in sorted(place.glob("*.json")):
             try:

@@ -52,14 +52,16 @@ def run_class(
     """
     from mleredux.plugin.artifact import RunStore
 
-    from mleredux_techniques.classroom import Terms, collect, hand_out, questions, read_class
+    from mleredux_techniques.classroom import Terms, collect, hand_out_next, questions, read_class
 
     until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
     terms = Terms(task, until).kept(folder)
     found = read_class(students, terms)
     terms.keep(folder)
-    for student in found:
-        if hand_out(student, folder, data_dir):
+    for place, listed in enumerate(found):
+        student, written = hand_out_next(listed, terms, folder, data_dir)
+        found[place] = student
+        if written:
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)
     rows = collect(found, folder, RunStore(runs_dir), data_dir)
     asked = questions(rows)

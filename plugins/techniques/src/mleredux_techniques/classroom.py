@@ -10,13 +10,13 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mleredux
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotApplicable, NotFound
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
@@ -28,6 +28,7 @@ RIGHT = 0.995
 """A question with at least this score was answered right: reports show it as 1.00."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SEEDS = 10**9
+_TRIES = 30
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,12 @@ class Terms:
     Attributes:
         task: A technique task, of which each student gets a planted one.
         deadline: A time in ISO 8601, in this machine's zone unless it names another.
+        refused: By student, how many of their seeds gave data to which the task does not apply.
     """
 
     task: str | None = None
     deadline: str | None = None
+    refused: dict[str, int] = field(default_factory=dict)
 
     def kept(self, folder: Path) -> Terms:
         """These terms, with those of earlier calls where they are silent."""
@@ -72,7 +75,7 @@ class Terms:
             before = Terms(**json.loads((folder / TERMS).read_text(encoding="utf-8")))
         except FileNotFoundError:
             before = Terms()
-        return Terms(self.task or before.task, self.deadline or before.deadline)
+        return Terms(self.task or before.task, self.deadline or before.deadline, before.refused)
 
     def keep(self, folder: Path) -> None:
         """Keep them in the class's folder."""
@@ -124,14 +127,15 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
         if name in found:
             raise MlereduxError(f"Line {number} of {path} has {name} again.", hint="Name each student once.")
         place, until = f"Line {number} of {path}", (row.get("deadline") or "").strip() or terms.deadline
-        own = _task_of(row, name, terms.task, place)
+        own = _task_of(row, name, terms, place)
         found[name] = Student(name, own, moment(until, place) if until else None)
     if not found:
         raise MlereduxError(f"{path} names no student.", hint="Give it a line `student`, and one line a student.")
     return list(found.values())
 
 
-def _task_of(row: dict[str, Any], name: str, task: str | None, place: str) -> str:
+def _task_of(row: dict[str, Any], name: str, terms: Terms, place: str) -> str:
+    task = terms.task
     if own := (row.get("task") or "").strip():
         return own
     if task is None:
@@ -141,16 +145,16 @@ def _task_of(row: dict[str, Any], name: str, task: str | None, place: str) -> st
         raise MlereduxError(f"{task!r} is not a plain technique task.", hint="Give one such as `leakage@wine`.")
     seed = (row.get("seed") or "").strip()
     if not seed:
-        return own_task(name, task)
+        return own_task(name, task, terms.refused.get(name, 0))
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", seed):
         raise MlereduxError(f"{place} has the seed {seed!r}.", hint="A seed is a number from 0 to 999999999.")
     return f"{question}+planted-{seed}@{base}"
 
 
-def own_task(name: str, task: str) -> str:
-    """A person's own variant of a plain technique task: planted, with the seed of their name."""
+def own_task(name: str, task: str, refused: int = 0) -> str:
+    """A person's own variant of a plain technique task: planted, with the seed of their name, or one of the next."""
     question, _, base = task.partition("@")
-    return f"{question}+planted-{seed_of(name, task)}@{base}"
+    return f"{question}+planted-{seed_of(name, task, refused)}@{base}"
 
 
 def is_name(name: str) -> bool:
@@ -158,12 +162,36 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def seed_of(name: str, task: str) -> int:
-    """A student's seed: the same each time on this installation, another one for another student or task."""
+def seed_of(name: str, task: str, refused: int = 0) -> int:
+    """A student's seed: the same each time on this installation, another one for another student or task.
+
+    Args:
+        refused: How many of these seeds are passed over.
+    """
     from mleredux_techniques._kit.seeds import planting_salt
 
-    digest = hmac.new(planting_salt(), f"student:{name}:{task}".encode(), hashlib.sha256).digest()
+    digest = hmac.new(
+        planting_salt(), f"student:{name}:{task}{f':{refused}' * (refused > 0)}".encode(), hashlib.sha256
+    ).digest()
     return int.from_bytes(digest[:8], "big") % _SEEDS
+
+
+def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | None) -> tuple[Student, bool]:
+    """As `hand_out`; where the task does not apply to a student's data, the next of the student's seeds is taken.
+
+    Returns:
+        The student, perhaps with another task, and whether files were written.
+    """
+    while True:
+        try:
+            return student, hand_out(student, folder, data_dir)
+        except NotApplicable:
+            number = terms.refused.get(student.name, 0)
+            if terms.task is None or student.task != own_task(student.name, terms.task, number) or number == _TRIES:
+                raise
+            terms.refused[student.name] = number + 1
+            terms.keep(folder)
+            student = replace(student, task=own_task(student.name, terms.task, number + 1))
 
 
 def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:

@@ -147,7 +147,7 @@ class Client:
             project: Id or name of the project that it belongs to.
 
         Returns:
-            Its reference, `upload:NAME@HASH`; what is not a path is returned as it is.
+            Its reference, with its name and hash; what is not a path is returned as it is.
 
         Raises:
             UsageError: There is no such folder.
