@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
+from mleredux_client.folders import LocalAgent, packed
 from mleredux_server import logs
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database.tables import RunRow, Token, User, now
@@ -52,6 +53,8 @@ SCOPES: dict[Operation, str] = {
     ("post", "/v1/runs"): "run",
     ("get", "/v1/runs/{run_id}"): "read",
     ("delete", "/v1/runs/{run_id}"): "run",
+    ("patch", "/v1/runs/{run_id}"): "run",
+    ("post", "/v1/runs/bulk"): "run",
     ("post", "/v1/runs/{run_id}/cancel"): "run",
     ("post", "/v1/runs/{run_id}/retry"): "run",
     ("get", "/v1/runs/{run_id}/events"): "read",
@@ -79,6 +82,19 @@ SCOPES: dict[Operation, str] = {
     ("get", "/v1/submissions/{submission_id}"): "read",
     ("delete", "/v1/submissions/{submission_id}"): "grade",
     ("post", "/v1/validations"): "grade",
+    ("get", "/v1/audit"): "admin",
+    ("get", "/v1/secrets"): "read",
+    ("put", "/v1/secrets/{name}"): "run",
+    ("delete", "/v1/secrets/{name}"): "run",
+    ("get", "/v1/sources"): "read",
+    ("post", "/v1/sources"): "run",
+    ("get", "/v1/sources/{source_id}"): "read",
+    ("delete", "/v1/sources/{source_id}"): "run",
+    ("get", "/v1/webhooks"): "read",
+    ("post", "/v1/webhooks"): "run",
+    ("delete", "/v1/webhooks/{webhook_id}"): "run",
+    ("get", "/v1/webhooks/{webhook_id}/deliveries"): "read",
+    ("post", "/v1/webhooks/{webhook_id}/test"): "run",
     ("get", "/v1/builds"): "read",
     ("post", "/v1/builds"): "run",
     ("get", "/v1/builds/{build_id}"): "read",
@@ -139,6 +155,8 @@ class Place:
                 "post", "/v1/submissions", token, data={"task": "digits"}, files={"file": ("a.csv", CONTENT)}
             ),
             "build_id": self.ask("post", "/v1/builds", token, json={"agent": "dummy"}),
+            "webhook_id": self.ask("post", "/v1/webhooks", token, json={"url": "http://127.0.0.1:9/hook"}),
+            "source_id": self._upload(name, token),
         }
         for answer in made.values():
             assert answer.status_code in (201, 202), answer.text
@@ -154,12 +172,21 @@ class Place:
             **{kind: answer.json()["id"] for kind, answer in made.items()},
         }
 
+    def _upload(self, name: str, token: str) -> httpx.Response:
+        folder = self.local.service.store.path.parent / f"agent-of-{name}"
+        folder.mkdir()
+        (folder / "solve.py").write_text(f"print({name!r})\n")
+        with packed(LocalAgent(folder)) as package, package.archive.open("rb") as file:
+            return self.ask("post", "/v1/sources", token, files={"file": file})
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
-    with LocalServer(Path(tmp_path_factory.mktemp("security")) / "runs").running() as local:
+    with LocalServer(
+        Path(tmp_path_factory.mktemp("security")) / "runs", webhook_hosts=("127.0.0.1:9",)
+    ).running() as local:
         made = Place(local)
         logs.configure("json", "info", made.log)
         yield made
@@ -309,7 +336,17 @@ def test_lists_show_nothing_of_other_users(place: Place) -> None:
     for method, path in SCOPES:
         if method == "get" and "{" not in path and SCOPES[method, path] != "admin":
             text = place.ask("get", path, token).text
-            for kind in ("run_id", "token_id", "user_id", "project_id", "experiment_id", "submission_id", "build_id"):
+            for kind in (
+                "run_id",
+                "token_id",
+                "user_id",
+                "project_id",
+                "experiment_id",
+                "submission_id",
+                "build_id",
+                "webhook_id",
+                "source_id",
+            ):
                 assert theirs[kind] not in text, (path, kind)
     for query in (f"project={theirs['project_id']}", "project=ann", f"experiment={theirs['experiment_id']}"):
         answer = place.ask("get", f"/v1/runs?{query}", token)
