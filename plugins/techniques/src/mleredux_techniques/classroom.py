@@ -166,7 +166,7 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
     """A student's seed: the same each time on this installation, another one for another student or task.
 
     Args:
-        refused: How many of these seeds are passed over.
+        refused: How many of these seeds are skipped.
     """
     from mleredux_techniques._kit.seeds import planting_salt
 
