@@ -155,9 +155,12 @@ def read_grants(**fields: Iterable[str]) -> Grants:
 def passed_variables(
     agent: Agent, grants: Grants, environment: Mapping[str, str], protected: Iterable[str]
 ) -> dict[str, str]:
-    """The variables of the caller that an agent gets. The value of a protected one is not passed by another name."""
+    """The variables of the caller that an agent gets. The value of a protected one is not passed by another name.
+
+    That holds for the value in the process's environment, too, where a lent secret takes its place.
+    """
     declared = () if is_foreign(agent) else (*agent.pass_env, *agent.secrets)
-    hidden = {environment[name] for name in protected if environment.get(name)}
+    hidden = {known[name] for known in (os.environ, environment) for name in protected if known.get(name)}
     return {
         name: environment[name]
         for name in (*declared, *grants.variables)

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 GIT_TOKEN = "GIT_TOKEN"
 """The name of the secret for fetching private repositories of agents, which no agent gets."""
 _LENT: ContextVar[Mapping[str, str]] = ContextVar("mleredux_lent")
+_VALUES: ContextVar[frozenset[str]] = ContextVar("mleredux_lent_values")
 
 
 @contextmanager
-def lend(secrets: Mapping[str, str]) -> Iterator[None]:
+def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[None]:
     """Add secrets to the caller's variables, in this thread.
 
     Args:
         secrets: Values by name.
+        earlier: Values that the run was lent before, which nobody gets now; they are masked like the others.
     """
-    token = _LENT.set(dict(secrets))
+    names, values = _LENT.set(dict(secrets)), _VALUES.set(frozenset([*secrets.values(), *earlier]))
     try:
         yield
     finally:
-        _LENT.reset(token)
+        _LENT.reset(names)
+        _VALUES.reset(values)
 
 
 def lent() -> Mapping[str, str]:
     """The secrets that are lent to this thread."""
     return _LENT.get({})
+
+
+def lent_values() -> frozenset[str]:
+    """All values to mask: of secrets that are lent to this thread, and of those that its run was lent before."""
+    return _VALUES.get(frozenset())
 
 
 def caller_variables() -> Mapping[str, str]:

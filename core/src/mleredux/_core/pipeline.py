@@ -12,7 +12,7 @@ from mleredux._core.data import DataStore
 from mleredux._core.executors.elsewhere import Elsewhere
 from mleredux._core.executors.protocol import Executor
 from mleredux._core.grants import secret_variables
-from mleredux._core.loans import caller_variables
+from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.models import CAUSES, Cause, Event, State
 from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue
@@ -165,7 +165,7 @@ class Pipeline:
         started = time.monotonic()
         known = caller_variables()
         passed = {known[name] for name in self._secrets(run) if name in known}
-        mask_secrets(run, sorted(passed | context.secrets))
+        mask_secrets(run, sorted(passed | context.secrets | lent_values()))
         produce(run, self.catalogue)
         run.emit(ProduceEnded(seconds=_since(started)))
         state = final_state(failure.cause if failure else None)

@@ -14,7 +14,7 @@ from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
-from mleredux._core.loans import caller_variables
+from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
@@ -119,7 +119,7 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
     named = (*context.agent.secrets, *context.run.spec.grants.variables)
     known = caller_variables()
     secrets = {known[name] for name in named if name in known}
-    line = failure_line(context.run.agent_log, Mask(secrets | context.secrets))
+    line = failure_line(context.run.agent_log, Mask(secrets | context.secrets | lent_values()))
     return outcome.model_copy(update={"message": f"{outcome.message.partition(';')[0]}: {line}"}) if line else outcome
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from mleredux.errors import SandboxError
+from mleredux.plugin.agent import lent
 from mleredux.plugin.gateway import includes_model
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -208,6 +209,18 @@ def key_variables(environment: Mapping[str, str] = os.environ) -> frozenset[str]
     if not path.is_file():
         return frozenset(known)
     return frozenset(known | {config.key_env for config in _read(path).upstreams.values() if config.key_env})
+
+
+def run_variables() -> dict[str, str]:
+    """The environment of this process, with the keys that a user lends to the run.
+
+    Nothing else that they lend counts: an address or a folder of theirs would get the keys of this machine.
+
+    Raises:
+        SandboxError: The file can't be read.
+    """
+    keys = key_variables()
+    return {**os.environ, **{name: value for name, value in lent().items() if name in keys}}
 
 
 def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:

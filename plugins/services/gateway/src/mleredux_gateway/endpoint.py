@@ -16,11 +16,10 @@ from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse
 from mleredux.plugin.events import GatewayUse, Warned
 from mleredux.plugin.files import write_atomically
-from mleredux.plugin.host import caller_variables
 from mleredux.plugin.task import installation_salt
 
 from mleredux_gateway.bounds import bounded
-from mleredux_gateway.config import load_config, replaying
+from mleredux_gateway.config import load_config, replaying, run_variables
 from mleredux_gateway.demand import Received
 from mleredux_gateway.meter import Meter
 from mleredux_gateway.prices import Prices
@@ -48,11 +47,8 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     """
     token = run_token(installation_salt(), run.id)
     replay = open_replay(run, Mask([token]))
-    config = (
-        load_config(caller_variables())
-        if replay is None
-        else replaying(replay.source, replay.models, caller_variables())
-    )
+    variables = run_variables()
+    config = load_config(variables) if replay is None else replaying(replay.source, replay.models, variables)
     config = config.granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
     mask = Mask([token, *(upstream.key for upstream in config.upstreams)])
     folder = run.path / FOLDER

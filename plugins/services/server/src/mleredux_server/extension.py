@@ -14,7 +14,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.runs import MOST_RUNS, Planned, make_runs, plan_run
 from mleredux_server.scheduler.actions import retry_run
 from mleredux_server.scheduler.summary import ENDED, lacks_result
-from mleredux_server.schemas.runs import ExtensionRequest, HowToRun, RunRequest
+from mleredux_server.schemas.runs import ExtensionRequest, HowToRun, KeptRequest
 from mleredux_server.secrets import lending
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -64,8 +64,9 @@ def extend(
                 f"Arm {cell.arm[:200]} has a context, whose text for {task} is not known here.",
                 hint="Extend by seeds only, or create another experiment.",
             )
-        request = RunRequest.model_validate({**example.request, "task": task, "seed": cell.seed})
-        with lending(service, caller, request.secrets, experiment.project_id):
+        chosen = example.user_id == caller.user_id
+        request = KeptRequest.of(example.request, chosen_by_caller=chosen, task=task, seed=cell.seed)
+        with lending(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):
             one = plan_run(service, request)
         planned.append(Planned(one.id, one.request, {**one.fields, "arm": cell.arm}, one.sandboxes))
     if not planned:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mleredux.errors import NotGranted
@@ -25,7 +25,7 @@ from mleredux_server.references import granted
 from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.scheduler.summary import lacks_result
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
+from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, KeptRequest, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
@@ -219,6 +219,7 @@ def make_runs(
         MlereduxError: A directory can't be created.
     """
 
+    planned = [replace(one, request=_kept(one.request, caller)) for one in planned]
     installed = service.catalogue.capabilities()
 
     def rows(session: Session, project: Project) -> list[RunRow]:
@@ -272,6 +273,12 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
 def _make_directory(store: RunStore, one: Planned) -> Run:
     """As `RunStore.create`, but without the index, which takes longest and restores missing entries itself."""
     return Run.create(store.path / one.id, RunSpec(id=one.id, created_at=now(), **one.fields))
+
+
+def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
+    """The request to store; a token that is limited to a project lends no secrets of its user."""
+    only = getattr(request, "project_secrets", False) or caller.bound_to is not None
+    return KeptRequest.model_construct(**{**dict(request), "project_secrets": only})
 
 
 def _rows(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import structlog
-from mleredux.plugin.host import lend
+from mleredux.plugin.host import GIT_TOKEN, lend
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -19,8 +20,10 @@ from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
 MOST_SECRETS = 100
-_RESERVED = ("MLEREDUX_", "LD_", "PYTHON", "GIT_CONFIG")
-"""Beginnings of names that would change a program rather than give it a secret."""
+_RESERVED = re.compile(
+    r"(MLEREDUX|LD|XDG|GIT)_.*|PYTHON.*|PATH|HOME|(.*_)?PROXY|(OPENAI|ANTHROPIC)_(BASE_URL|API_BASE)"
+)
+"""Names that would change a program rather than give it a secret."""
 
 
 def owner_of(session: Session, caller: Caller, project: str | None) -> str:
@@ -42,7 +45,7 @@ def set_secret(service: Service, caller: Caller, name: str, value: str, project:
     Raises:
         Problem: They may not, the name is reserved, or there are too many.
     """
-    if name.startswith(_RESERVED) or name in ("PATH", "HOME"):
+    if _RESERVED.fullmatch(name) and name != GIT_TOKEN:
         raise Problem("invalid", f"{name} can't be the name of a secret.", hint="Choose another, like HF_TOKEN.")
     with service.database.writing() as session:
         owner = _owned(session, caller, project)
@@ -87,8 +90,17 @@ def check_local(service: Service, what: str) -> None:
 
 
 @contextmanager
-def lending(service: Service, caller: Caller, names: Iterable[str], project: str | None) -> Iterator[None]:
+def lending(
+    service: Service, caller: Caller, names: Iterable[str], project: str | None, *, own: bool = True
+) -> Iterator[None]:
     """Lend a caller's secrets to what this thread does, for a run in a project.
+
+    Args:
+        service: The service.
+        caller: The requesting user.
+        names: Of the secrets.
+        project: Id or name of the run's project; None for the caller's own.
+        own: Whether personal secrets may be among them; a token that is limited to a project has none.
 
     Raises:
         Problem: One of them does not exist.
@@ -98,25 +110,27 @@ def lending(service: Service, caller: Caller, names: Iterable[str], project: str
         check_local(service, "Secrets")
         with service.database.reading() as session:
             home = project_for(session, caller, project).id
-            personal = caller.user_id if caller.bound_to is None else None
+            personal = caller.user_id if own and caller.bound_to is None else None
             values = _values(service, session, wanted, personal, home)
         if missing := [name for name in wanted if name not in values]:
-            hint = f"Set it with `mleredux account secret set {missing[0]}`."
-            raise Problem("not-found", f"There is no secret {missing[0]} of yours or of the project.", hint=hint)
+            whose, option = ("yours or of ", "") if personal else ("", " --project P")
+            hint = f"Set it with `mleredux account secret set {missing[0]}{option}`."
+            raise Problem("not-found", f"There is no secret {missing[0]} of {whose}the project.", hint=hint)
     with lend(values):
         yield
 
 
 def secrets_of(service: Service, run: RunRow, session: Session | None = None) -> dict[str, str]:
     """Return the secrets that a run's request names, with the values that they have now."""
-    names = (run.request or {}).get("secrets") or []
+    request = run.request or {}
+    names, personal = request.get("secrets") or [], None if request.get("project_secrets") else run.user_id
     if not names:
         return {}
     if session is None:
         with service.database.reading() as opened:
             return secrets_of(service, run, opened)
     try:
-        return _values(service, session, names, run.user_id, run.project_id)
+        return _values(service, session, names, personal, run.project_id)
     except Problem as problem:
         _LOG.error("secrets can't be lent", run=run.id, reason=problem.detail)
         return {}

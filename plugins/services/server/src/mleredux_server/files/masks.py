@@ -19,6 +19,7 @@ from mleredux.plugin.host import secret_variables
 from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
+from mleredux_server.lent import lent_to
 from mleredux_server.lookup import SeenRun
 from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service, service_of
@@ -38,11 +39,15 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True)
 class Known:
-    """A run's mask, and the secrets in it: those of the server, and those that a user lends to the run."""
+    """A run's mask, and the secrets in it: those of the server, and those that a user lends to the run.
+
+    Attributes:
+        lent: None if the run's request names no secrets.
+    """
 
     mask: Mask
     values: set[str]
-    lent: set[str]
+    lent: set[str] | None
 
 
 class Masks:
@@ -70,20 +75,27 @@ class Masks:
         return Cover(mask, growing=not over, settled=_settled(run) if over else None)
 
     def of(self, run: SeenRun) -> Mask:
-        """Return what masks the secrets of a run's agent."""
+        """Return what masks the secrets of a run's agent.
+
+        Raises:
+            Problem: What it was lent can't be read, so that its files must not be shown.
+        """
         with self._lock:
             known = self._known.get(run.id)
             if known is not None:
                 self._known.move_to_end(run.id)
-                if not known.lent:
+                if known.lent is None:
                     return known.mask
         values = known.values if known is not None else self._values(run)
         with self._service.database.reading() as session:
             row = session.get(RunRow, run.id)
+            named = row is None or bool(row.request.get("secrets"))
             lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
-        if known is None or not lent <= known.lent:  # a secret may get another value before the run starts
-            lent |= known.lent if known is not None else set()
-            known = Known(Mask(values | lent), values, lent)
+        lent |= lent_to(self._service, run.id) if named else set()
+        before = (known.lent or set[str]()) if known is not None else set[str]()
+        if known is None or not lent <= before:  # a secret may get another value before the run starts
+            lent |= before
+            known = Known(Mask(values | lent), values, lent if named else None)
         with self._lock:
             self._known[run.id] = known
             while len(self._known) > _MOST_KEPT:

@@ -14,13 +14,14 @@ from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
 from mleredux_server.idempotency import Answer, Claim
+from mleredux_server.lent import forget_lent
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.scheduler.jobs import STOPPED, end_run
 from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.schemas.runs import KeptRequest
 from mleredux_server.secrets import check_local, lending, secrets_of
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -129,8 +130,8 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         pass  # the directory is missing, but the database has the request
     except ValueError as error:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Create a new run.") from error
-    how = RunRequest.model_validate(row.request).model_copy(update={"project": row.project_id})
-    with lending(service, caller, how.secrets, how.project):
+    how = KeptRequest.of(row.request, chosen_by_caller=row.user_id == caller.user_id, project=row.project_id)
+    with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
         check_agent(service, caller, how.agent, how.options)
         planned, experiment = plan_run(service, how), None
 
@@ -192,6 +193,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
     except MlereduxError:
         if path.exists():  # damaged: it can't be running
             path.rename(aside)
+    forget_lent(service, run_id)
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
         session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))

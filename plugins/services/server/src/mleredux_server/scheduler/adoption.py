@@ -13,7 +13,7 @@ from mleredux.plugin.artifact import Run
 from pydantic import BaseModel, ValidationError
 
 from mleredux_server.scheduler.summary import Facts
-from mleredux_server.schemas.runs import Label, LimitsAsked, RunRequest
+from mleredux_server.schemas.runs import KeptRequest, Label, LimitsAsked, RunRequest
 
 NOTE_FILE = ".service.json"
 
@@ -21,7 +21,7 @@ NOTE_FILE = ".service.json"
 class Note(BaseModel):
     """The request data that the service stores in a run's directory, in case the database is lost."""
 
-    request: RunRequest
+    request: KeptRequest
     labels: dict[Label, Label] = {}
     retry_of: str | None = None
 
@@ -32,7 +32,7 @@ def write_note(run: Run, request: RunRequest, retry_of: str | None) -> None:
     Raises:
         OSError: The disk is full.
     """
-    note = Note(request=request, labels=request.labels, retry_of=retry_of)
+    note = Note(request=KeptRequest.model_construct(**dict(request)), labels=request.labels, retry_of=retry_of)
     (run.path / NOTE_FILE).write_text(note.model_dump_json(), encoding="utf-8")
 
 
@@ -83,7 +83,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "limits": limits.model_dump(mode="json"),
         "options": spec.options,
         "labels": request.labels,
-        "request": request.model_dump(mode="json"),
+        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not ask for it
         **facts.columns(),
         "created_at": spec.created_at,
         "updated_at": facts.changed_at or spec.created_at,

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from mleredux_server.creation import settle_left
 from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.lent import keep_lent
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Seen
@@ -258,6 +259,7 @@ class Dispatcher:
                         work.begun(session, row)
                 run = session.get(RunRow, job_id) if kind == "run" else None
                 lent = secrets_of(self._service, run, session) if run is not None else {}
+                earlier = keep_lent(self._service, job_id, lent.values()) if run is not None else set()
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1
             return {
@@ -267,6 +269,7 @@ class Dispatcher:
                 "attempt": row.attempts,
                 "fence": fence,
                 "secrets": lent,
+                "earlier": sorted(earlier),
             }
 
         if self._remote is None or kind != "run":

@@ -25,7 +25,14 @@ _LOG = structlog.get_logger()
 _SPARE = 2
 _PAUSE = 1.0
 """Seconds until the next start after a worker could not be started."""
-_HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "MLEREDUX_SECRETS_KEY", "PGPASSWORD")
+_HIDDEN_VARIABLES = (
+    "MLEREDUX_SERVE_TOKEN",
+    "MLEREDUX_DATABASE",
+    "MLEREDUX_SECRETS_KEY",
+    "MLEREDUX_OIDC_SECRET",
+    "MLEREDUX_TOKEN",
+    "PGPASSWORD",
+)
 OTHER_LANES = ("grade", "build")
 """Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""
 
@@ -77,7 +84,7 @@ class Pool:
 
     def __init__(self, settings: Settings, catalogue: Catalogue, wake: Callable[[], None], tally: Tally) -> None:
         self._settings, self._wake, self._tally = settings, wake, tally
-        plain = settings.model_copy(update={"database": None})  # workers must not access it
+        plain = settings.model_copy(update={"database": None, "oidc_secret": None})  # not for workers
         hello = {
             "settings": plain.model_dump(mode="json"),
             "load": [str(item) for item in catalogue.load],

@@ -94,7 +94,7 @@ class Worker:
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
             self.log.say("job started", **facts)  # after the mark: whoever reads this may count the attempt
-            with self._lease(job) as lease, lend(job["secrets"]):
+            with self._lease(job) as lease, lend(job["secrets"], job["earlier"]):
                 result = self._run(job, lease) if job["kind"] == "run" else self._other(job, lease)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)

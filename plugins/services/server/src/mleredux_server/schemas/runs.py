@@ -70,6 +70,19 @@ class RunRequest(HowToRun):
     seed: int = Field(default=0, ge=-(2**53), le=2**53)
 
 
+class KeptRequest(RunRequest):
+    """A request as it is stored with its run."""
+
+    project_secrets: bool = False
+    """Whether its secrets are those of the project alone: who asked did not choose the code, or may not lend theirs."""
+
+    @classmethod
+    def of(cls, kept: dict[str, Any], *, chosen_by_caller: bool, **changes: Any) -> KeptRequest:
+        """Return the request to create another run of a stored one."""
+        only = kept.get("project_secrets", False) or not chosen_by_caller
+        return cls.model_validate({**kept, **changes, "project_secrets": only})
+
+
 class ExperimentRequest(HowToRun):
     """A request for a matrix of runs: each task with each agent (or arm of a plan) and each seed."""
 

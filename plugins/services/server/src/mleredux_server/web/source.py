@@ -75,7 +75,11 @@ class ServerSource:
         """
         seen = self._seen(run_id)
         ended = seen.ended and seen.status in FINAL and (seen.path / MANIFEST).is_file()
-        if not ended and self._masks.of(seen):
+        try:
+            secret = not ended and bool(self._masks.of(seen))
+        except Problem as problem:
+            raise Refused(problem) from problem
+        if secret:
             raise MlereduxError(
                 f"The agent of run {run_id} received secrets, which are masked in its files when it has ended.",
                 hint=f"Until then, `mleredux logs {run_id} --follow` shows its log with secrets masked.",
