@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import caller_variables, lend
+from mleredux.plugin.host import lend
 from mleredux_client import Client, Forbidden, Invalid, MlereduxApiError, NotFound, TooLarge, UsageError
 from mleredux_client.calls import get
 from mleredux_client.folders import LocalAgent, files_of, packed
-from mleredux_gateway.config import load_config
+from mleredux_gateway.config import load_config, run_variables
 from mleredux_server.database.tables import RunRow, Source
 from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
@@ -165,7 +165,7 @@ def test_keys_of_models_and_of_repositories_reach_no_agent(tmp_path: Path) -> No
     catalogue, agent = Catalogue(), Catalogue().agent("dummy")
     with lend({"HF_TOKEN": TOKEN, "OPENAI_API_KEY": "sk-of-ann", "GIT_TOKEN": "pat-of-ann"}):
         assert granted(catalogue, Settings(runs_dir=tmp_path), agent).variables == ("HF_TOKEN",)
-        [upstream] = [one for one in load_config(caller_variables()).upstreams if one.name == "openai"]
+        [upstream] = [one for one in load_config(run_variables()).upstreams if one.name == "openai"]
         assert upstream.key == "sk-of-ann"
 
 
@@ -206,7 +206,7 @@ def test_without_the_grant_the_agent_does_not_get_it(ann: Client, folder: Path) 
         ann.run("digits", folder)
 
 
-def test_a_projects_secret_is_of_its_members(admin: Client, ann: Client, bob: Client) -> None:
+def test_a_projects_secret_is_of_its_members(server: ServerProcess, admin: Client, ann: Client, bob: Client) -> None:
     shared = admin.projects.create("shared", quota={"sandboxes": None})
     admin.projects.add_member(shared, ann.me().user, "owner")
     admin.projects.add_member(shared, bob.me().user)
@@ -216,6 +216,11 @@ def test_a_projects_secret_is_of_its_members(admin: Client, ann: Client, bob: Cl
         bob.secrets.delete("LAB_TOKEN", project="shared")
     made = bob.run("digits", "dummy", sandbox="process", secrets=["LAB_TOKEN"], project="shared", verify=False)
     assert made.wait(180).status == "done"
+    ann.secrets.set("LAB_TOKEN", "another-value", project="shared")
+    folder = server.runs_dir / made.id
+    with (folder / "logs" / "agent.log").open("a") as log:  # as an attempt that was given up
+        log.write("value-of-the-lab")
+    assert "".join(made.logs()).endswith("*" * len("value-of-the-lab"))
     with pytest.raises(NotFound):
         bob.run("digits", "dummy", sandbox="process", secrets=["LAB_TOKEN"])
 
