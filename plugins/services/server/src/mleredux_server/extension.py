@@ -48,8 +48,8 @@ def extend(
     }
     larger = plan.model_copy(update={"experiment": design.model_copy(update=update)})
     arms, have = larger.all_arms(), {(row.arm, row.task, row.seed) for row in rows}
-    first = rows[::-1]  # the first of each, as its creator asked for it
-    examples = {(row.arm, row.task): row for row in first} | {(row.arm, ""): row for row in first}
+    latest_first = rows[::-1]  # so that the earliest one is the example: as the creator asked for it
+    examples = {(row.arm, row.task): row for row in latest_first} | {(row.arm, ""): row for row in latest_first}
     planned: list[Planned] = []
     for cell in larger.cells(plan_tasks(service.catalogue, larger)):
         task = arms[cell.arm].request(cell.task)["task"]
