@@ -22,7 +22,7 @@ from mleredux_server.scheduler.jobs import Jobs, Started, end_run
 from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.summary import facts_of
 from mleredux_server.scheduler.tally import Tally
-from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.schemas.runs import KeptRequest, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
@@ -107,7 +107,8 @@ def test_a_lost_database_loses_no_run(service: Service, tmp_path: Path) -> None:
     with again.database.reading() as session:
         row = session.get_one(RunRow, waiting.id)
     assert (row.labels, row.priority, row.task, row.sandbox) == ({"of": "me"}, 7, "toy", "process")
-    assert RunRequest.model_validate(row.request) == ASKED
+    kept = KeptRequest.model_validate(row.request)
+    assert kept == KeptRequest(**ASKED.model_dump(), project_secrets=True), "its new owner lends nothing"
     again.database.close()
 
 
@@ -122,7 +123,7 @@ def test_runs_of_the_command_line_are_listed_and_followed_but_not_started(servic
     with service.database.reading() as session:
         row = session.get_one(RunRow, run.id)
     assert (row.cause, row.message) == ("agent_crashed", "Some reason.") and row.ended_at is not None
-    assert RunRequest.model_validate(row.request).limits.time_limit == 7
+    assert KeptRequest.model_validate(row.request).limits.time_limit == 7
 
 
 def test_runs_of_before_a_migration_are_read_again_a_few_at_once(service: Service) -> None:
