@@ -238,15 +238,18 @@ def write(known: dict[str, Any], command: str) -> str:
                 f"{max(found[kind]['score'] for found in held for kind in KINDS):.2f}",
             ]
         )
+    seconds = {(rows, name): f"{taken:.1f} s" for rows, name, taken in timed}
+    above = [name for name, found in scored.items() if max(found[kind]["score"] for kind in KINDS) > BOUND]
     taken = [
         ["rows", *TECHNIQUES],
-        *([f"{size:,}", *(f"{taken:.1f} s" for rows, _, taken in timed if rows == size)] for size in SIZES),
+        *([f"{size:,}", *(seconds.get((size, name), "–") for name in TECHNIQUES)] for size in SIZES),
     ]
     return PAGE.format(
         command=command,
         parts=PARTS if known.get("in parts") else "",
         machine=machine(),
         bound=BOUND,
+        above=f"; above it: {', '.join(f'`{name}`' for name in above)}." if above else ", which holds.",
         summary=table(*summary),
         table=table(*rows),
         times=table(*taken),
@@ -264,7 +267,7 @@ It was created in parts on one machine at other loads too (`--only`, and `--agai
 whose results were put together.\
 """
 PAGE = """\
-# Techniques: what agents score
+# Technique results
 
 Made by `{command}`. {machine}{parts}
 
@@ -274,12 +277,12 @@ no LLM.
 `perfect` knows the truth and recommends the strong choice. The others play the score: `everything` lists all there
 could be, `empty` as little as the form allows, `example` copies the description's, `contradicting` claims one thing and
 recommends another, `textbook` always says the same. What is shown of these is their facts, which their score never
-exceeds; none of them may reach more than {bound}, on any instance.
+exceeds. The aim is at most {bound} on each instance{above}
 
 score = facts · (0.3 + 0.7 · efficacy); where the data do not tell a strong choice from a naive one beyond noise,
 efficacy is – and score = facts. *Decided* counts the tasks where they do. ± is the standard error over splits.
 
-## In short
+## Summary
 
 {summary}
 
