@@ -152,7 +152,7 @@ HOSTILE = {
         "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])",
         "The predictions of submission.py for the private inputs are not valid. "
         "`mleredux validate` tells what is wrong.",
-        "Columns are missing: 'digit'",
+        "The submission lacks the column 'digit'",
     ),
     "fills the disk": (
         "while True: open('full', 'ab').write(bytes(1 << 24))",
@@ -287,3 +287,11 @@ def test_a_policy_that_forges_its_actions_is_refused(data: dict[str, tuple[Task,
     assert found.message == "submission.py chose an action that is not valid on the private inputs."
     found = submit(data, "wine-tasting", "def act(observation): return [[" * 9, tmp_path)
     assert found.message == "submission.py ended with an error on the private inputs."
+
+
+def test_what_the_grader_refuses_validation_refuses_too(data: dict[str, tuple[Task, Prepared]], tmp_path: Path) -> None:
+    fraction = CODE.replace('made, fmt="%d"', 'made + [0, 0.5], fmt=["%d", "%.1f"]')
+    found = submit(data, "digits-code", fraction, tmp_path)
+    assert found.score is None and "for the private inputs are not valid" in found.message
+    verdict = validate(read_schema(data["digits-code"][1].schema), tmp_path / "submission.py")
+    assert not verdict.valid and "row 1 is a fraction" in verdict.message

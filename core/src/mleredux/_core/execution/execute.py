@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from mleredux._core.models.execution import Environment, Execution
 from mleredux._core.models.grader import Grader, GradingInput, Score
-from mleredux._core.models.schema import SubmissionSchema, Verdict
 from mleredux._core.models.task import Submission, Task
 from mleredux._core.sandboxes.confined import Confined, run_confined
 from mleredux._core.submissions.files import open_regular
@@ -134,7 +133,7 @@ def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Exec
     if execution.kind == "policy":
         return _act(task, inputs, arguments, files, limits)
     files[INPUTS] = inputs.path.read_bytes()
-    columns = json.dumps([task.submission.id_columns, _targets(task, public)])
+    columns = json.dumps([task.submission.id_columns, _targets(task)])
     found = run_confined(arguments, files, [PREDICTIONS], variables={"COLUMNS": columns}, **limits)
     _expect_end(task, found, inputs)
     if PREDICTIONS not in found.files:
@@ -145,7 +144,7 @@ def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Exec
 def _serve(
     task: Task, inputs: _Inputs, arguments: Sequence[str], files: dict[str, bytes], limits: dict[str, Any]
 ) -> Executed:
-    execution, targets = execution_of(task), _targets(task, None)
+    execution, targets = execution_of(task), _targets(task)
     bodies = [json.dumps(dict(zip(inputs.header, row, strict=True))) for row in inputs.rows]
     order = [number % len(bodies) for number in range(max(execution.requests, len(bodies)))]
     load = {
@@ -290,14 +289,15 @@ def _read(path: Path, *, public: bool) -> _Inputs:
     return _Inputs(path, header, rows, public)
 
 
-def _targets(task: Task, public: Path | None) -> tuple[str, ...]:
+def _targets(task: Task) -> tuple[str, ...]:
     if not task.submission.target_columns:
         raise TaskBroken(f"Task {task.id} executes submissions, so it must declare its `target_columns`.")
     return task.submission.target_columns
 
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
-    """What is wrong with the form of predictions: columns, ids and types are as in the sample predictions."""
+    """What is wrong with the form of predictions: by the sample predictions, and by the grader's own check."""
+    from mleredux._core.submissions.graders import grader_of
     from mleredux._core.submissions.schema import make_schema
     from mleredux._core.submissions.validation import validate
 
@@ -316,13 +316,16 @@ def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str
             file=PREDICTIONS,
             sample=SAMPLE_PREDICTIONS,
             id_columns=ids,
-            target_columns=_targets(task, public),
+            target_columns=_targets(task),
             types=task.submission.types,
         )
-        schema: SubmissionSchema = make_schema(task.model_copy(update={"submission": form}), here, here)
-        if schema.ids is not None:
+        asked = task.model_copy(update={"submission": form})
+        schema, grader = make_schema(asked, here, here), grader_of(asked)
+        if grader is not None and grader.check is not None:
+            schema = schema.model_copy(update={"ids": None, "reference": here / SAMPLE_PREDICTIONS})
+        elif schema.ids is not None:
             schema = schema.model_copy(update={"ids": here / schema.ids})
-        verdict: Verdict = validate(schema, here / PREDICTIONS)
+        verdict = validate(schema, here / PREDICTIONS, task=asked)
     return None if verdict.valid else verdict.message
 
 
