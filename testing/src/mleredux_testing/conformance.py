@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 from mleredux._core.plugins import Catalogue, Plugin
-from mleredux._core.plugins.catalogue import SINGULAR
 from mleredux._core.plugins.directory import directory
+from mleredux._core.plugins.discovery import SINGULAR
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import catalogue, json_option, print_json
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.catalogue import SINGULAR
+from mleredux._core.plugins.discovery import SINGULAR
 from mleredux.errors import MlereduxError
 
 from mleredux_testing.findings import Findings

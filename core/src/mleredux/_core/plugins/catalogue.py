@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured
-from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
+from mleredux._core.plugins.discovery import KINDS, SINGULAR, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import NotFound, PluginError, one_line
 
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from mleredux._core.protocols import Sandbox
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
-SINGULAR = {
-    "tasks": "task",
-    "techniques": "technique",
-    "agents": "agent",
-    "graders": "grader",
-    "sandboxes": "sandbox",
-    "formats": "format",
-    "executors": "executor",
-    "commands": "command",
-}
 
 
 @dataclass(frozen=True)
@@ -382,11 +372,9 @@ class Catalogue:
 
         if listed := installing(kind, name):
             return listed
-        names = list(self.entries(kind))
         import difflib
 
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        if near:
+        if near := difflib.get_close_matches(name, list(self.entries(kind)), n=3, cutoff=0.5):
             return f"Did you mean {' or '.join(near)}?"
         failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
         broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""

@@ -14,7 +14,17 @@ PLUGIN_FILE = "mleredux_plugins.py"
 BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
 
-KINDS = ("tasks", "techniques", "agents", "graders", "sandboxes", "formats", "executors", "commands")
+SINGULAR = {
+    "tasks": "task",
+    "techniques": "technique",
+    "agents": "agent",
+    "graders": "grader",
+    "sandboxes": "sandbox",
+    "formats": "format",
+    "executors": "executor",
+    "commands": "command",
+}
+KINDS = tuple(SINGULAR)
 """The types of objects that plugins register; the hook is `mleredux_register_<kind>`."""
 
 
