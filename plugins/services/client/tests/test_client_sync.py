@@ -28,8 +28,8 @@ def test_the_synchronous_client_is_current() -> None:
 
 @pytest.mark.parametrize(("waiting", "plain"), PAIRS, ids=lambda kind: kind.__name__)
 def test_both_have_the_same_methods_with_the_same_arguments(waiting: type, plain: type) -> None:
-    names = {name.replace("aclose", "close") for name in vars(waiting) if not name.startswith("_")}
-    assert names == {name for name in vars(plain) if not name.startswith("_")}
+    names = {name.replace("aclose", "close") for name in dir(waiting) if not name.startswith("_")}
+    assert names == {name for name in dir(plain) if not name.startswith("_")}
     for name in names:
         one, other = getattr(waiting, "aclose" if name == "close" else name), getattr(plain, name)
         if callable(one):

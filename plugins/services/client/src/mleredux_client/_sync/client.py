@@ -9,33 +9,32 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self
 
 import httpx
 
 from mleredux_client import calls
 from mleredux_client._sync.admin import Projects, Secrets, Tokens, Users
+from mleredux_client._sync.builds import Builds
 from mleredux_client._sync.experiments import Experiment
+from mleredux_client._sync.grades import Grades
 from mleredux_client._sync.http import Http
+from mleredux_client._sync.offers import Offers
 from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.runs import Run
-from mleredux_client._sync.uploads import uploaded
-from mleredux_client._sync.work import Build, Submission
 from mleredux_client.answers import parse
 from mleredux_client.durations import Duration, seconds
 from mleredux_client.errors import WaitTimeout
-from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
+from mleredux_client.models import Me
 from mleredux_client.pairs import sleep
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, settings
 from mleredux_client.version import USER_AGENT
 
 _AT_ONCE = 100
-_ASKED_TO_WAIT = 20.0
-"""Seconds that the service may take to grade before it answers; after that it is asked again and again."""
 
 
-class Client:
+class Client(Offers, Grades, Builds):
     """A service, by the nouns of mleredux: `client.run("digits", agent="baseline")`.
 
     Args:
@@ -138,22 +137,6 @@ class Client:
         body = {"task": task, "agent": self.upload(agent, project=project), "seed": seed, **fields}
         made = Run._of(self._http, self._http.json(calls.create("/v1/runs", body)))
         return made.wait() if wait else made
-
-    def upload(self, agent: str | Path, *, project: str | None = None) -> str:
-        """Upload an agent's folder or script, as `run` does.
-
-        Args:
-            agent: Its path.
-            project: Id or name of the project that it belongs to.
-
-        Returns:
-            Its reference, with its name and hash; what is not a path is returned as it is.
-
-        Raises:
-            UsageError: There is no such folder.
-            TooLarge: It is too large for the service.
-        """
-        return uploaded(self._http, agent, project or self.project)
 
     def get_run(self, id: str) -> Run:
         """A run, by id."""
@@ -347,126 +330,6 @@ class Client:
     def experiments(self) -> Pager[Experiment]:
         """Experiments that one may see, newest first, without their runs."""
         return Pager(self._http, "/v1/experiments", partial(Experiment._of, self._http))
-
-    def tasks(
-        self,
-        *,
-        set: str | None = None,
-        category: str | None = None,
-        technique: str | None = None,
-        q: str | None = None,
-    ) -> Pager[Task]:
-        """What there is to solve: of a set, of a category, of a technique, or with a word in it."""
-        asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
-        return Pager(self._http, "/v1/tasks", partial(parse, Task), asked)
-
-    def task(self, id: str, *, obfuscated: bool = False) -> Task:
-        """A task with its description, by id."""
-        params = {"obfuscated": "true"} if obfuscated else {}
-        return parse(Task, self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
-
-    def techniques(self) -> Pager[Technique]:
-        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
-        return Pager(self._http, "/v1/techniques", partial(parse, Technique))
-
-    def agents(self) -> Pager[Agent]:
-        """What solves tasks."""
-        return Pager(self._http, "/v1/agents", partial(parse, Agent))
-
-    def agent(self, id: str) -> Agent:
-        """An agent with its options and limits, by id."""
-        return parse(Agent, self._http.json(calls.get(f"/v1/agents/{calls.segment(id)}")))
-
-    def graders(self) -> Pager[Grader]:
-        """Metrics."""
-        return Pager(self._http, "/v1/graders", partial(parse, Grader))
-
-    def sandboxes(self) -> Pager[Sandbox]:
-        """Where agents run."""
-        return Pager(self._http, "/v1/sandboxes", partial(parse, Sandbox))
-
-    @overload
-    def grade(
-        self, submission: Path | str, task: str, *, wait: Literal[True] = True, project: str | None = None
-    ) -> Report: ...
-
-    @overload
-    def grade(
-        self, submission: Path | str, task: str, *, wait: Literal[False], project: str | None = None
-    ) -> Submission: ...
-
-    def grade(
-        self, submission: Path | str, task: str, *, wait: bool = True, project: str | None = None
-    ) -> Report | Submission:
-        """Grade a file of predictions, good or bad, without an agent.
-
-        Args:
-            submission: Path of the file.
-            task: Id of the task.
-            wait: Whether to return the report; else something that will have it.
-            project: Id or name of the project that it belongs to.
-
-        Raises:
-            NotFound: There is no such task.
-            TooLarge: The service takes no file of that size.
-            WorkFailed: The service or the task is at fault, not the submission.
-        """
-        form = {"task": task, "project": project or self.project}
-        call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
-        made = Submission._of(self._http, self._http.json(call))
-        if not wait:
-            return made
-        return (made if made.finished else made.wait()).result()
-
-    def get_submission(self, id: str) -> Submission:
-        """Predictions submitted earlier, by id."""
-        path = f"/v1/submissions/{calls.segment(id)}"
-        return Submission._of(self._http, self._http.json(calls.get(path)))
-
-    def submissions(self, *, task: str | None = None) -> Pager[Submission]:
-        """Predictions submitted earlier, newest first."""
-        asked = calls.known({"task": task})
-        return Pager(self._http, "/v1/submissions", partial(Submission._of, self._http), asked)
-
-    def validate(self, submission: Path | str, task: str) -> Verdict:
-        """Whether a file of predictions is well-formed; never its score."""
-        call = calls.upload("/v1/validations", submission, {"task": task}, creates=False)
-        return parse(Verdict, self._http.json(call))
-
-    def build(
-        self,
-        agent: str | Path,
-        *,
-        options: Mapping[str, Any] | None = None,
-        sandbox: str | None = None,
-        project: str | None = None,
-        wait: bool = False,
-    ) -> Build:
-        """Make an agent's environment ahead of its runs.
-
-        Args:
-            agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
-            options: Options of the agent to change.
-            sandbox: Where it will run.
-            project: Id or name of the project that it belongs to.
-            wait: Whether to return only once it can be used.
-        """
-        body = {
-            "agent": self.upload(agent, project=project),
-            "options": dict(options) if options else None,
-            "sandbox": sandbox,
-            "project": project or self.project,
-        }
-        made = Build._of(self._http, self._http.json(calls.create("/v1/builds", body)))
-        return made.wait() if wait else made
-
-    def get_build(self, id: str) -> Build:
-        """A build, by id."""
-        return Build._of(self._http, self._http.json(calls.get(f"/v1/builds/{calls.segment(id)}")))
-
-    def builds(self) -> Pager[Build]:
-        """Builds that one may see, newest first."""
-        return Pager(self._http, "/v1/builds", partial(Build._of, self._http))
 
     def me(self) -> Me:
         """Who the token belongs to, what it may do, and what its projects use."""

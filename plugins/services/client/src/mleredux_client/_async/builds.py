@@ -1,0 +1,72 @@
+"""Agents of this machine on a service, and their environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client._async.uploads import uploaded
+from mleredux_client._async.work import AsyncBuild
+
+
+class AsyncBuilds:
+    """The part of a client that uploads agents and has their environments made."""
+
+    project: str | None
+    _http: AsyncHttp
+
+    async def upload(self, agent: str | Path, *, project: str | None = None) -> str:
+        """Upload an agent's folder or script, as `run` does.
+
+        Args:
+            agent: Its path.
+            project: Id or name of the project that it belongs to.
+
+        Returns:
+            Its reference, with its name and hash; what is not a path is returned as it is.
+
+        Raises:
+            UsageError: There is no such folder.
+            TooLarge: It is too large for the service.
+        """
+        return await uploaded(self._http, agent, project or self.project)
+
+    async def build(
+        self,
+        agent: str | Path,
+        *,
+        options: Mapping[str, Any] | None = None,
+        sandbox: str | None = None,
+        project: str | None = None,
+        wait: bool = False,
+    ) -> AsyncBuild:
+        """Make an agent's environment ahead of its runs.
+
+        Args:
+            agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
+            options: Options of the agent to change.
+            sandbox: Where it will run.
+            project: Id or name of the project that it belongs to.
+            wait: Whether to return only once it can be used.
+        """
+        body = {
+            "agent": await self.upload(agent, project=project),
+            "options": dict(options) if options else None,
+            "sandbox": sandbox,
+            "project": project or self.project,
+        }
+        made = AsyncBuild._of(self._http, await self._http.json(calls.create("/v1/builds", body)))
+        return await made.wait() if wait else made
+
+    async def get_build(self, id: str) -> AsyncBuild:
+        """A build, by id."""
+        return AsyncBuild._of(self._http, await self._http.json(calls.get(f"/v1/builds/{calls.segment(id)}")))
+
+    def builds(self) -> AsyncPager[AsyncBuild]:
+        """Builds that one may see, newest first."""
+        return AsyncPager(self._http, "/v1/builds", partial(AsyncBuild._of, self._http))

@@ -1,0 +1,72 @@
+"""Grading and validation of files, without an agent."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Literal, overload
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client._async.work import AsyncSubmission
+from mleredux_client.answers import parse
+from mleredux_client.models import Report, Verdict
+
+_ASKED_TO_WAIT = 20.0
+"""Seconds that the service may take to grade before it answers; after that it is asked again and again."""
+
+
+class AsyncGrades:
+    """The part of a client that has files graded."""
+
+    project: str | None
+    _http: AsyncHttp
+
+    @overload
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: Literal[True] = True, project: str | None = None
+    ) -> Report: ...
+
+    @overload
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: Literal[False], project: str | None = None
+    ) -> AsyncSubmission: ...
+
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: bool = True, project: str | None = None
+    ) -> Report | AsyncSubmission:
+        """Grade a file of predictions, good or bad, without an agent.
+
+        Args:
+            submission: Path of the file.
+            task: Id of the task.
+            wait: Whether to return the report; else something that will have it.
+            project: Id or name of the project that it belongs to.
+
+        Raises:
+            NotFound: There is no such task.
+            TooLarge: The service takes no file of that size.
+            WorkFailed: The service or the task is at fault, not the submission.
+        """
+        form = {"task": task, "project": project or self.project}
+        call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
+        made = AsyncSubmission._of(self._http, await self._http.json(call))
+        if not wait:
+            return made
+        return (made if made.finished else await made.wait()).result()
+
+    async def get_submission(self, id: str) -> AsyncSubmission:
+        """Predictions submitted earlier, by id."""
+        path = f"/v1/submissions/{calls.segment(id)}"
+        return AsyncSubmission._of(self._http, await self._http.json(calls.get(path)))
+
+    def submissions(self, *, task: str | None = None) -> AsyncPager[AsyncSubmission]:
+        """Predictions submitted earlier, newest first."""
+        asked = calls.known({"task": task})
+        return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), asked)
+
+    async def validate(self, submission: Path | str, task: str) -> Verdict:
+        """Whether a file of predictions is well-formed; never its score."""
+        call = calls.upload("/v1/validations", submission, {"task": task}, creates=False)
+        return parse(Verdict, await self._http.json(call))

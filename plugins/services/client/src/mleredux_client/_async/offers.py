@@ -1,0 +1,54 @@
+"""What a service offers: tasks, techniques, agents, graders and sandboxes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client.answers import parse
+from mleredux_client.models import Agent, Grader, Sandbox, Task, Technique
+
+
+class AsyncOffers:
+    """The part of a client that lists what there is."""
+
+    _http: AsyncHttp
+
+    def tasks(
+        self,
+        *,
+        set: str | None = None,
+        category: str | None = None,
+        technique: str | None = None,
+        q: str | None = None,
+    ) -> AsyncPager[Task]:
+        """What there is to solve: of a set, of a category, of a technique, or with a word in it."""
+        asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
+        return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
+
+    async def task(self, id: str, *, obfuscated: bool = False) -> Task:
+        """A task with its description, by id."""
+        params = {"obfuscated": "true"} if obfuscated else {}
+        return parse(Task, await self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
+
+    def techniques(self) -> AsyncPager[Technique]:
+        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
+        return AsyncPager(self._http, "/v1/techniques", partial(parse, Technique))
+
+    def agents(self) -> AsyncPager[Agent]:
+        """What solves tasks."""
+        return AsyncPager(self._http, "/v1/agents", partial(parse, Agent))
+
+    async def agent(self, id: str) -> Agent:
+        """An agent with its options and limits, by id."""
+        return parse(Agent, await self._http.json(calls.get(f"/v1/agents/{calls.segment(id)}")))
+
+    def graders(self) -> AsyncPager[Grader]:
+        """Metrics."""
+        return AsyncPager(self._http, "/v1/graders", partial(parse, Grader))
+
+    def sandboxes(self) -> AsyncPager[Sandbox]:
+        """Where agents run."""
+        return AsyncPager(self._http, "/v1/sandboxes", partial(parse, Sandbox))

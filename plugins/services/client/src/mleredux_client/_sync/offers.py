@@ -1,0 +1,55 @@
+# Generated from mleredux_client/_async by generate_sync.py. Change that, not this.
+"""What a service offers: tasks, techniques, agents, graders and sandboxes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_client import calls
+from mleredux_client._sync.http import Http
+from mleredux_client._sync.pages import Pager
+from mleredux_client.answers import parse
+from mleredux_client.models import Agent, Grader, Sandbox, Task, Technique
+
+
+class Offers:
+    """The part of a client that lists what there is."""
+
+    _http: Http
+
+    def tasks(
+        self,
+        *,
+        set: str | None = None,
+        category: str | None = None,
+        technique: str | None = None,
+        q: str | None = None,
+    ) -> Pager[Task]:
+        """What there is to solve: of a set, of a category, of a technique, or with a word in it."""
+        asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
+        return Pager(self._http, "/v1/tasks", partial(parse, Task), asked)
+
+    def task(self, id: str, *, obfuscated: bool = False) -> Task:
+        """A task with its description, by id."""
+        params = {"obfuscated": "true"} if obfuscated else {}
+        return parse(Task, self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
+
+    def techniques(self) -> Pager[Technique]:
+        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
+        return Pager(self._http, "/v1/techniques", partial(parse, Technique))
+
+    def agents(self) -> Pager[Agent]:
+        """What solves tasks."""
+        return Pager(self._http, "/v1/agents", partial(parse, Agent))
+
+    def agent(self, id: str) -> Agent:
+        """An agent with its options and limits, by id."""
+        return parse(Agent, self._http.json(calls.get(f"/v1/agents/{calls.segment(id)}")))
+
+    def graders(self) -> Pager[Grader]:
+        """Metrics."""
+        return Pager(self._http, "/v1/graders", partial(parse, Grader))
+
+    def sandboxes(self) -> Pager[Sandbox]:
+        """Where agents run."""
+        return Pager(self._http, "/v1/sandboxes", partial(parse, Sandbox))
