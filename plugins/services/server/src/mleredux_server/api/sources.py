@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts import visible_project
 from mleredux_server.database.tables import Source
-from mleredux_server.files.uploads import received
+from mleredux_server.files.uploads import form, received
 from mleredux_server.problems import not_found
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.sources import SourceView
@@ -25,27 +25,15 @@ router = APIRouter(prefix="/v1/sources", tags=["builds"])
 Reader = Annotated[Caller, Depends(needs("read"))]
 Runner = Annotated[Caller, Depends(needs("run"))]
 Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
-_FORM: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {
-                        "file": {"type": "string", "format": "binary", "description": "A gzip-compressed tar."},
-                        "name": {"type": "string", "description": "What to call it."},
-                        "project": {"type": "string", "description": "Id or name; your own by default."},
-                    },
-                }
-            }
-        },
-    }
-}
+_FORM = form("A gzip-compressed tar.", name="What to call it.")
 
 
-@router.post("", status_code=201, openapi_extra=_FORM, responses={413: {"description": "It is too large."}})
+@router.post(
+    "",
+    status_code=201,
+    openapi_extra=_FORM,
+    responses={413: {"description": "It is too large."}},
+)
 async def upload_source(caller: Runner, request: Request, response: Response) -> SourceView:
     """Upload an agent's folder; the same content is stored once. Runs name it as `agent`."""
     service = service_of(request)

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from mleredux_server.database.tables import Submission
 from mleredux_server.deadlines import submission_view
-from mleredux_server.files.uploads import FORM, received
+from mleredux_server.files.uploads import form, received
 from mleredux_server.idempotency import claim_of
 from mleredux_server.lookup import newest, seen
 from mleredux_server.schemas.pages import Page, Paging
@@ -27,13 +27,14 @@ Reader = Annotated[Caller, Depends(needs("read"))]
 Grader = Annotated[Caller, Depends(needs("grade"))]
 _LONGEST_WAIT = 60
 _FINAL = ("done", "failed")
+_FORM = form("The submission.", "task", task="Its id.")
 _GRADED: dict[int | str, dict[str, Any]] = {
     201: {"model": SubmissionView, "description": "Graded within the time given by `Prefer: wait=SECONDS`."},
     413: {"description": "The file is too large."},
 }
 
 
-@router.post("/submissions", status_code=202, response_model=SubmissionView, responses=_GRADED, openapi_extra=FORM)
+@router.post("/submissions", status_code=202, response_model=SubmissionView, responses=_GRADED, openapi_extra=_FORM)
 async def create_submission(caller: Grader, request: Request) -> Response:
     """Submit a file for grading. With `Prefer: wait=SECONDS` (at most 60) the response waits for the grade."""
     service = service_of(request)
@@ -77,7 +78,7 @@ def remove_submission(submission_id: str, caller: Grader, request: Request) -> N
     delete_submission(service_of(request), caller, submission_id)
 
 
-@router.post("/validations", responses={413: {"description": "The file is too large."}}, openapi_extra=FORM)
+@router.post("/validations", responses={413: {"description": "The file is too large."}}, openapi_extra=_FORM)
 async def validate_file(caller: Grader, request: Request) -> VerdictView:
     """Check whether a file is well-formed; the file is not stored, and its score is not disclosed."""
     service = service_of(request)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import anyio
 from fastapi import Request
@@ -23,25 +23,18 @@ from mleredux_server.problems import Problem
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
-FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["task", "file"],
-                    "properties": {
-                        "task": {"type": "string", "description": "Its id."},
-                        "file": {"type": "string", "format": "binary", "description": "The submission."},
-                        "project": {"type": "string", "description": "Id or name; your own by default."},
-                    },
-                }
-            }
-        },
-    }
-}
-"""OpenAPI schema of an upload."""
+_PROJECT = {"type": "string", "description": "Id or name; your own by default."}
+
+
+def form(file: str, *required: str, **fields: str) -> dict[str, Any]:
+    """The OpenAPI schema of an upload: a file, a project, and further fields with their descriptions."""
+    texts = {name: {"type": "string", "description": text} for name, text in fields.items()}
+    binary = {"type": "string", "format": "binary", "description": file}
+    properties = {**texts, "file": binary, "project": _PROJECT}
+    schema = {"type": "object", "required": [*required, "file"], "properties": properties}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+
+
 _MOST_PARTS = 16
 _MOST_TEXT = 4096
 _BESIDES = 128 << 10
