@@ -22,6 +22,7 @@ import yaml
 from mleredux_server.cli.serve import command as serve
 from mleredux_server.settings import Settings
 from mleredux_testing.ports import free_port
+from mleredux_testing.pytest_plugin import skip_or_fail
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples" / "service"
@@ -189,7 +190,7 @@ class TestProxy:
     def test_nginx_takes_it(self, tmp_path: Path) -> None:
         nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
         if nginx is None or shutil.which("openssl") is None:
-            pytest.skip("there is no nginx")
+            skip_or_fail("nginx", "there is no nginx (`.ci/nginx` installs it)")
         subject = ["-nodes", "-days", "2", "-subj", "/CN=x", "-keyout", "key.pem", "-out", "chain.pem"]
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", *subject], cwd=tmp_path, check=True)
         lines = text("nginx.conf").replace("privkey.pem", "key.pem").replace("fullchain.pem", "chain.pem")
