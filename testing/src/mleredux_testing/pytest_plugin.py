@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
 SHARED_VARIABLE = "MLEREDUX_SHARED"
+BASE_IMAGE = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
+"""The base image for agents in tests: `.ci/base-image` makes it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,12 +94,11 @@ def docker_engine() -> None:
 @pytest.fixture(scope="session")
 def docker_base_image(docker_engine: None) -> Iterator[str]:
     """A base image for agents, which is there: that of `MLEREDUX_BASE_IMAGE`, else what `.ci/base-image` makes."""
-    name = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
-    if subprocess.run(["docker", "image", "inspect", name], capture_output=True, timeout=60).returncode:
-        skip_or_fail("docker", f"there is no base image {name} (make one with `.ci/base-image`)")
+    if subprocess.run(["docker", "image", "inspect", BASE_IMAGE], capture_output=True, timeout=60).returncode:
+        skip_or_fail("docker", f"there is no base image {BASE_IMAGE} (make one with `.ci/base-image`)")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLEREDUX_BASE_IMAGE", name)
-        yield name
+        patch.setenv("MLEREDUX_BASE_IMAGE", BASE_IMAGE)
+        yield BASE_IMAGE
 
 
 @pytest.fixture(scope="session", autouse=True)

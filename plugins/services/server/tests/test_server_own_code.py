@@ -30,6 +30,7 @@ from mleredux_server.secrets import lending
 from mleredux_server.settings import Settings
 from mleredux_server.sources import check_source, delete_source, store_source
 from mleredux_server.uploaded import sources_dir
+from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
 from mleredux_testing.server_local import LocalServer
 
@@ -81,6 +82,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(
+        Path(tmp_path_factory.mktemp("server")) / "runs", env={"MLEREDUX_BASE_IMAGE": BASE_IMAGE}
+    ) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
 def admin(server: ServerProcess) -> Iterator[Client]:
     with Client(server.url, server.token) as client:
         yield client
@@ -124,7 +133,7 @@ def test_client_and_server_hash_a_folder_alike(folder: Path, tmp_path: Path) -> 
 
 
 @pytest.fixture(scope="module")
-def run_id(server: ServerProcess, ann: Client, folder: Path) -> str:
+def run_id(server: ServerProcess, ann: Client, folder: Path, docker_base_image: str) -> str:
     """A run of ann's own agent with her secret, by the command line."""
     ann.secrets.set("HF_TOKEN", TOKEN)
     command = [sys.executable, "-m", "mleredux", "--server", server.url, "run", "digits", "--agent", f"./{folder.name}"]
