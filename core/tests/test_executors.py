@@ -125,3 +125,14 @@ def test_a_number_that_is_used_again_is_another_process(tmp_path: Path, monkeypa
         assert process.poll() is None, "another process was killed"
         process.kill(), process.wait()
     assert births == {12345678.0: "running", None: "ended"}
+
+
+def test_a_run_that_its_executor_refuses_does_not_stay_queued(toy: Any) -> None:
+    class Closed(LocalExecutor):
+        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+            raise ExecutorError("It takes no jobs today.")
+
+    run = toy.new()
+    with pytest.raises(ExecutorError, match="no jobs today"):
+        toy.pipeline(executor=Closed()).execute([run])
+    assert (run.state, run.log.state.message) == ("failed", "It takes no jobs today.")

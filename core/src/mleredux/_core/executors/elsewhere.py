@@ -76,8 +76,14 @@ class Elsewhere:
             ExecutorError: The executor refused them, or has no node that is large enough for one.
         """
         try:
-            self._check_sizes(runs)
-            self.add(runs)
+            try:
+                self._check_sizes(runs)
+                self.add(runs)
+            except ExecutorError as error:
+                for run in runs:
+                    if run.state == "queued" and run.id not in self.open:
+                        run.give_up(Cause.ENVIRONMENT_BROKE, error.message)
+                raise
             while self.open:
                 self.step()
                 time.sleep(_POLL_SECONDS)

@@ -169,8 +169,11 @@ def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
     except subprocess.TimeoutExpired:
         raise ExecutorError(f"Slurm's {words[0]} did not respond within {_COMMAND_SECONDS} seconds.") from None
     if done.returncode and not ignore:
-        said = " ".join(done.stderr.split())[-300:]
-        raise ExecutorError(f"Slurm's {words[0]} failed: {said}", hint=f"More options of it: {OPTIONS_VARIABLE}.")
+        said = done.stderr.strip().rpartition("\n")[2].rpartition("error: ")[2].rpartition("fatal: ")[2][-300:]
+        hint = "Check that Slurm's commands reach the cluster from here, e.g. by `sinfo`."
+        if words[0] == "sbatch":
+            hint = f"Options of sbatch, such as --partition, are taken from {OPTIONS_VARIABLE}."
+        raise ExecutorError(f"Slurm's {words[0]} failed: {said.rstrip('.')}.", hint=hint)
     return done.stdout
 
 
