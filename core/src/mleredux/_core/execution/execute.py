@@ -38,7 +38,7 @@ class Executed:
 
     Attributes:
         predictions: The CSV with its predictions.
-        details: Figures on how it ran: `latency`, for a service.
+        details: Figures on how it ran: those of a `service`, such as its latencies.
     """
 
     predictions: bytes
