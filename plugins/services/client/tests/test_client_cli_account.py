@@ -161,6 +161,24 @@ def test_tokens_are_listed_and_revoked(admin: StandIn) -> None:
     assert mleredux("account", "token", "revoke", "t1").out == "Revoked t1.\n"
 
 
+def test_webhooks_are_made_tried_and_deleted(admin: StandIn) -> None:
+    hook = {"id": "w1", "project": "p2", "url": "https://ci.example/x", "events": ["run.ended"], "disabled_at": None}
+    message = {"id": "d1", "event": "test", "attempts": 1, "status": 204, "message": None, "delivered_at": "now"}
+    admin.answers["POST /v1/webhooks"] = answer({**hook, "secret": "whsec_new"}, 201)
+    admin.answers["GET /v1/webhooks"] = page(hook)
+    admin.answers["POST /v1/webhooks/w1/test"] = answer(message, 202)
+    admin.answers["GET /v1/webhooks/w1/deliveries"] = page(message)
+    admin.answers["DELETE /v1/webhooks/w1"] = Answer(204, b"", {})
+    told = mleredux("account", "webhook", "create", hook["url"], "--event", "run.ended", "--project", "lab")
+    assert told.out == "whsec_new\n" and "not shown again" in told.err
+    asked = {"url": hook["url"], "events": ["run.ended"], "project": "lab"}
+    assert admin.bodies("POST", "/v1/webhooks") == [asked]
+    assert "https://ci.example/x" in mleredux("account", "webhook", "list").out
+    assert "d1 is sent" in mleredux("account", "webhook", "test", "w1").out
+    assert "204" in mleredux("account", "webhook", "deliveries", "w1").out
+    assert mleredux("account", "webhook", "delete", "w1").out == "Deleted w1.\n"
+
+
 def test_users_are_added_listed_and_removed(admin: StandIn) -> None:
     admin.answers["POST /v1/users"] = answer({"id": "u3", "name": "cyd", "admin": False}, 201)
     admin.answers["DELETE /v1/users/u2"] = Answer(204, b"", {})

@@ -246,6 +246,19 @@ def test_a_new_token_is_said_when_asked_for_only(fake: Any, client: Client) -> N
     assert fake.asked[0].json == {"name": "ci", "scopes": ["read"], "expires_in": 60}
 
 
+def test_webhooks_are_made_tried_and_listed(fake: Any, client: Client) -> None:
+    hook = {"id": "w1", "project": "p1", "url": "https://ci.example/x", "events": ["run.ended"]}
+    fake.serve("POST /v1/webhooks", {**hook, "secret": "whsec_new"}, 201)
+    fake.serve("POST /v1/webhooks/w1/test", {"id": "d1", "event": "test"}, 202)
+    fake.serve(
+        "GET /v1/webhooks/w1/deliveries", {"items": [{"id": "d1", "event": "test", "status": 204}], "next": None}
+    )
+    made = client.webhooks.create(hook["url"], events=["run.ended"])
+    assert "whsec_new" not in repr(made) and made.secret.get_secret_value() == "whsec_new"
+    assert fake.asked[0].json == {"url": hook["url"], "events": ["run.ended"]}
+    assert client.webhooks.test(made).id == client.webhooks.deliveries("w1")[0].id == "d1"
+
+
 def test_errors_survive_the_way_to_another_process() -> None:
     error = sdk.NotFound("Gone.", hint="Look.", status=404, request_id="r")
     again = pickle.loads(pickle.dumps(error))

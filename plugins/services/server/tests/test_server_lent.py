@@ -16,7 +16,7 @@ from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.host import Pipeline, lend
 from mleredux_gateway.endpoint import open_gateway
 from mleredux_server.accounts import make_token
-from mleredux_server.database.tables import Member, Project, RunRow, User
+from mleredux_server.database.tables import Job, Member, Project, RunRow, User
 from mleredux_server.files.masks import Masks
 from mleredux_server.lent import FOLDER, keep_lent, lent_to
 from mleredux_server.lookup import run_of
@@ -29,6 +29,7 @@ from mleredux_server.scheduler.tally import Tally
 from mleredux_server.secrets import delete_secret, secrets_of, set_secret
 from mleredux_server.settings import Settings
 from mleredux_server.vault import Vault
+from mleredux_server.work import asked_for
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select
 
@@ -178,6 +179,35 @@ def test_a_retry_of_what_others_created_lends_no_secrets_of_ones_own(
         assert answer.status_code == 404 and answer.json()["detail"] == "There is no secret HF_TOKEN of the project."
     finally:
         set_secret(local.service, local.caller("ann"), "HF_TOKEN", SHARED, "ann")
+
+
+def test_a_run_that_another_member_resumes_gets_the_projects_secrets(
+    local: LocalServer, clients: dict[str, httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mleredux_server.scheduler.actions.check_resumable", lambda *given, **how: None)
+
+    def resumed(who: str) -> str | None:
+        run_id = create(clients["ann"])
+        assert Run(local.service.store.path / run_id).give_up(Cause.ENVIRONMENT_BROKE, "The engine is gone.")
+        local.settle(run_id, "failed")
+        answer = clients[who].post(f"/v1/runs/{run_id}/retry")
+        assert answer.status_code == 202, answer.text
+        return lent(local, run_id)
+
+    assert {who: resumed(who) for who in clients} == {"ann": ANNS, "bob": SHARED, "bound": SHARED}
+
+
+def test_a_build_is_lent_the_secrets_that_it_names(local: LocalServer, clients: dict[str, httpx.Client]) -> None:
+    asked = {"agent": "dummy", "project": "ann", "secrets": ["HF_TOKEN"]}
+    missing = clients["ann"].post("/v1/builds", json={**asked, "secrets": ["GIT_TOKEN"]})
+    assert missing.status_code == 404 and "There is no secret GIT_TOKEN" in missing.json()["detail"]
+    for who, value in ("ann", ANNS), ("bob", BOBS), ("bound", SHARED):
+        made = clients[who].post("/v1/builds", json=asked)
+        assert made.status_code == 202, made.text
+        request = asked_for(local.service.job_dir("build", made.json()["id"]))
+        with local.service.database.reading() as session:
+            job = session.get_one(Job, made.json()["id"])
+            assert secrets_of(local.service, job, session, request=request) == {"HF_TOKEN": value}
 
 
 def test_an_extension_of_what_others_created_lends_no_secrets_of_ones_own(

@@ -13,13 +13,16 @@ from mleredux_server import retention
 from mleredux_server.cli.server import command
 from mleredux_server.database.tables import Job, RunRow, now
 from mleredux_server.retention import Expired, expired, read_rules, remove
+from mleredux_server.scheduler.actions import delete_run
 from mleredux_server.scheduler.decision import Demand, Waiting, World, decide
-from mleredux_server.scheduler.history import History, Use, decayed
+from mleredux_server.scheduler.history import History, Use, decayed, forget_job
+from mleredux_server.scheduler.startup import recover
 from mleredux_server.scheduler.summary import run_at
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import update
 
 DAY = 86400.0
+ADOPTED = ("sandbox", "task", "agent", "seed", "limits", "network", "options", "data_dir")
 
 
 def ended(local: LocalServer, days: float, user: str = "admin", *, pinned: bool = False) -> str:
@@ -95,3 +98,14 @@ def test_who_used_less_lately_goes_first(local: LocalServer) -> None:
     shares = History(local.service.database, lambda: Demand(4, 0, 0), DAY).shares()
     assert shares[local.caller("admin").user_id] == pytest.approx(0.25, abs=0.02)
     assert History(local.service.database, lambda: Demand(4, 0, 0), 0.0).shares() == {}
+
+    delete_run(local.service, None, run.id)
+    assert History(local.service.database, lambda: Demand(4, 0, 0), DAY).shares() == shares, "it stays used"
+    local.service.store.create(run.id, **{name: getattr(run.spec, name) for name in ADOPTED})
+    recover(local.service)  # a run of this id that somebody puts back
+    with local.service.database.writing() as session:
+        assert session.get_one(Job, run.id).kind == "run"
+        session.execute(update(Job).where(Job.id == run.id).values(**values, kind="used"))
+        session.execute(update(Job).where(Job.id == run.id).values(ended_at=now() - timedelta(days=8)))
+        forget_job(session, "another", DAY)
+        assert session.get(Job, run.id) is None, "after seven half-lives it is forgotten"

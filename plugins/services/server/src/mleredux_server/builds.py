@@ -19,6 +19,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent_reference, check_made
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.builds import BuildAsked, BuildView
+from mleredux_server.secrets import lending
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.sources import check_source
@@ -41,10 +42,12 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
         Problem: This caller or project may not build it.
         MlereduxError: There is no such agent or sandbox.
     """
-    sandbox = _check(service, caller, asked)
+    with lending(service, caller, asked.secrets, asked.project):
+        sandbox = _check(service, caller, asked)
     row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=sandbox, options=asked.options)
     row.created_at, row.status = now(), "queued"
     request = {**asked.model_dump(mode="json", exclude={"project"}), "sandbox": sandbox, "trusted": caller.all_projects}
+    request["project_secrets"] = caller.bound_to is not None
 
     def check(session: Session, project: Project) -> None:
         quota = Quota.model_validate(project.quota)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
 from mleredux.plugin.host import GIT_TOKEN, lend
@@ -13,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts import note, visible_project
 from mleredux_server.creation import project_for
-from mleredux_server.database.tables import RunRow, Secret, now
+from mleredux_server.database.tables import Job, RunRow, Secret, now
 from mleredux_server.problems import Problem, not_found
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -120,19 +121,21 @@ def lending(
         yield
 
 
-def secrets_of(service: Service, run: RunRow, session: Session | None = None) -> dict[str, str]:
-    """Return the secrets that a run's request names, with the values that they have now."""
-    request = run.request or {}
-    names, personal = request.get("secrets") or [], None if request.get("project_secrets") else run.user_id
+def secrets_of(
+    service: Service, row: RunRow | Job, session: Session | None = None, *, request: dict[str, Any] | None = None
+) -> dict[str, str]:
+    """Return the secrets that the request for a run, or another job's `request`, names, with their values now."""
+    request = (row.request if isinstance(row, RunRow) else request) or {}
+    names, personal = request.get("secrets") or [], None if request.get("project_secrets") else row.user_id
     if not names:
         return {}
     if session is None:
         with service.database.reading() as opened:
-            return secrets_of(service, run, opened)
+            return secrets_of(service, row, opened)
     try:
-        return _values(service, session, names, personal, run.project_id)
+        return _values(service, session, names, personal, row.project_id)
     except Problem as problem:
-        _LOG.error("secrets can't be lent", run=run.id, reason=problem.detail)
+        _LOG.error("secrets can't be lent", job=row.id, reason=problem.detail)
         return {}
 
 

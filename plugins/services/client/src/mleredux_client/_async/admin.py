@@ -12,9 +12,19 @@ from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
 from mleredux_client.durations import Duration, seconds
 from mleredux_client.frames import Listing
-from mleredux_client.models import Project, Quota, SecretInfo, Token, TokenInfo, User
+from mleredux_client.models import (
+    Delivery,
+    Project,
+    Quota,
+    SecretInfo,
+    Token,
+    TokenInfo,
+    User,
+    Webhook,
+    WebhookInfo,
+)
 
-M = TypeVar("M", TokenInfo, User, Project)
+M = TypeVar("M", TokenInfo, User, Project, WebhookInfo)
 
 
 class _All(Generic[M]):
@@ -103,6 +113,36 @@ class AsyncSecrets:
         await self._http.send(call)
 
 
+class AsyncWebhooks(_All[WebhookInfo]):
+    """Addresses that are told of events of one's projects; only their owners change them."""
+
+    _path, _model = "/v1/webhooks", WebhookInfo
+
+    async def create(self, url: str, *, events: Iterable[str] = (), project: str | None = None) -> Webhook:
+        """Create a webhook.
+
+        Args:
+            url: Where messages are sent: public, with https.
+            events: Of `run.ended` and `experiment.ended`; all by default.
+            project: Id or name; your own by default.
+        """
+        body = calls.known({"url": url, "events": list(events) or None, "project": project})
+        return parse(Webhook, await self._http.json(calls.create(self._path, body)))
+
+    async def test(self, webhook: str | WebhookInfo) -> Delivery:
+        """Have a message of the event `test` sent."""
+        return parse(Delivery, await self._http.json(calls.create(f"{self._path_of(webhook)}/test", {})))
+
+    async def deliveries(self, webhook: str | WebhookInfo) -> Listing[Delivery]:
+        """What became of its messages, newest first."""
+        path = f"{self._path_of(webhook)}/deliveries"
+        return await AsyncPager(self._http, path, partial(parse, Delivery)).list()
+
+    async def delete(self, webhook: str | WebhookInfo) -> None:
+        """Delete a webhook, with the messages that are not delivered yet."""
+        await self._http.send(calls.delete(self._path_of(webhook)))
+
+
 class AsyncUsers(_All[User]):
     """Everybody who may use the service; for administrators."""
 
@@ -168,7 +208,7 @@ class AsyncProjects(_All[Project]):
         return f"{self._path_of(project)}/members/{calls.segment(_id(user))}"
 
 
-def _id(thing: str | TokenInfo | User | Project) -> str:
+def _id(thing: str | TokenInfo | User | Project | WebhookInfo) -> str:
     return thing if isinstance(thing, str) else thing.id
 
 

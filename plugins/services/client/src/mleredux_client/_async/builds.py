@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class AsyncBuilds:
         *,
         options: Mapping[str, Any] | None = None,
         sandbox: str | None = None,
+        secrets: Iterable[str] = (),
         project: str | None = None,
         wait: bool = False,
     ) -> AsyncBuild:
@@ -51,6 +52,7 @@ class AsyncBuilds:
             agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
             options: Options of the agent to change.
             sandbox: Where it will run.
+            secrets: Names of secrets of yours or the project's: `GIT_TOKEN` fetches a private repository.
             project: Id or name of the project that it belongs to.
             wait: Whether to return only once it can be used.
         """
@@ -58,6 +60,7 @@ class AsyncBuilds:
             "agent": await self.upload(agent, project=project),
             "options": dict(options) if options else None,
             "sandbox": sandbox,
+            "secrets": list(secrets),
             "project": project or self.project,
         }
         made = AsyncBuild._of(self._http, await self._http.json(calls.create("/v1/builds", body)))

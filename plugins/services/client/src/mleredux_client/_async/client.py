@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import httpx
 
 from mleredux_client import calls
-from mleredux_client._async.admin import AsyncProjects, AsyncSecrets, AsyncTokens, AsyncUsers
+from mleredux_client._async.admin import AsyncProjects, AsyncSecrets, AsyncTokens, AsyncUsers, AsyncWebhooks
 from mleredux_client._async.builds import AsyncBuilds
 from mleredux_client._async.experiments import AsyncExperiment
 from mleredux_client._async.grades import AsyncGrades
@@ -345,6 +345,11 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
     def secrets(self) -> AsyncSecrets:
         """Secrets, your own and of projects: `set`, `list`, `delete`."""
         return AsyncSecrets(self._http)
+
+    @property
+    def webhooks(self) -> AsyncWebhooks:
+        """Webhooks of projects: `create`, `list`, `test`, `deliveries`, `delete`."""
+        return AsyncWebhooks(self._http)
 
     @property
     def users(self) -> AsyncUsers:

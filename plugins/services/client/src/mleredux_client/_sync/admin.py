@@ -13,9 +13,19 @@ from mleredux_client._sync.pages import Pager
 from mleredux_client.answers import parse
 from mleredux_client.durations import Duration, seconds
 from mleredux_client.frames import Listing
-from mleredux_client.models import Project, Quota, SecretInfo, Token, TokenInfo, User
+from mleredux_client.models import (
+    Delivery,
+    Project,
+    Quota,
+    SecretInfo,
+    Token,
+    TokenInfo,
+    User,
+    Webhook,
+    WebhookInfo,
+)
 
-M = TypeVar("M", TokenInfo, User, Project)
+M = TypeVar("M", TokenInfo, User, Project, WebhookInfo)
 
 
 class _All(Generic[M]):
@@ -104,6 +114,36 @@ class Secrets:
         self._http.send(call)
 
 
+class Webhooks(_All[WebhookInfo]):
+    """Addresses that are told of events of one's projects; only their owners change them."""
+
+    _path, _model = "/v1/webhooks", WebhookInfo
+
+    def create(self, url: str, *, events: Iterable[str] = (), project: str | None = None) -> Webhook:
+        """Create a webhook.
+
+        Args:
+            url: Where messages are sent: public, with https.
+            events: Of `run.ended` and `experiment.ended`; all by default.
+            project: Id or name; your own by default.
+        """
+        body = calls.known({"url": url, "events": list(events) or None, "project": project})
+        return parse(Webhook, self._http.json(calls.create(self._path, body)))
+
+    def test(self, webhook: str | WebhookInfo) -> Delivery:
+        """Have a message of the event `test` sent."""
+        return parse(Delivery, self._http.json(calls.create(f"{self._path_of(webhook)}/test", {})))
+
+    def deliveries(self, webhook: str | WebhookInfo) -> Listing[Delivery]:
+        """What became of its messages, newest first."""
+        path = f"{self._path_of(webhook)}/deliveries"
+        return Pager(self._http, path, partial(parse, Delivery)).list()
+
+    def delete(self, webhook: str | WebhookInfo) -> None:
+        """Delete a webhook, with the messages that are not delivered yet."""
+        self._http.send(calls.delete(self._path_of(webhook)))
+
+
 class Users(_All[User]):
     """Everybody who may use the service; for administrators."""
 
@@ -165,7 +205,7 @@ class Projects(_All[Project]):
         return f"{self._path_of(project)}/members/{calls.segment(_id(user))}"
 
 
-def _id(thing: str | TokenInfo | User | Project) -> str:
+def _id(thing: str | TokenInfo | User | Project | WebhookInfo) -> str:
     return thing if isinstance(thing, str) else thing.id
 
 

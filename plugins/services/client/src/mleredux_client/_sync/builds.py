@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Builds:
         *,
         options: Mapping[str, Any] | None = None,
         sandbox: str | None = None,
+        secrets: Iterable[str] = (),
         project: str | None = None,
         wait: bool = False,
     ) -> Build:
@@ -52,6 +53,7 @@ class Builds:
             agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
             options: Options of the agent to change.
             sandbox: Where it will run.
+            secrets: Names of secrets of yours or the project's: `GIT_TOKEN` fetches a private repository.
             project: Id or name of the project that it belongs to.
             wait: Whether to return only once it can be used.
         """
@@ -59,6 +61,7 @@ class Builds:
             "agent": self.upload(agent, project=project),
             "options": dict(options) if options else None,
             "sandbox": sandbox,
+            "secrets": list(secrets),
             "project": project or self.project,
         }
         made = Build._of(self._http, self._http.json(calls.create("/v1/builds", body)))

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import httpx
 
 from mleredux_client import calls
-from mleredux_client._sync.admin import Projects, Secrets, Tokens, Users
+from mleredux_client._sync.admin import Projects, Secrets, Tokens, Users, Webhooks
 from mleredux_client._sync.builds import Builds
 from mleredux_client._sync.experiments import Experiment
 from mleredux_client._sync.grades import Grades
@@ -344,6 +344,11 @@ class Client(Offers, Grades, Builds):
     def secrets(self) -> Secrets:
         """Secrets, your own and of projects: `set`, `list`, `delete`."""
         return Secrets(self._http)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Webhooks of projects: `create`, `list`, `test`, `deliveries`, `delete`."""
+        return Webhooks(self._http)
 
     @property
     def users(self) -> Users:

@@ -11,6 +11,7 @@ from mleredux.plugin.command import Duration, Megabytes, json_option, print_json
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.service import Service, service
+from mleredux_client.cli.webhooks import webhook
 
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
 _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")
@@ -47,6 +48,9 @@ class _AccountGroup(click.Group):
 @click.group(cls=_AccountGroup)
 def account() -> None:
     """Tokens, users, projects and quotas of a server."""
+
+
+account.add_command(webhook)
 
 
 @account.group()

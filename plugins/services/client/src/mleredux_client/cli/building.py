@@ -20,6 +20,9 @@ _POLL_SECONDS = 1.0
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
 @click.option("--sandbox", metavar="ID", help="What to build it for; by default the best isolated sandbox.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
+@click.option(
+    "--secret", "secrets", multiple=True, metavar="NAME", help="A secret of yours or the project's: GIT_TOKEN."
+)
 @click.option("--project", metavar="NAME", help="The project whose quota it counts against.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")
 @click.option("--detach", "-d", is_flag=True, help="Do not wait.")
@@ -32,8 +35,14 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
     Exit codes: 0 ready · 1 error · 2 usage · 4 it could not be built
     """
     named, there = server(ctx).named, server(ctx).service
-    wanted = {"agent": uploaded(there.http, agent, asked["project"]), "options": read_options(options) or None}
-    told = there.json(create("/v1/builds", known({**wanted, "sandbox": asked["sandbox"], "project": asked["project"]})))
+    wanted: dict[str, Any] = {"agent": uploaded(there.http, agent, asked["project"])}
+    wanted |= {
+        "options": read_options(options) or None,
+        "sandbox": asked["sandbox"],
+        "secrets": list(asked["secrets"]) or None,
+        "project": asked["project"],
+    }
+    told = there.json(create("/v1/builds", known(wanted)))
     if not asked["detach"]:
         told = _wait(there, told, follow=asked["follow"], quiet=as_json)
     if as_json:

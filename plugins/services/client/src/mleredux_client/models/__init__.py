@@ -1,6 +1,18 @@
 """What a service says, as pydantic models: the names of mleredux's own, and room for fields of newer servers."""
 
-from mleredux_client.models.account import Me, Project, Quota, SecretInfo, Token, TokenInfo, Usage, User
+from mleredux_client.models.account import (
+    Delivery,
+    Me,
+    Project,
+    Quota,
+    SecretInfo,
+    Token,
+    TokenInfo,
+    Usage,
+    User,
+    Webhook,
+    WebhookInfo,
+)
 from mleredux_client.models.base import Model
 from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
 from mleredux_client.models.report import (
@@ -45,6 +57,7 @@ __all__ = [
     "Artifact",
     "BuildRecord",
     "ContentPart",
+    "Delivery",
     "DiskLimit",
     "Event",
     "Evidence",
@@ -83,4 +96,6 @@ __all__ = [
     "Verdict",
     "Verification",
     "VersionScore",
+    "Webhook",
+    "WebhookInfo",
 ]

@@ -52,6 +52,40 @@ class SecretInfo(Model):
     updated_at: datetime | None = None
 
 
+class WebhookInfo(Model):
+    """An address that is told of a project's events, without its secret."""
+
+    id: str
+    project: str
+    url: str
+    events: list[str] = []
+    created_at: datetime | None = None
+    disabled_at: datetime | None = None
+    """Since its receiver answered with status 410."""
+
+
+class Webhook(WebhookInfo):
+    """A new webhook: the only time its secret is said."""
+
+    secret: SecretStr
+    """`secret.get_secret_value()` is what receivers verify signatures with (Standard Webhooks)."""
+
+
+class Delivery(Model):
+    """A message of a webhook."""
+
+    id: str
+    event: str
+    attempts: int = 0
+    status: int | None = None
+    """The receiver's last response."""
+    message: str | None = None
+    """Why it is not delivered."""
+    created_at: datetime | None = None
+    next_at: datetime | None = None
+    delivered_at: datetime | None = None
+
+
 class Quota(Model):
     """What a project may use; None where there is no limit."""
 

@@ -116,7 +116,7 @@ class Job(Base):
     )
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
-    """`run`, `grade` or `build`."""
+    """`run`, `grade` or `build`; `used` for a deleted run."""
     state: Mapped[str] = mapped_column(String(16), default="creating")
     """`creating` (not acknowledged yet: dropped after a kill), `queued`, `started`, `ended`."""
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))

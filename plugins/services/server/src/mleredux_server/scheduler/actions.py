@@ -18,11 +18,12 @@ from mleredux_server.lent import forget_lent
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.scheduler.history import forget_job
 from mleredux_server.scheduler.jobs import STOPPED, end_run
 from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import KeptRequest
-from mleredux_server.secrets import check_local, lending, secrets_of
+from mleredux_server.secrets import lending, secrets_of
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.sources import check_source
@@ -117,20 +118,21 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
     if job.state != "ended":
         raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait until it ends, or cancel it first.")
+    own = row.user_id == caller.user_id and caller.bound_to is None
+    how = KeptRequest.of(row.request, chosen_by_caller=own, project=row.project_id)
     try:
         run = run_at(service.store, run_id)
         with lend(secrets_of(service, row)):
             goes_on = _goes_on(service, run)
         if goes_on:
-            if (row.request or {}).get("secrets"):
-                check_local(service, "Secrets")
-            check_source(service, caller, row.agent)
-            return _queue_again(service, caller, run, claim)
+            # Another member's secrets are not used: those of the project are, or it is refused.
+            with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
+                check_source(service, caller, row.agent)
+            return _queue_again(service, caller, run, claim, how)
     except NotFound:
         pass  # the directory is missing, but the database has the request
     except ValueError as error:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Create a new run.") from error
-    how = KeptRequest.of(row.request, chosen_by_caller=row.user_id == caller.user_id, project=row.project_id)
     with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
         check_agent(service, caller, how.agent, how.options)
         planned, experiment = plan_run(service, how), None
@@ -196,7 +198,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
     forget_lent(service, run_id)
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
-        session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))
+        forget_job(session, run_id, service.settings.half_life)
         session.add(_audit(caller, "delete", run_id))
     remove_tree(aside)
 
@@ -227,7 +229,7 @@ def _goes_on(service: Service, run: Run) -> bool:
     return True
 
 
-def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None) -> Answer:
+def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None, how: KeptRequest) -> Answer:
     with service.database.reading() as session:
         project = session.get_one(Project, session.get_one(Job, run.id).project_id)
         most = Quota.model_validate(project.quota).queued_runs
@@ -257,6 +259,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
         session.add(_audit(caller, "retry", run.id))
         session.flush()
         row = session.get_one(RunRow, run.id, populate_existing=True)
+        row.request = {**row.request, "project_secrets": how.project_secrets}
         view = run_view(row, session.get_one(User, row.user_id), None)
         answer = Answer(202, {}, view.model_dump_json())
         if claim is not None:

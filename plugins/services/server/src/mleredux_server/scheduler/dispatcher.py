@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from importlib import import_module
@@ -29,6 +30,7 @@ from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service
+from mleredux_server.work import asked_for
 
 _LOG = structlog.get_logger()
 _TICK = 0.5
@@ -258,7 +260,10 @@ class Dispatcher:
                     if hasattr(work, "begun"):
                         work.begun(session, row)
                 run = session.get(RunRow, job_id) if kind == "run" else None
-                lent = secrets_of(self._service, run, session) if run is not None else {}
+                asked: dict[str, object] = {}
+                with contextlib.suppress(OSError, ValueError):  # the worker reports it
+                    asked = asked_for(folder) if kind == "build" else {}
+                lent = secrets_of(self._service, run or row, session, request=asked)
                 earlier = keep_lent(self._service, job_id, lent.values()) if run is not None else set()
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import or_, select
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session
 
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, now
@@ -19,6 +20,20 @@ _EVERY = 30.0
 _HALF_LIVES = 7
 _DIGITS = 2
 """Differences of less than 1 % of the machine do not count: users take turns then."""
+
+
+USED = "used"
+"""Kind of the job of a deleted run, which is kept as long as what it used counts."""
+
+
+def forget_job(session: Session, run_id: str, half_life: float) -> None:
+    """Delete the job of a deleted run, once what it used no longer counts; and those for which this is so by now."""
+    since = now() - timedelta(seconds=_HALF_LIVES * half_life)
+    its, ended = Job.id == run_id, Job.state == "ended"
+    counts = (Job.ended_at > since, Job.started_at.is_not(None))
+    session.execute(update(Job).where(its, ended, *counts).values(kind=USED, disk_mb=0))
+    session.execute(delete(Job).where(its, ended, Job.kind == "run"))
+    session.execute(delete(Job).where(Job.kind == USED, Job.ended_at <= since))
 
 
 class Use(NamedTuple):
@@ -73,7 +88,7 @@ class History:
         since = at - timedelta(seconds=_HALF_LIVES * self._half_life)
         columns = (Job.user_id, Job.project_id, Job.cpus, Job.memory_mb, Job.gpus, Job.started_at, Job.ended_at)
         recent = or_(Job.ended_at > since, Job.state == "started")
-        query = select(*columns).where(Job.kind == "run", Job.started_at.is_not(None), recent)
+        query = select(*columns).where(Job.kind.in_(("run", USED)), Job.started_at.is_not(None), recent)
         with self._database.reading() as session:
             rows = session.execute(query).all()
             projects = session.scalars(select(Project).where(Project.id.in_({row.project_id for row in rows}))).all()

@@ -14,6 +14,7 @@ from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Idempotency, Job, Member, RunLabel, RunRow, User
 from mleredux_server.scheduler.actions import TRASH
 from mleredux_server.scheduler.adoption import adopted
+from mleredux_server.scheduler.history import USED, forget_job
 from mleredux_server.scheduler.jobs import Started, end_damaged, end_run
 from mleredux_server.scheduler.summary import facts_of, run_at
 from mleredux_server.service import Service
@@ -97,7 +98,7 @@ def _finish_deleting(service: Service) -> None:
         with service.database.writing() as session:
             for run_id in gone:
                 session.execute(delete(RunRow).where(RunRow.id == run_id))
-                session.execute(delete(Job).where(Job.id == run_id))
+                forget_job(session, run_id, service.settings.half_life)
 
 
 def _end_cancelled(session: Session, service: Service, run_id: str) -> None:
@@ -135,6 +136,7 @@ def _adopt(service: Service, names: Sequence[str]) -> None:
             rows.append(row)
             labels += [{"run_id": name, "name": key, "value": value} for key, value in row["labels"].items()]
         with service.database.writing() as session:
+            session.execute(delete(Job).where(Job.id.in_([job["id"] for job in jobs]), Job.kind == USED))
             for table, values in ((Job, jobs), (RunRow, rows), (RunLabel, labels)):
                 if values:
                     session.execute(insert(table), values)

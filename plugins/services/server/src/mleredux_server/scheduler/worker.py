@@ -26,7 +26,7 @@ from mleredux.plugin.host import Lease, Pipeline, lend, set_current
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings
 from mleredux_server.uploaded import use_sources
-from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
+from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, asked_for
 
 MOST_JOBS = 64
 """After this many jobs a worker is replaced by a fresh one, …"""
@@ -138,7 +138,7 @@ class Worker:
 
     def _answer(self, job: dict[str, Any], folder: Path, lease: Lease) -> dict[str, Any]:
         try:
-            request = json.loads((folder / REQUEST_FILE).read_bytes())
+            request = asked_for(folder)
             kind = import_module(f"mleredux_server.work.{job['kind']}")
             return {"result": kind.work(self._context(job, request, lease)), "error": None}
         except MlereduxError as error:

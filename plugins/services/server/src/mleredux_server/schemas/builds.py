@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from mleredux_server.schemas.body import Body
-from mleredux_server.schemas.runs import Name
+from mleredux_server.schemas.runs import Name, SecretName
 
 
 class BuildAsked(Body):
@@ -19,6 +19,8 @@ class BuildAsked(Body):
     options: dict[str, Any] = Field(default={}, max_length=64)
     sandbox: Name | None = None
     """If None, the best isolated one that meets the agent's needs."""
+    secrets: list[SecretName] = Field(default=[], max_length=32)
+    """Names of secrets, your own or the project's; `GIT_TOKEN` fetches a private repository."""
     project: Name | None = None
     """Id or name; None means the caller's own."""
 

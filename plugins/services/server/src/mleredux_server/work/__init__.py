@@ -5,6 +5,7 @@ Only the server process writes the database; a worker only writes files, in its 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,16 @@ LOCK_FILE = ".lock"
 CANCEL_FILE = ".cancel"
 ATTEMPT_FILE = ".attempt"
 """Stores the number of the latest attempt that a worker started."""
+
+
+def asked_for(folder: Path) -> dict[str, Any]:
+    """Return the request for a job other than a run.
+
+    Raises:
+        OSError, ValueError: It can't be read.
+    """
+    request: dict[str, Any] = json.loads((folder / REQUEST_FILE).read_bytes())
+    return request
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,77 @@
+"""`mleredux account webhook`: addresses that are told what happens in a project."""
+
+from __future__ import annotations
+
+import click
+from mleredux.plugin.command import json_option, print_json, print_table
+
+from mleredux_client.calls import create, known, segment
+from mleredux_client.cli.service import service
+
+_EVENTS = ("run.ended", "experiment.ended")
+_id = click.argument("webhook_id", metavar="ID")
+
+
+@click.group()
+def webhook() -> None:
+    """Webhooks: addresses that are told what happens in a project; for its owners."""
+
+
+@webhook.command("create")
+@click.argument("url")
+@click.option("--event", "events", multiple=True, type=click.Choice(_EVENTS), help="By default all.")
+@click.option("--project", metavar="NAME", help="The project; by default your own.")
+@json_option
+@click.pass_context
+def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], project: str | None, as_json: bool) -> None:
+    """Send events to URL, and print the secret that verifies signatures; it is not shown again."""
+    made = service(ctx).json(create("/v1/webhooks", known({"url": url, "events": events or None, "project": project})))
+    if as_json:
+        print_json(made)
+        return
+    click.echo(made["secret"])
+    click.echo(f"It is not shown again. Try it: `mleredux account webhook test {made['id']}`.", err=True)
+
+
+@webhook.command("list")
+@json_option
+@click.pass_context
+def list_webhooks(ctx: click.Context, as_json: bool) -> None:
+    """List webhooks of your projects."""
+    rows = list(service(ctx).pages("/v1/webhooks", {}))
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, ("id", "project", "url", "events", "disabled_at"))
+
+
+@webhook.command("test")
+@_id
+@click.pass_context
+def send_test(ctx: click.Context, webhook_id: str) -> None:
+    """Send a message of the event `test`."""
+    made = service(ctx).json(create(f"/v1/webhooks/{segment(webhook_id)}/test", {}))
+    click.echo(f"{made['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows what became of it.")
+
+
+@webhook.command("deliveries")
+@_id
+@json_option
+@click.pass_context
+def list_deliveries(ctx: click.Context, webhook_id: str, as_json: bool) -> None:
+    """Show what became of a webhook's messages, newest first."""
+    rows = list(service(ctx).pages(f"/v1/webhooks/{segment(webhook_id)}/deliveries", {}))
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, ("id", "event", "attempts", "status", "message", "delivered_at"))
+
+
+@webhook.command("delete")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.pass_context
+def delete_webhooks(ctx: click.Context, ids: tuple[str, ...]) -> None:
+    """Delete webhooks, by their ids; messages that are not delivered yet are dropped."""
+    for webhook_id in ids:
+        service(ctx).delete(f"/v1/webhooks/{segment(webhook_id)}")
+        click.echo(f"Deleted {webhook_id}.")
