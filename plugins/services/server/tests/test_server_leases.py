@@ -46,8 +46,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield started
 
 
-def new(http: httpx.Client, seed: int) -> str:
-    answer = http.post("/v1/runs", json={"task": "toy", "agent": "counting", "seed": seed, "verify": False})
+def new(http: httpx.Client, seed: int, **asked: Any) -> str:
+    same = {"task": "toy", "agent": "counting", "seed": seed, "verify": False}
+    answer = http.post("/v1/runs", json={**same, **asked})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
@@ -103,6 +104,23 @@ def test_the_run_of_a_stopped_worker_goes_on_with_its_agent(server: ServerProces
         for sample in families["mleredux_jobs_taken_away"].samples
     }
     assert killed["run", "lease"] >= 1 and "mleredux_lease_age_seconds" in families
+
+
+def test_a_preemptible_run_makes_room_and_runs_again(server: ServerProcess, http: httpx.Client) -> None:
+    counts, whole = server.runs_dir.parent / "counts", {"cpus": 8}
+    first = new(http, 9999, preemptible=True, limits=whole)
+    until((counts / first).exists)
+    second, other = new(http, 9999, limits=whole), new(http, 9999, preemptible=True, limits=whole)
+    until((counts / second).exists)
+    run = run_of(server, first)
+    assert not agents(run) and http.get(f"/v1/runs/{first}").json()["status"] not in FINAL
+    (counts / "go on").touch()
+    shown = [until(lambda name=name: ended(http, name)) for name in (first, second, other)]
+    (counts / "go on").unlink()
+    assert [one["status"] for one in shown] == ["done"] * 3, [one["message"] for one in shown]
+    starts = {name: len((counts / name).read_text().split()) for name in (first, second, other)}
+    assert starts == {first: 2, second: 1, other: 1}
+    assert "interrupted" in [event.data["status"] for event in run.events() if event.type == "attempt"]
 
 
 def test_a_plugin_that_deadlocks_fails_its_run_with_a_cause(server: ServerProcess, http: httpx.Client) -> None:

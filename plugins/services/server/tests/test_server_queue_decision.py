@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux_server.scheduler.decision import (
     NOTHING,
+    PREEMPTED,
     TURN,
     WORKER,
     Allowance,
@@ -131,6 +133,33 @@ def test_waiting_runs_have_a_reason_and_runs_that_fit_are_started(
     free = world.machine.minus(world.elsewhere)
     for run in fitting:
         assert not held(from_then).plus(run.demand).plus(kept.demand).fits(free), "only what would delay it waits"
+
+
+@given(queues(), worlds(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_preemptible_runs_make_room_for_others_and_for_nobody_else(
+    waiting: list[Waiting], there: tuple[list[Running], World], chance: Random
+) -> None:
+    running, world = there
+    running = [replace(run, preemptible=chance.random() < 0.6, leaving=chance.random() < 0.2) for run in running]
+    waiting = [replace(run, preemptible=chance.random() < 0.4) for run in waiting]
+    decision = decide(waiting, running, world)
+    then = after(waiting, running, decision)
+    served = [run for run in waiting if decision.waiting_for.get(run.id) == PREEMPTED]
+    assert set(decision.stop) <= {run.id for run in running if run.preemptible and not run.leaving}
+    assert len(decision.stop) == len(set(decision.stop)) and not (decision.stop and not served)
+    assert not [run for run in served if run.preemptible]
+    left = [run for run in then if run.id not in decision.stop and not (run.preemptible and run.leaving)]
+    if served:
+        assert held(left).plus(held(served)).plus(world.elsewhere).fits(world.machine)
+    for run in served:
+        others = [one for one in served if one is not run]
+        for name in decision.stop if not others else ():
+            kept = held([one for one in running if one.id == name])
+            room = world.machine.minus(world.elsewhere).minus(held(left)).minus(kept)
+            assert not run.demand.fits(room) or world.workers < 1, "no more than needed is stopped"
+    again = decide(waiting, [replace(run, leaving=run.leaving or run.id in decision.stop) for run in then], world)
+    assert not again.stop or decision.start, "those that leave are waited for"
 
 
 @given(queues(), st.integers(1, 8))

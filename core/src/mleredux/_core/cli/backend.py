@@ -50,6 +50,7 @@ class RunRequest:
     labels: Mapping[str, str]
     name: str | None
     secrets: tuple[str, ...] = ()
+    preemptible: bool = False
     matrix: Plan | None = None
     """The plan of an experiment, in place of all other fields but the project."""
 

@@ -99,6 +99,7 @@ def run_fields(
     context: str | None,
     labels: Mapping[str, str] | None,
     priority: int,
+    preemptible: bool,
     project: str | None,
 ) -> dict[str, Any]:
     """What runs and experiments are asked alike."""
@@ -116,6 +117,7 @@ def run_fields(
         "context": context,
         "labels": {name: str(value) for name, value in labels.items()} if labels else None,
         "priority": priority or None,
+        "preemptible": preemptible or None,
         "project": project,
     }
 

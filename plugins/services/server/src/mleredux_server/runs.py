@@ -128,7 +128,7 @@ def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str,
             f"The experiment has {size} runs; the maximum is {MOST_RUNS}, less with a long context.",
             hint="Split it into several experiments.",
         )
-    same = {name: getattr(asked, name) for name in ("project", "priority", "labels", "secrets")}
+    same = {name: getattr(asked, name) for name in ("project", "priority", "preemptible", "labels", "secrets")}
     slots, first, planned = slots_of(service), dict[tuple[str, str], Planned](), []
     for cell in matrix.cells(tasks):
         found = first.get((cell.arm, cell.task))
@@ -163,7 +163,8 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
         names = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
         same = {name: getattr(asked, name) for name in names}
         return plan_of(asked.tasks, asked.sets, asked.agents, asked.seeds, limits=limits, **same)
-    if other := asked.model_fields_set - {"plan", "name", "project", "priority", "labels", "secrets"}:
+    besides = {"plan", "name", "project", "priority", "preemptible", "labels", "secrets"}
+    if other := asked.model_fields_set - besides:
         raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")
     for name, arm in asked.plan.all_arms().items():
         if arm.context is not None or arm.image is not None:
@@ -292,6 +293,7 @@ def _rows(
         project_id=project.id,
         user_id=caller.user_id,
         priority=request.priority,
+        preemptible=request.preemptible,
         **limits.model_dump(include={"cpus", "memory_mb", "gpus", "disk_mb"}),
         llm_tokens=limits.llm_tokens if one.fields["network"] == "gateway" else None,
         created_at=created,
@@ -306,6 +308,7 @@ def _rows(
         **{name: one.fields[name] for name in ("task", "agent", "sandbox", "seed", "network", "options")},
         obfuscated=request.obfuscated,
         priority=request.priority,
+        preemptible=request.preemptible,
         limits=limits.model_dump(mode="json"),
         labels=request.labels,
         request=request.model_dump(mode="json"),

@@ -87,6 +87,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
+        preemptible: bool = False,
         project: str | None = None,
         wait: bool = False,
     ) -> AsyncRun:
@@ -110,6 +111,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             context: Further text for the agent.
             labels: To find it again by.
             priority: From -100 to 100, among one's own runs.
+            preemptible: It runs only when no other run can, stops for those, and then starts again with its full time.
             project: Id or name of the project that it belongs to.
             wait: Whether to return only once it is final.
 
@@ -131,6 +133,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             context=context,
             labels=labels,
             priority=priority,
+            preemptible=preemptible,
             project=project or self.project,
         )
         body = {"task": task, "agent": await self.upload(agent, project=project), "seed": seed, **fields}
@@ -273,6 +276,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
+        preemptible: bool = False,
         project: str | None = None,
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
@@ -286,7 +290,8 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             seeds: One run each.
             name: To know it by.
             sandbox: This and what follows: as of `run`, for all runs.
-            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority` and `project`.
+            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority`, `preemptible`
+                and `project`.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -301,6 +306,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             context=context,
             labels=labels,
             priority=priority,
+            preemptible=preemptible,
             project=project or self.project,
         )
         named = [await self.upload(agent, project=project) for agent in calls.several("agents", agents)]
@@ -312,7 +318,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             "seeds": list(seeds),
         }
         if plan is not None:
-            fields = {key: fields[key] for key in ("labels", "priority", "project", "secrets")}
+            fields = {key: fields[key] for key in ("labels", "priority", "preemptible", "project", "secrets")}
             matrix = {"name": name, "plan": plan}
         document = await self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = AsyncExperiment._of(self._http, document)

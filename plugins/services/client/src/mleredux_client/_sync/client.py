@@ -88,6 +88,7 @@ class Client(Offers, Grades, Builds):
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
+        preemptible: bool = False,
         project: str | None = None,
         wait: bool = False,
     ) -> Run:
@@ -111,6 +112,7 @@ class Client(Offers, Grades, Builds):
             context: Further text for the agent.
             labels: To find it again by.
             priority: From -100 to 100, among one's own runs.
+            preemptible: It runs only when no other run can, stops for those, and then starts again with its full time.
             project: Id or name of the project that it belongs to.
             wait: Whether to return only once it is final.
 
@@ -132,6 +134,7 @@ class Client(Offers, Grades, Builds):
             context=context,
             labels=labels,
             priority=priority,
+            preemptible=preemptible,
             project=project or self.project,
         )
         body = {"task": task, "agent": self.upload(agent, project=project), "seed": seed, **fields}
@@ -272,6 +275,7 @@ class Client(Offers, Grades, Builds):
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
+        preemptible: bool = False,
         project: str | None = None,
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
@@ -285,7 +289,8 @@ class Client(Offers, Grades, Builds):
             seeds: One run each.
             name: To know it by.
             sandbox: This and what follows: as of `run`, for all runs.
-            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority` and `project`.
+            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority`, `preemptible`
+                and `project`.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -300,6 +305,7 @@ class Client(Offers, Grades, Builds):
             context=context,
             labels=labels,
             priority=priority,
+            preemptible=preemptible,
             project=project or self.project,
         )
         named = [self.upload(agent, project=project) for agent in calls.several("agents", agents)]
@@ -311,7 +317,7 @@ class Client(Offers, Grades, Builds):
             "seeds": list(seeds),
         }
         if plan is not None:
-            fields = {key: fields[key] for key in ("labels", "priority", "project", "secrets")}
+            fields = {key: fields[key] for key in ("labels", "priority", "preemptible", "project", "secrets")}
             matrix = {"name": name, "plan": plan}
         document = self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = Experiment._of(self._http, document)

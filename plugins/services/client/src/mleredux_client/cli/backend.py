@@ -111,7 +111,7 @@ class ServerBackend:
             name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context", "verify")
         }
         same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
-        same["secrets"] = list(request.secrets) or None
+        same |= {"secrets": list(request.secrets) or None, "preemptible": request.preemptible or None}
         same["grants"] = request.grants.model_dump(exclude_defaults=True) or None
         if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}

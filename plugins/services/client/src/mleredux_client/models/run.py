@@ -56,6 +56,7 @@ class RunRecord(Model):
     """The experiment's arm, if it has a plan."""
     retry_of: str | None = None
     priority: int = 0
+    preemptible: bool = False
     status: str
     cause: str | None = None
     message: str | None = None

@@ -122,6 +122,7 @@ class Job(Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     priority: Mapped[int] = mapped_column(default=0)
+    preemptible: Mapped[bool] = mapped_column(default=False)
     cpus: Mapped[float] = mapped_column(default=1.0)
     memory_mb: Mapped[int] = mapped_column(default=0)
     gpus: Mapped[int] = mapped_column(default=0)
@@ -194,6 +195,7 @@ class RunRow(Base):
     network: Mapped[str] = mapped_column(String(16))
     obfuscated: Mapped[bool] = mapped_column(default=False)
     priority: Mapped[int] = mapped_column(default=0)
+    preemptible: Mapped[bool] = mapped_column(default=False)
     limits: Mapped[dict[str, Any]]
     options: Mapped[dict[str, Any]]
     labels: Mapped[dict[str, Any]]

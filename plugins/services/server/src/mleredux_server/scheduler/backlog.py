@@ -27,6 +27,7 @@ class Queued(NamedTuple):
     user_id: str
     project_id: str
     priority: int
+    preemptible: bool
     cpus: float
     memory_mb: float
     gpus: float
@@ -38,7 +39,7 @@ class Queued(NamedTuple):
         """Return it as input of the decision: a cancelled run needs no resources, and is handled first."""
         demand = NOTHING if self.cancel else Demand(self.cpus, self.memory_mb, self.gpus)
         priority = _CANCELLED_PRIORITY if self.cancel else self.priority
-        return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority)
+        return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority, self.preemptible)
 
 
 def queued_runs(session: Session) -> list[Queued]:
@@ -47,17 +48,15 @@ def queued_runs(session: Session) -> list[Queued]:
     users = session.scalar(select(func.count(Job.user_id.distinct())).where(*waits)) or 0
     if not users:
         return []
-    place = (
-        func.row_number()
-        .over(partition_by=Job.user_id, order_by=(Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id))
-        .label("place")
-    )
+    order = (Job.cancel.desc(), Job.preemptible, Job.priority.desc(), Job.queued_at, Job.id)
+    place = func.row_number().over(partition_by=Job.user_id, order_by=order).label("place")
     inner = select(Job.id.label("id"), place).where(*waits).subquery()
     columns = (
         Job.id,
         Job.user_id,
         Job.project_id,
         Job.priority,
+        Job.preemptible,
         Job.cpus,
         Job.memory_mb,
         Job.gpus,

@@ -4,6 +4,9 @@ Users take turns: next is the user whose running runs have the smallest share of
 shares of CPUs, memory and GPUs, divided by the weight of the project; ties go to the longest waiting), with their run
 of highest priority, oldest first. Runs that fit may overtake one that does not; once it has waited for `patience`
 seconds at the head, resources are reserved for it: runs started from then on may only use the rest of the machine.
+
+Preemptible runs take no turns: they start when no other run can, and do not count in the shares. Where only room is
+lacking, another run has the latest of them stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import NamedTuple
 _ROUNDING = 1e-6
 PATIENCE = 30.0
 TURN = "its turn"
+PREEMPTED = "preemptible runs to stop"
 WORKER = "a worker"
 
 
@@ -56,6 +60,7 @@ class Waiting:
     demand: Demand
     since: float
     priority: int = 0
+    preemptible: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class Running:
 
     Attributes:
         since: When it started, in seconds.
+        leaving: Whether it was stopped to make room, and has not ended yet.
     """
 
     id: str
@@ -71,6 +77,8 @@ class Running:
     project: str
     demand: Demand
     since: float
+    preemptible: bool = False
+    leaving: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,8 @@ class Decision:
     waiting_for: dict[str, str]
     kept_for: str | None = None
     """The run that resources are reserved for."""
+    stop: list[str] = field(default_factory=list)
+    """Preemptible runs that are to be stopped now."""
 
 
 class _Round:
@@ -134,9 +144,13 @@ class _Round:
         self.served = dict(world.served)
         self.kept: Waiting | None = None
         self.newcomers = Demand()
+        self.stop: list[str] = []
         self._running = list(running)
         for run in self._running:
             self._count(run)
+        self._stoppable = sorted(
+            (run for run in self._running if run.preemptible), key=lambda run: (run.leaving, run.since, run.id)
+        )
 
     def share(self, user: str) -> float:
         """Return the user's dominant share of the machine, by the weight of their projects, now and in the past."""
@@ -154,6 +168,9 @@ class _Round:
             return None if self.workers >= 1 else WORKER
         if not run.demand.fits(self.world.machine):
             return f"{_lacking(run.demand, self.world.machine)}: more than this machine has"
+        lacking = self.workers < 1 or not run.demand.fits(self.free)
+        if lacking and not run.preemptible and self.kept is None and self._make_room(run):
+            return PREEMPTED
         if not run.demand.fits(self.free):
             if self.kept is None and self.world.now - run.since >= self.world.patience:
                 self._keep(run)
@@ -168,13 +185,34 @@ class _Round:
 
     def start(self, run: Waiting) -> None:
         """Count a run as running."""
-        started = Running(run.id, run.user, run.project, run.demand, self.world.now)
+        started = Running(run.id, run.user, run.project, run.demand, self.world.now, run.preemptible)
         self._running.append(started)
         self._count(started)
         self.workers -= 1
         self.served[run.user] = self.world.now
         if self.kept is not None:
             self.newcomers = self.newcomers.plus(run.demand)
+
+    def _make_room(self, run: Waiting) -> bool:
+        """Stop preemptible runs for one that does not fit, the latest first; no more than needed, or none."""
+        chosen: list[Running] = []
+        free, workers = self.free, self.workers
+        for other in reversed(self._stoppable):  # those that are leaving anyway come first
+            if run.demand.fits(free) and workers >= 1:
+                break
+            chosen.append(other)
+            free, workers = free.plus(other.demand), workers + 1
+        if not (run.demand.fits(free) and workers >= 1):
+            return False
+        for other in sorted(chosen, key=lambda one: one.leaving):
+            if run.demand.fits(free.minus(other.demand)) and workers > 1:
+                chosen.remove(other)
+                free, workers = free.minus(other.demand), workers - 1
+        self._stoppable = [other for other in self._stoppable if other not in chosen]
+        self.stop += [other.id for other in chosen if not other.leaving]
+        self.free, self.workers = free, workers - 1
+        self._count(Running(run.id, run.user, run.project, run.demand, self.world.now))
+        return True
 
     def _keep(self, run: Waiting) -> None:
         """Reserve resources: what has started since then may not block it once the others have ended."""
@@ -188,6 +226,8 @@ class _Round:
         self.free = self.free.minus(run.demand)
         self.runs[run.project] = self.runs.get(run.project, 0) + 1
         self.used[run.project] = self.used.get(run.project, Demand()).plus(run.demand)
+        if run.preemptible:
+            return
         weight = self.world.projects.get(run.project, Allowance()).weight
         weighted = Demand(*(value / weight for value in run.demand))
         self.shares[run.user] = self.shares.get(run.user, Demand()).plus(weighted)
@@ -210,37 +250,40 @@ class _Round:
 def decide(waiting: Sequence[Waiting], running: Iterable[Running], world: World) -> Decision:
     """Decide which runs start now, and why the others wait."""
     at = _Round(running, world)
-    lines: dict[str, list[Waiting]] = {}
+    lines: dict[tuple[bool, str], list[Waiting]] = {}
     for run in waiting:
-        lines.setdefault(run.user, []).append(run)
+        lines.setdefault((run.preemptible, run.user), []).append(run)
     for line in lines.values():
         line.sort(key=lambda run: (-run.priority, run.since, run.id), reverse=True)  # the next is the last
     # A user whose run can't start is sorted in again with their next run.
-    turns = [_turn(at, user, line) for user, line in lines.items()]
+    turns = [_turn(at, key, line) for key, line in lines.items()]
     heapq.heapify(turns)
     started: list[str] = []
     reasons: dict[str, str] = {}
-    hindered: set[tuple[str, Demand]] = set()  # room only shrinks during a decision: equal demands wait too
+    hindered: set[tuple[str, Demand, bool]] = set()  # room only shrinks during a decision: equal demands wait too
     while turns:
-        *_, user = heapq.heappop(turns)
-        run = lines[user].pop()
-        kind = (run.project, run.demand)
+        preemptible, *_, user = heapq.heappop(turns)
+        line = lines[preemptible, user]
+        run = line.pop()
+        kind = (run.project, run.demand, preemptible)
         if kind in hindered:
             reasons[run.id] = TURN
         elif (reason := at.hindrance(run)) is not None:
-            hindered.add(kind)
+            if reason != PREEMPTED:
+                hindered.add(kind)
             reasons[run.id] = reason
         else:
             at.start(run)
             started.append(run.id)
-        if lines[user]:
-            heapq.heappush(turns, _turn(at, user, lines[user]))
-    return Decision(started, reasons, at.kept.id if at.kept else None)
+        if line:
+            heapq.heappush(turns, _turn(at, (preemptible, user), line))
+    return Decision(started, reasons, at.kept.id if at.kept else None, at.stop)
 
 
-def _turn(at: _Round, user: str, line: list[Waiting]) -> tuple[float, float, float, str]:
+def _turn(at: _Round, key: tuple[bool, str], line: list[Waiting]) -> tuple[bool, float, float, float, str]:
+    preemptible, user = key
     since = min(run.since for run in line[-1:])
-    return (round(at.share(user), 9), max(at.served.get(user, since), since), since, user)
+    return (preemptible, round(at.share(user), 9), max(at.served.get(user, since), since), since, user)
 
 
 def _lacking(demand: Demand, room: Demand, machine: Demand | None = None) -> str:

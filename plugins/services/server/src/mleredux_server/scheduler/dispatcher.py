@@ -203,7 +203,15 @@ class Dispatcher:
             projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
             quotas = {project.id: Quota.model_validate(project.quota) for project in projects}
         running = [
-            Running(job.id, job.user_id, job.project_id, _demand(job), (job.started_at or job.created_at).timestamp())
+            Running(
+                job.id,
+                job.user_id,
+                job.project_id,
+                _demand(job),
+                (job.started_at or job.created_at).timestamp(),
+                job.preemptible,
+                leaving=job.id in self._jobs.started and self._jobs.started[job.id].leaving,
+            )
             for job in started
         ]
         world = World(
@@ -219,6 +227,8 @@ class Dispatcher:
         waiting = [run.as_waiting() for run in looked_at]
         self._service.forecasts.seen = Seen(waiting, running, world)
         decision = decide(waiting, running, world)
+        for run_id in decision.stop:
+            self._leases.preempt(self._jobs.started.get(run_id))
         users = {run.id: run.user_id for run in looked_at}
         for run_id in decision.start:
             if self._hand_out(run_id, "run"):

@@ -88,7 +88,8 @@ class History:
         since = at - timedelta(seconds=_HALF_LIVES * self._half_life)
         columns = (Job.user_id, Job.project_id, Job.cpus, Job.memory_mb, Job.gpus, Job.started_at, Job.ended_at)
         recent = or_(Job.ended_at > since, Job.state == "started")
-        query = select(*columns).where(Job.kind.in_(("run", USED)), Job.started_at.is_not(None), recent)
+        counts = (Job.kind.in_(("run", USED)), Job.started_at.is_not(None), ~Job.preemptible, recent)
+        query = select(*columns).where(*counts)
         with self._database.reading() as session:
             rows = session.execute(query).all()
             projects = session.scalars(select(Project).where(Project.id.in_({row.project_id for row in rows}))).all()

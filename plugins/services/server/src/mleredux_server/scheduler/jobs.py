@@ -53,6 +53,7 @@ class Started:
         in_stage: Seconds in `timed_stage`.
         looked: When the lease was read last, on the monotonic clock.
         lost: Why its worker was killed by the server.
+        leaving_for: Seconds since it was stopped to make room for another run; None if it was not.
     """
 
     id: str
@@ -71,11 +72,17 @@ class Started:
     in_stage: float = 0.0
     looked: float = field(default_factory=time.monotonic)
     lost: str | None = None
+    leaving_for: float | None = None
 
     @classmethod
     def of(cls, job: Job) -> Started:
         """Return it from its database row."""
         return cls(job.id, job.kind, job.attempts, job.started_at or job.created_at, job.worker_pid, job.worker_birth)
+
+    @property
+    def leaving(self) -> bool:
+        """Return whether it was stopped to make room for another run."""
+        return self.leaving_for is not None
 
     @property
     def worker_lives(self) -> bool:
@@ -166,6 +173,7 @@ class Jobs:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
             attempts = 0 if progress or (long and job.lost is None) else self._attempts(job)
+            attempts -= job.leaving and attempts > 0  # that was not the worker's doing
             if run.cancel_asked:  # another worker may have to wait, or hang as this one did
                 cause, message = Cause.CANCELLED, STOPPED
             elif attempts < MOST_ATTEMPTS:

@@ -58,11 +58,23 @@ class Leases:
         with contextlib.suppress(OSError):
             if time.time() - (folder / CANCEL_FILE).stat().st_mtime > CANCEL_SECONDS:
                 return "cancel", f"It did not end within {CANCEL_SECONDS:g} seconds after it was cancelled."
+        if job.leaving_for is not None:
+            job.leaving_for += passed
+            if job.leaving_for > CANCEL_SECONDS:
+                return "preemption", f"It did not stop within {CANCEL_SECONDS:g} seconds to make room for another run."
         if job.silent > (max(_START_SECONDS, settings.lease) if starting else settings.lease):
             return "lease", f"It did not renew its lease for {job.silent:.0f} seconds."
         if job.in_stage > (limit := job.stage[1] or settings.stage_limit):
             return "deadline", f"It exceeded the limit of {limit:g} seconds in stage {job.stage[0]}."
         return None
+
+    def preempt(self, job: Started | None) -> None:
+        """Have a worker stop its run, which is queued again, to make room for another."""
+        if job is not None and not job.leaving and job.worker_lives and job.pid is not None:
+            _LOG.info("a run is stopped to make room", job=job.id)
+            job.leaving_for = 0.0
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(job.pid, signal.SIGUSR1)
 
     def take_away(self, job: Started, reason: str, message: str) -> None:
         """Kill a job's worker, and refuse what it still writes should it not die now.

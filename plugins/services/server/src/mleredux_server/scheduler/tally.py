@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-REASONS = ("lease", "deadline", "cancel")
-"""Why the server kills a worker: it stopped renewing its lease, exceeded a deadline, or did not obey a cancellation."""
+REASONS = ("lease", "deadline", "cancel", "preemption")
+"""Why the server kills a worker: it stopped renewing its lease, exceeded a deadline, or did not obey a cancellation, or
+did not make room for another run."""
 
 
 @dataclass

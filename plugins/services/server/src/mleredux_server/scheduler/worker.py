@@ -45,7 +45,7 @@ class Worker:
 
     def __init__(self, told: IO[bytes], says: IO[bytes]) -> None:
         self._told, self._says = told, says
-        self._idle = self._leaving = False
+        self._idle = self._leaving = self._in_run = False
         hello = json.loads(told.readline() or b"null")
         if hello is None:
             raise SystemExit(0)
@@ -63,6 +63,7 @@ class Worker:
         # No SIG_IGN: the agents' processes would inherit it.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, self._leave)
+        signal.signal(signal.SIGUSR1, self._make_room)
         Pipeline(self.store, self.catalogue, self.data).warm_up()
         self.log.say("worker ready")
         self._say(ready=os.getpid())
@@ -118,7 +119,12 @@ class Worker:
 
     def _run(self, job: dict[str, Any], lease: Lease) -> dict[str, Any]:
         context = self._context(job, {}, lease)
-        result: dict[str, Any] = import_module("mleredux_server.work.run").work(context)
+        work = import_module("mleredux_server.work.run").work
+        self._in_run = True
+        try:
+            result: dict[str, Any] = work(context)
+        finally:
+            self._in_run = False
         return result
 
     def _other(self, job: dict[str, Any], lease: Lease) -> dict[str, Any]:
@@ -166,6 +172,12 @@ class Worker:
         """Handle SIGTERM: exit now if idle, else after the job."""
         self._leaving = True
         if self._idle:
+            raise SystemExit(0)
+
+    def _make_room(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle SIGUSR1: stop the agent and leave the run as it is; it goes on when there is room again."""
+        if self._in_run:
+            self._in_run = False
             raise SystemExit(0)
 
     def _say(self, **facts: Any) -> None:

@@ -58,6 +58,9 @@ class HowToRun(Body):
     """Id or name; None means the caller's own."""
     priority: int = Field(default=0, ge=-100, le=100)
     """Higher ones start first, among the user's own runs."""
+    preemptible: bool = False
+    """Whether it starts only when no other run can, and makes room for those: it is stopped, and runs again later, with
+    its full time. It does not count as use of the machine when others' turns are decided."""
     labels: dict[LabelName, Label] = Field(default={}, max_length=32)
     """Names contain no colon: the filter is `label=name:value`."""
 
@@ -142,6 +145,7 @@ class RunView(BaseModel):
     """The experiment's arm, if it has a plan."""
     retry_of: str | None
     priority: int
+    preemptible: bool = False
     status: str
     cause: str | None
     message: str | None
