@@ -132,6 +132,6 @@ def mleredux_register_pages() -> list[Page | Panel]:
             function=f"{__name__}.pages.compare:compare",
             selection="Compare",
         ),
-        Panel(title="Experiment", template="panel.html.j2", function=f"{one}:panel"),
+        Panel(title="Experiment", template="panel.html.j2", function=f"{__name__}.pages.panel:panel"),
         Panel(title="Agents", template="agents.html.j2", function=f"{__name__}.pages.task:agents", place="task"),
     ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.artifact import Run, RunStore
 from mleredux_server.database.tables import Experiment, Project, User
 from mleredux_server.files.masks import Masks
 from mleredux_server.scheduler.actions import label_run
@@ -164,3 +165,15 @@ def test_orders_and_facets_are_read_from_indexes(both: Both) -> None:
     assert any("COVERING INDEX ix_runs_facets" in step for plan in plans.values() for step in plan), plans
     ordered = [plan for statement, plan in plans.items() if "ORDER BY" in statement and "IS NULL" not in statement]
     assert len(ordered) == 5 and all("USING INDEX ix_runs_" in plan[0] and len(plan) == 1 for plan in ordered), ordered
+
+
+def test_the_newest_runs_of_a_directory_without_an_index_are_listed_at_once(tmp_path: Path, make_run: Any) -> None:
+    ids = sorted((make_run(tmp_path, number, steps=1).name for number in range(150)), reverse=True)
+    source = LocalSource(RunStore(tmp_path))
+    first, version = source.runs(RunQuery(partial=True)), source.version()
+    assert [row["id"] for row in first.rows] == ids[: len(first.rows)]
+    assert first.unread and len(first.rows) + first.unread == 150
+    whole = source.runs(RunQuery(limit=200))
+    assert [row["id"] for row in whole.rows] == ids and not whole.unread and source.version() != version
+    again = source.runs(RunQuery(partial=True))
+    assert (again.total, again.unread) == (150, 0)

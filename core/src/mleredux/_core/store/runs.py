@@ -44,7 +44,12 @@ class RunStore:
     Args:
         path: The directory; made when the first run is. A relative one is that of now, wherever the process goes.
         owner: The owner of the store that it is a part of.
+
+    Attributes:
+        behind: How many runs the last call of `rows` left without a current row.
     """
+
+    behind = 0
 
     def __init__(self, path: Path | str | None = None, owner: str | None = None) -> None:
         self.path = Path(path if path is not None else default_runs_dir()).absolute()
@@ -156,21 +161,27 @@ class RunStore:
             self._insert(database, run.id, run)
 
     def rows(
-        self, *, task: str | None = None, agent: str | None = None, status: str | None = None
+        self,
+        *,
+        task: str | None = None,
+        agent: str | None = None,
+        status: str | None = None,
+        most: int | None = None,
     ) -> list[dict[str, Any]]:
         """Rows of the index, newest first, filtered.
 
         `curve` is the score over time: `[[seconds, score], …]`, at most 24 of the versions.
 
-        Rows that are missing, or older than their run's event log, are made again; an index that can't be read is
-        rebuilt, and one that can't be written is done without.
+        Rows that are missing, or older than their run's event log, are made again: with `most`, only those of so many
+        runs, the newest ones, and `behind` counts the others. An index that can't be read is rebuilt, and one that
+        can't be written is done without.
         """
         try:
-            rows = self._fresh_rows()
+            rows = self._fresh_rows(most)
         except sqlite3.Error:
             try:
                 self.rebuild()
-                rows = self._fresh_rows()
+                rows = self._fresh_rows(most)
             except (sqlite3.Error, OSError):
                 rows = [dict(zip(_COLUMNS.split(", "), self._row(name), strict=False)) for name in self.ids()]
         for row in rows:
@@ -238,14 +249,17 @@ class RunStore:
             with database:
                 yield database
 
-    def _fresh_rows(self) -> list[dict[str, Any]]:
-        """All rows, those made again that are behind their run's event log."""
+    def _fresh_rows(self, most: int | None) -> list[dict[str, Any]]:
+        """All rows, those made again that are behind their run's event log, or the newest of them."""
+        self.behind = 0
         if not self.path.is_dir():
             return []
         with self._index() as database:
             found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
             there = set(self.ids())
             stale = [name for name in there if name not in found or found[name]["log_bytes"] != self._log_bytes(name)]
+            if most is not None and len(stale) > most:
+                self.behind, stale = len(stale) - most, sorted(stale, reverse=True)[:most]
             if stale or len(found) > len(there):
                 _begin(database)
                 database.executemany("DELETE FROM runs WHERE id = ?", [(name,) for name in found.keys() - there])

@@ -115,9 +115,3 @@ def _estimate(visit: Visit, execution: Execution) -> Estimate:
     agents = {str(fields["agent"]) for _, fields in execution.planned}
     past = readable(visit, visit.rows(_MOST_PAST, agent=agents, status=("done", "failed", "timed_out")))
     return estimate(execution.record.plan, execution.planned, results_of(stamps_of(past)))
-
-
-def panel(visit: Visit, run: Run) -> dict[str, Any] | None:
-    """The experiment that a run belongs to, if its record is here."""
-    name = run.spec.experiment
-    return {"experiment": name, "arm": run.spec.arm} if name and record_of(visit, name) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable
 
@@ -12,6 +13,9 @@ from mleredux.errors import MlereduxError
 from mleredux_view.guard import ONCE, Guard
 from mleredux_view.site import make_site
 from mleredux_view.source import Source
+
+_SWITCH_SECONDS = 0.0005
+"""A page that opens files gives way to threads that read long rollouts for so long, each time."""
 
 
 def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str], object]) -> None:
@@ -46,5 +50,6 @@ def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str]
             webbrowser.open(address)
 
     server.startup = startup  # type: ignore[method-assign]
+    sys.setswitchinterval(_SWITCH_SECONDS)
     source.version()  # reads the index, so that the first page does not wait for it
     server.run(sockets=[listener])

@@ -32,6 +32,8 @@ _WATCHED = (
 )
 LABELS = "labels.json"
 """In the runs directory: the labels of its runs."""
+_FIRST, _PIECE = 60, 250
+"""Rows of the index that are made before a page, and later at once."""
 _IDLE = 10
 """Reading the index takes at most this share of the time: one part of so many."""
 
@@ -53,6 +55,8 @@ class LocalSource:
         self._sorted: dict[tuple[str, bool], list[Record]] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._version, self._looked, self._cost = 0, -1e9, 0.0
+        self._reading: threading.Thread | None = None
+        self._unread = 0
 
     @property
     def place(self) -> str:
@@ -72,6 +76,10 @@ class LocalSource:
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match, from memory."""
         self._look()
+        if not query.partial and (reading := self._reading):
+            reading.join()
+            self._looked = -1e9
+            self._look()
         rows, facets = self._matching(query, self._in_order(query))
         total = len(rows)
         if query.after is not None:
@@ -79,7 +87,7 @@ class LocalSource:
         more = len(rows) > query.limit
         rows = [{**row, "labels": self._labels.get(row["id"], {})} for row in rows[: query.limit]]
         after = json.dumps(_key(rows[-1], query)) if more else None
-        return RunTable(rows, total, facets, after)
+        return RunTable(rows, total, facets, after, unread=self._unread)
 
     def run(self, run_id: str) -> Run:
         """A run by its id."""
@@ -161,12 +169,18 @@ class LocalSource:
         return {"where": self.place, "user": None}
 
     def _look(self) -> None:
-        """Read the index again unless that was done just now."""
+        """Read the index again unless that was done just now; a thread reads what is missing of many runs."""
         with self._lock:
-            if time.monotonic() - self._looked < max(0.5, _IDLE * self._cost):
+            reading = self._reading if self._reading and self._reading.is_alive() else None
+            if time.monotonic() - self._looked < max(0.5, (1 if reading else _IDLE) * self._cost):
                 return
             begun = time.monotonic()
-            rows, labels = self.store.rows(), _labels_in(self.store.path)
+            rows, labels = self.store.rows(most=0 if reading else _FIRST), _labels_in(self.store.path)
+            self._unread = self.store.behind
+            if self._unread and not reading:
+                reading = threading.Thread(target=_read_all, args=(RunStore(self.store.path),), daemon=True)
+                reading.start()
+            self._reading = reading
             if (rows, labels) != (self._rows, self._labels):
                 self._rows, self._labels, self._sorted, self._version = rows, labels, {}, self._version + 1
                 self._texts = {row["id"]: _searched(row, labels.get(row["id"], {})) for row in rows}
@@ -200,6 +214,13 @@ class LocalSource:
             counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))
             facets[name] = [(_text(value), count) for value, count in counts.most_common()]
         return found, facets
+
+
+def _read_all(store: RunStore) -> None:
+    """Make missing rows of the index, some at a time, so that others write theirs between them."""
+    most = _PIECE
+    while store.rows(most=most) and store.behind:
+        most = min(2 * most, 8 * _PIECE)  # each time all runs are listed
 
 
 def _searched(row: Record, labels: Mapping[str, str]) -> str:

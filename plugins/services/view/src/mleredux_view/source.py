@@ -28,6 +28,7 @@ class RunQuery:
         ascending: The order; by default the newest or highest is first.
         after: `RunTable.next` of the previous rows.
         limit: Maximum number of rows.
+        partial: Whether runs that take long to read may be missing; `RunTable.unread` counts them.
         facets: Columns of `FACETS` whose values are counted.
     """
 
@@ -37,6 +38,7 @@ class RunQuery:
     ascending: bool = False
     after: str | None = None
     limit: int = 100
+    partial: bool = False
     facets: tuple[str, ...] = FACETS
 
 
@@ -67,6 +69,7 @@ class RunTable(NamedTuple):
         facets: For each of these columns its values and how many runs have them, if only its own filter were open.
         next: Where the next rows begin; None if these are the last.
         titles: What people call a value of a facet, where that is something else.
+        unread: How many runs were not read yet.
     """
 
     rows: list[Record]
@@ -74,6 +77,7 @@ class RunTable(NamedTuple):
     facets: dict[str, list[tuple[str, int]]]
     next: str | None
     titles: Mapping[str, str] = {}
+    unread: int = 0
 
 
 class Source(Protocol):

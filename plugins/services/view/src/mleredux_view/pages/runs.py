@@ -89,6 +89,7 @@ def query_of(visit: Visit) -> RunQuery:
         ascending=visit.text("up") == "1",
         after=visit.text("after") or None,
         limit=_EXPORTED if visit.static else _SHOWN,
+        partial=not visit.static,
     )
 
 
