@@ -44,6 +44,7 @@ from mleredux_server.retention import Retention
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.traces import open_tracing
 from mleredux_server.uploaded import use_sources
 from mleredux_server.web import site
 
@@ -67,6 +68,7 @@ def make_service(settings: Settings, catalogue: Catalogue) -> Service:
         catalogue=catalogue,
         store=RunStore(settings.runs_dir.resolve()),
         data=DataStore(settings.data_dir),
+        tracing=open_tracing(),
     )
 
 
@@ -87,6 +89,8 @@ def create_app(service: Service) -> FastAPI:
             await run_in_threadpool(service.scheduler.stop)
             await run_in_threadpool(deliverer.stop)
         service.database.close()
+        if service.tracing is not None:
+            await run_in_threadpool(service.tracing.close)
 
     app = FastAPIOffline(  # users enter tokens into its docs page, so it loads no third-party scripts
         title="mleredux",
@@ -134,4 +138,6 @@ def create_app(service: Service) -> FastAPI:
     site.install(app, service)
     middleware.install(app, service)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
+    if service.tracing is not None:
+        app.add_middleware(service.tracing.traced)
     return app

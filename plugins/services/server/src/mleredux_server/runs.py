@@ -28,6 +28,7 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, KeptRequest, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.traces import here
 
 MOST_RUNS = 5000
 """Maximum number of runs of one experiment."""
@@ -279,7 +280,7 @@ def _make_directory(store: RunStore, one: Planned) -> Run:
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
     """The request to store; a token that is limited to a project lends no secrets of its user."""
     only = getattr(request, "project_secrets", False) or caller.bound_to is not None
-    return KeptRequest.model_construct(**{**dict(request), "project_secrets": only})
+    return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": here()})
 
 
 def _rows(

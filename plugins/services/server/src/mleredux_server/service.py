@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fastapi import Request
 from mleredux.plugin.artifact import RunStore
@@ -18,6 +18,9 @@ from mleredux_server.idempotency import Claim
 from mleredux_server.scheduler.forecast import Forecasts
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
+
+if TYPE_CHECKING:
+    from mleredux_server.traces import Tracing
 from mleredux_server.vault import Vault
 
 
@@ -46,6 +49,7 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: Executes jobs; without one they stay queued.
+        tracing: Sends traces; None if nobody asked for them.
         cancelling: Ids of runs that a request is cancelling; the scheduler leaves them to it.
         left: Ids of jobs that a failed request may have left incomplete, and its claim; the scheduler removes them.
     """
@@ -57,6 +61,7 @@ class Service:
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
     scheduler: Scheduler | None = None
+    tracing: Tracing | None = None
     cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
 

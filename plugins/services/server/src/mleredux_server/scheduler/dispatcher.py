@@ -224,7 +224,7 @@ class Dispatcher:
             served=self._served,
             history=self._history.shares(),
         )
-        waiting = [run.as_waiting() for run in looked_at]
+        waiting, began = [run.as_waiting() for run in looked_at], time.time()
         self._service.forecasts.seen = Seen(waiting, running, world)
         decision = decide(waiting, running, world)
         for run_id in decision.stop:
@@ -233,6 +233,8 @@ class Dispatcher:
         for run_id in decision.start:
             if self._hand_out(run_id, "run"):
                 self._served[users[run_id]] = time.time()
+        if decision.start and self._service.tracing is not None:
+            self._service.tracing.decided(began, time.time(), len(waiting), len(decision.start))
         tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:

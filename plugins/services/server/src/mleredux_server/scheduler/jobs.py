@@ -195,6 +195,9 @@ class Jobs:
         with self._service.database.writing() as session:
             spent = charge(session, run)
             end_run(session, job.id, facts, used)
+            asked = getattr(session.get(RunRow, job.id), "request", None) or {}
+        if self._service.tracing is not None:
+            self._service.tracing.run_ended(run, asked.get("traceparent"))
         self._tally.ended["run", str(facts.state)] += 1
         if spent is not None:
             stop_queued(self._service, spent)

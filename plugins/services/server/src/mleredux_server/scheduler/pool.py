@@ -32,6 +32,8 @@ _HIDDEN_VARIABLES = (
     "MLEREDUX_OIDC_SECRET",
     "MLEREDUX_TOKEN",
     "PGPASSWORD",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
 )
 OTHER_LANES = ("grade", "build")
 """Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""

@@ -78,6 +78,8 @@ class KeptRequest(RunRequest):
 
     project_secrets: bool = False
     """Whether its secrets are those of the project alone: who asked did not choose the code, or may not lend theirs."""
+    traceparent: str | None = None
+    """The span of the request, where traces are recorded."""
 
     @classmethod
     def of(cls, kept: dict[str, Any], *, chosen_by_caller: bool, **changes: Any) -> KeptRequest:
