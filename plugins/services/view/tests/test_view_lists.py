@@ -15,6 +15,7 @@ from mleredux_server.database.tables import Experiment, Project, User
 from mleredux_server.files.masks import Masks
 from mleredux_server.scheduler.actions import label_run
 from mleredux_server.web.source import ServerSource
+from mleredux_server.web.table import _kept
 from mleredux_testing.postgresql import PostgresServer, find_binaries
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_testing.server_local import LocalServer
@@ -152,6 +153,7 @@ def test_orders_and_facets_are_read_from_indexes(both: Both) -> None:
     def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         said.append((statement, parameters))
 
+    _kept.clear()
     event.listen(engine, "before_cursor_execute", listen)
     for sort in ("created_at", "score", "percentile", "cost_usd", "seconds"):
         both.source.runs(RunQuery(sort=sort))
@@ -163,6 +165,7 @@ def test_orders_and_facets_are_read_from_indexes(both: Both) -> None:
             if statement.startswith(("SELECT", "WITH"))
         }
     assert any("COVERING INDEX ix_runs_facets" in step for plan in plans.values() for step in plan), plans
+    assert sum("UNION ALL" in statement for statement, _ in said) == 1, "counts are kept until a run changes"
     ordered = [plan for statement, plan in plans.items() if "ORDER BY" in statement and "IS NULL" not in statement]
     assert len(ordered) == 5 and all("USING INDEX ix_runs_" in plan[0] and len(plan) == 1 for plan in ordered), ordered
 

@@ -23,6 +23,7 @@ from mleredux_experiments.tables import analysis_tables, cell
 
 MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
+_KEPT = 8
 _lock = threading.Lock()
 Stamps = tuple[tuple[Any, ...], ...]
 
@@ -33,6 +34,9 @@ class Shown(NamedTuple):
     question: str
     answer: str
     source: str
+
+
+_drawn: dict[int, tuple[Analysis, list[Shown]]] = {}
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def stamps_of(folders: Sequence[Path]) -> Stamps:
     return tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_KEPT)
 def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...]) -> Analysis:
     from mleredux_experiments.sdk import analysed
     from mleredux_experiments.sources import load_runs
@@ -148,8 +152,13 @@ def results_of(stamps: Stamps) -> Results:
 
 
 def _pictures(found: Analysis) -> list[Shown]:
+    """The pictures of an analysis; kept as long as it is one of the latest."""
     with _lock:  # Matplotlib's settings are global
-        return [Shown(one.question, one.answer, _image(one.svg())) for one in pictures(found)]
+        if id(found) not in _drawn:
+            _drawn[id(found)] = found, [Shown(one.question, one.answer, _image(one.svg())) for one in pictures(found)]
+            if len(_drawn) > _KEPT:
+                del _drawn[next(iter(_drawn))]
+        return _drawn[id(found)][1]
 
 
 def _image(svg: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from mleredux.plugin.artifact import Report, Sample, VersionScore
 
+_WORSE = 3
+"""Scores are drawn down to so many times the distance from gold to median below the median."""
 _UNITS = ((7200.0, "hours", 3600.0), (180.0, "minutes", 60.0), (0.0, "seconds", 1.0))
 
 
@@ -23,7 +25,11 @@ class Series(NamedTuple):
 
 
 def chart(
-    series: Iterable[Series], x: str, levels: Sequence[tuple[str, float]] = (), end: float = 0.0
+    series: Iterable[Series],
+    x: str,
+    levels: Sequence[tuple[str, float]] = (),
+    end: float = 0.0,
+    within: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Return a chart for `data-chart`.
 
@@ -32,15 +38,18 @@ def chart(
         x: The label of the x axis.
         levels: Horizontal lines: a custom property, which is the label too, and the value.
         end: Where the x axis ends at least.
+        within: The values that the y axis has, if not all; `hidden` counts the others.
     """
     lines = list(series)
     xs = sorted({at for line in lines for at, _ in line.points})
-    values = [y for line in lines for _, y in line.points]
+    drawn = [y for line in lines for _, y in line.points]
+    values = list(within or drawn)
     near = _near(values, [value for _, value in levels])
     low, high = min([*values, *near], default=0.0), max([*values, *near], default=1.0)
     margin = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
     return {
         "x": x,
+        "hidden": len(drawn) - len(values),
         "range": [low - margin, high + margin],
         "x_range": [min([0.0, *xs]), max([*xs, end or 0.0], default=1.0)],
         "levels": [{"name": name, "value": value} for name, value in levels],
@@ -62,17 +71,21 @@ def _near(values: Sequence[float], levels: Sequence[float]) -> list[float]:
 
 
 def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float = 0.0) -> dict[str, Any] | None:
-    """Return the score over the agent's run time with the medals' lines; None with fewer than two scores."""
+    """Return the score over the agent's run time with the medals' lines; None with fewer than two scores.
+
+    Scores far worse than the median, such as that of the sample submission, would make the others one flat line.
+    """
     points = [(one.seconds, one.score) for one in scores if one.score is not None and math.isfinite(one.score)]
     if len(points) < 2:
         return None
     unit, divisor = unit_of(max(seconds, points[-1][0]))
     named = ("median", "bronze", "silver", "gold")
-    levels = [(name, getattr(report, f"{name}_threshold")) for name in named]
+    levels = [(name, at) for name in named if (at := getattr(report, f"{name}_threshold")) is not None]
+    within = []
+    if len(levels) == len(named) and (span := levels[-1][1] - levels[0][1]):
+        within = [y for _, y in points if (y - levels[0][1]) / span > -_WORSE]
     line = Series(report.metric, [(x / divisor, y) for x, y in points], "accent", stepped=True)
-    return chart(
-        [line], f"{unit} of agent run time", [(name, at) for name, at in levels if at is not None], seconds / divisor
-    )
+    return chart([line], f"{unit} of agent run time", levels, seconds / divisor, within)
 
 
 def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:

@@ -18,7 +18,10 @@ from mleredux_server.views import as_view, project_view, run_view
 from mleredux_server.web.source import ServerSource
 
 _SHOWN = 200
-_LIMITS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens")
+_LIMITS = {
+    "concurrent_runs": "concurrent runs", "queued_runs": "queued runs", "cpus": "CPUs", "memory_mb": "memory (MB)",
+    "gpus": "GPUs", "disk_mb": "disk (MB)", "llm_tokens": "LLM tokens",
+}  # fmt: skip
 _USED = {"concurrent_runs": "running_runs"}
 
 
@@ -26,7 +29,7 @@ class Share(NamedTuple):
     """What a project may use of something, and uses now."""
 
     name: str
-    used: float
+    used: float | None
     most: float | None
 
 
@@ -70,8 +73,15 @@ def _queue(session: Session, caller: Caller) -> dict[str, Any]:
 
 def _shares(view: ProjectView) -> list[Share]:
     quota, usage = view.quota, view.usage
-    names = ((name, getattr(usage, _USED.get(name, name))) for name in _LIMITS)
-    return [Share(name, used or 0, getattr(quota, name)) for name, used in names]
+    return [
+        Share(title, _told(getattr(usage, _USED.get(name, name)) or 0), _told(getattr(quota, name)))
+        for name, title in _LIMITS.items()
+    ]
+
+
+def _told(value: float | None) -> float | None:
+    """A number to one decimal place; an integer where that is none."""
+    return value if value is None else int(value) if value == int(value) else round(value, 1)
 
 
 def _tokens(session: Session, caller: Caller) -> list[TokenView]:

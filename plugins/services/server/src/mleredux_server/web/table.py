@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from mleredux.errors import MlereduxError
 from mleredux_view.shared import RunQuery, RunTable
@@ -30,6 +32,11 @@ _SPECIAL = re.compile(r"[%_/]")
 """In patterns of LIKE."""
 _Condition = ColumnElement[bool]
 _Column = InstrumentedAttribute[Any]
+_Counts = tuple[int, dict[str, list[tuple[str, int]]]]
+_KEPT = 100
+_kept: WeakKeyDictionary[Any, dict[tuple[Any, ...], _Counts]] = WeakKeyDictionary()
+"""Of each database: counts by the state of the runs, who sees them and what was asked."""
+_lock = threading.Lock()
 
 
 def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
@@ -43,7 +50,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     )  # SQLite's ignores case, faster than lower
     searched = [*_visible(caller), *(_has(word, like) for word in query.search.split())]
     chosen = {name: _accepted(_column(name), values) for name, values in query.wanted.items()}
-    total, facets = _counted(session, searched, chosen, query.facets)
+    total, facets = _kept_counts(session, caller, query, searched, chosen)
     columns = [getattr(RunRow, name) for name in _SHOWN]
     found = select(*columns, RunRow.experiment_id.label("experiment")).where(*searched, *chosen.values())
     order, at = _column(query.sort), None
@@ -99,9 +106,30 @@ def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
     return or_(found, column.is_(None)) if "" in given else found
 
 
+def _kept_counts(
+    session: Session, caller: Caller, query: RunQuery, searched: Sequence[_Condition], chosen: Mapping[str, _Condition]
+) -> _Counts:
+    """Count as `_counted` does, once until a run changes; not for rows alone, which need no facets."""
+    if not query.facets:
+        return _counted(session, searched, chosen, ())
+    wanted = tuple(sorted(query.wanted.items()))
+    seen = None if caller.all_projects else frozenset(caller.projects)
+    key = (version_of_runs(session, caller), seen, query.search, wanted, query.facets)
+    with _lock:
+        kept = _kept.setdefault(session.get_bind(), {})
+        if (counts := kept.get(key)) is not None:
+            return counts
+    counts = _counted(session, searched, chosen, query.facets)
+    with _lock:
+        kept[key] = counts
+        while len(kept) > _KEPT:
+            del kept[next(iter(kept))]
+    return counts
+
+
 def _counted(
     session: Session, searched: Sequence[_Condition], chosen: Mapping[str, _Condition], facets: Sequence[str]
-) -> tuple[int, dict[str, list[tuple[str, int]]]]:
+) -> _Counts:
     """Count what matches, and for each facet its values, without its own filter: one query for all."""
     columns: dict[str, Any] = {name: cast(_column(name), Text).label(name) for name in facets}
     matching = select(*columns.values() or [RunRow.id]).where(*searched, *chosen.values()).cte("matching")
