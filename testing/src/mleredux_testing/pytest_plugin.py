@@ -1,7 +1,7 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared,postgresql,slurm,nginx,faketime,chromium,validators,openid,root` turns skips for want of
-an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of nginx, of libfaketime, of Chromium, of other
+`MLEREDUX_REQUIRE=docker,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root` turns skips for want of
+an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of Ray, of nginx, of libfaketime, of Chromium, of other
 systems' validators, of an OpenID provider or of what only root may do into failures.
 """
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 if TYPE_CHECKING:
+    from mleredux_testing.ray_cluster import RayCluster
     from mleredux_testing.slurm import SlurmCluster
 
 REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
@@ -37,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
     config.addinivalue_line("markers", "slurm: needs Slurm's programs")
+    config.addinivalue_line("markers", "ray: needs Ray in an environment of its own")
     config.addinivalue_line("markers", "faketime: needs libfaketime")
     config.addinivalue_line("markers", "chromium: needs Chromium")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
@@ -120,6 +122,19 @@ def slurm() -> Iterator[SlurmCluster]:
     if not has_slurm():
         skip_or_fail("slurm", "Slurm is not installed (`.ci/slurm` does that)")
     with SlurmCluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.env.items():
+            patch.setenv(name, value)
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A Ray cluster of three nodes with two CPUs and two GPUs each; the executor finds it."""
+    from mleredux_testing.ray_cluster import RayCluster, ray_python
+
+    if ray_python() is None:
+        skip_or_fail("ray", "Ray is not installed (`.ci/ray` does that)")
+    with RayCluster() as cluster, pytest.MonkeyPatch.context() as patch:
         for name, value in cluster.env.items():
             patch.setenv(name, value)
         yield cluster

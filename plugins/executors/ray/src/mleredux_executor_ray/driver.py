@@ -1,0 +1,116 @@
+"""The program that is connected to Ray, one for each process that uses the executor; it answers a request a line.
+
+Ray ends a program that is connected to it when a part of the cluster dies, so the command line and the server aren't.
+It is started by the Python that has the cluster's Ray, and imports nothing of mleredux. The actor is sent by value, so
+the nodes need nothing of it either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+try:
+    import ray
+    from ray._private.state import actors
+except ImportError as error:
+    print(json.dumps({"error": f"{sys.executable} has no Ray ({error})"}), flush=True)
+    sys.exit(1)
+
+_NAMESPACE = "mleredux"
+_WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
+
+
+class Job:
+    """The actor of a run: Ray starts it again on another node when its own dies."""
+
+    def __init__(self, command: list[str], env: dict[str, str], folder: str) -> None:
+        context = ray.get_runtime_context()
+        devices = ",".join(context.get_accelerator_ids().get("GPU", ()))
+        env = {**env, "CUDA_VISIBLE_DEVICES": devices, "MLEREDUX_GPUS": devices}
+        pipe, words = subprocess.PIPE, [sys.executable, "-I", "-S", *command]
+        self._supervisor = subprocess.Popen(words, stdin=pipe, stdout=pipe, env=env, cwd=folder)
+        context.current_actor.follow.remote()
+
+    def follow(self) -> None:
+        """Wait until everything has ended."""
+        assert self._supervisor.stdout is not None
+        self._supervisor.stdout.read()
+        ray.actor.exit_actor()
+
+
+def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
+    """Create the actors of jobs."""
+    for job in jobs:
+        made = ray.remote(**job["options"], lifetime="detached", namespace=_NAMESPACE, max_restarts=-1)(Job)
+        limits = {"MLEREDUX_CPUS": job["cpus"], "MLEREDUX_MEMORY_MB": job["memory_mb"]}
+        made.remote(job["command"], {**env, **limits}, job["folder"])
+
+
+def news(names: list[str]) -> dict[str, list[str]]:
+    """The state of each actor, and its node or, if it is dead, the cause."""
+    found: dict[str, dict[str, Any]] = {}
+    for state in (*_WAITING, "ALIVE"):
+        found |= {one["Name"]: one for one in actors(actor_state_name=state).values()}
+    if not found.keys() >= set(names):  # dead, or of another state since that was asked
+        found |= {one["Name"]: one for one in actors().values()}
+    nodes = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
+    told = {}
+    for name in names:
+        one = found.get(name, {"State": "DEAD", "DeathCause": ""})
+        if one["State"] == "ALIVE":
+            told[name] = ["running", nodes.get(one["Address"]["NodeID"], "")]
+        elif one["State"] in _WAITING:
+            told[name] = ["waiting", "being started again" if one["State"] == "RESTARTING" else ""]
+        else:
+            told[name] = ["ended", _cause(one["DeathCause"])]
+    return told
+
+
+def stop(name: str) -> None:
+    """Kill an actor, or end its waiting."""
+    try:
+        actor = ray.get_actor(name, _NAMESPACE)
+    except ValueError:  # it is dead
+        return
+    ray.kill(actor)
+
+
+def nodes() -> list[dict[str, Any]]:
+    """The nodes."""
+    wanted = ("NodeName", "Alive", "Resources", "Labels")
+    return [{name: node.get(name) for name in wanted} for node in ray.nodes()]
+
+
+def _cause(cause: Any) -> str:
+    """The first line of a cause of death; empty where the actor ended by itself."""
+    died = getattr(cause, "actor_died_error_context", None)
+    message = getattr(died, "error_message", "")
+    if not message or "exit_actor" in message:
+        return ""
+    return str(message).strip().partition("\n")[0]
+
+
+def main(address: str) -> None:
+    """Answer requests on standard input until it is closed."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what Ray prints is no answer
+    functions = {"give": give, "news": news, "stop": stop, "nodes": nodes}
+    connected = False
+    for line in sys.stdin:
+        name, arguments = json.loads(line)
+        try:
+            if not connected:
+                ray.init(address, namespace=_NAMESPACE, log_to_driver=False, logging_level="ERROR")
+                connected = True
+            answer = {"result": functions[name](**arguments)}
+        except Exception as error:
+            answer = {"error": f"{error}".strip() or type(error).__name__, "connected": connected}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

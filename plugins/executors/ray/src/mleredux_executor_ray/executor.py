@@ -1,0 +1,199 @@
+"""Runs as detached actors of Ray, through a program that is connected to the cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket, job_environment
+from mleredux.plugin.sandbox import Finding
+
+ADDRESS_VARIABLE = "MLEREDUX_RAY_ADDRESS"
+OPTIONS_VARIABLE = "MLEREDUX_RAY_OPTIONS"
+PYTHON_VARIABLE = "MLEREDUX_RAY_PYTHON"
+TIMEOUT_VARIABLE = "MLEREDUX_RAY_TIMEOUT"
+_OWN_MEMORY_MB = 512
+"""Memory of a job beside the agent's, for the program that follows it and grades."""
+_TIMEOUT_SECONDS = 60.0
+_HERE = Path(__file__).parent
+_HINT = f"Start it on a node of a Ray cluster, or name the cluster's address in {ADDRESS_VARIABLE}."
+_QUIET = {
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else Ray copies the working directory to the nodes under `uv run`
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+class RayExecutor:
+    """The actors of mleredux in a Ray cluster."""
+
+    id = "ray"
+    title = "Actors of a Ray cluster"
+    allocates = True
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._driver: subprocess.Popen[bytes] | None = None
+
+    def check(self) -> list[Finding]:
+        """Check whether the cluster responds and has nodes."""
+        try:
+            nodes = self.nodes()
+        except ExecutorError as error:
+            return [Finding("Ray", False, error.message, error.hint)]
+        up = sum(node.up for node in nodes)
+        return [Finding("Ray", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", _HINT)]
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes, each with the memory that agents can have, its own resources and labels as labels."""
+        return [_node(node) for node in self._ask("nodes")]
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        """Create a detached actor for each ticket; none stays if one is refused."""
+        options, names = _options(), [f"{ticket.run_id}-{secrets.token_hex(4)}" for ticket in tickets]
+        jobs = [_job(ticket, name, options) for ticket, name in zip(tickets, names, strict=True)]
+        try:
+            self._ask("give", jobs=jobs, env=job_environment())
+        except BaseException:
+            for name in names:
+                with contextlib.suppress(ExecutorError):
+                    self.stop(name)
+            raise
+        return names
+
+    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+        """Return the states of actors."""
+        names = list(jobs)
+        return {job: JobStatus(*told) for job, told in self._ask("news", names=names).items()} if names else {}
+
+    def stop(self, job: str) -> None:
+        """Kill an actor; its supervisor then ends all processes of the run, the run's own with SIGTERM first."""
+        self._ask("stop", name=job)
+
+    def pull(self, ticket: Ticket) -> None:
+        """Nothing: the nodes share the file system."""
+
+    def _ask(self, name: str, **arguments: Any) -> Any:
+        """What the connected program answers."""
+        with self._lock:
+            driver = self._connected()
+            try:
+                answer = _exchange(driver, json.dumps([name, arguments]))
+            except BaseException:  # what it still answers would be taken for the next answer
+                self._end()
+                raise
+            if answer is None:
+                self._end()
+                raise ExecutorError("The connection to Ray broke.", hint=_HINT)
+            if "error" in answer:
+                said = " ".join(str(answer["error"]).split())[:300].rstrip(".")
+                if answer.get("connected"):
+                    raise ExecutorError(f"Ray refused: {said}.", hint=f"Options of actors come from {OPTIONS_VARIABLE}.")
+                self._end()
+                raise ExecutorError(f"Ray can't be reached: {said}.", hint=_HINT)
+            return answer["result"]
+
+    def _connected(self) -> subprocess.Popen[bytes]:
+        if self._driver is None or self._driver.poll() is not None:
+            address = os.environ.get(ADDRESS_VARIABLE) or os.environ.get("RAY_ADDRESS") or "auto"
+            python = os.environ.get(PYTHON_VARIABLE) or sys.executable
+            pipe, env = subprocess.PIPE, {**job_environment(), **_QUIET}
+            words = [python, str(_HERE / "driver.py"), address]
+            try:
+                self._driver = subprocess.Popen(
+                    words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=env, start_new_session=True
+                )
+            except OSError as error:
+                hint = f"{PYTHON_VARIABLE} names the Python that has Ray."
+                raise ExecutorError(f"{python} can't be started: {error.strerror}.", hint=hint) from error
+        return self._driver
+
+    def _end(self) -> None:
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            driver.kill()
+            driver.communicate()
+
+
+def _node(told: dict[str, Any]) -> Node:
+    has = told["Resources"] or {}
+    own = [name for name in has if name not in ("CPU", "GPU", "memory", "object_store_memory") and ":" not in name]
+    labels = {*own, *(f"{name}={value}" for name, value in (told["Labels"] or {}).items())}
+    memory = max(0, int(has.get("memory", 0)) // 2**20 - _OWN_MEMORY_MB)
+    return Node(
+        told["NodeName"], has.get("CPU", 0.0), memory, int(has.get("GPU", 0)), tuple(sorted(labels)), told["Alive"]
+    )
+
+
+def _options() -> dict[str, Any]:
+    """Further options of actors.
+
+    Raises:
+        ExecutorError: They are not a JSON object.
+    """
+    text = os.environ.get(OPTIONS_VARIABLE) or "{}"
+    try:
+        options = json.loads(text)
+        if isinstance(options, dict):
+            return options
+    except ValueError:
+        pass
+    hint = """For example: {"resources": {"a100": 1}}."""
+    raise ExecutorError(f"{OPTIONS_VARIABLE} is not a JSON object: {text}.", hint=hint)
+
+
+def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
+    limits = ticket.limits
+    return {
+        "options": {
+            "num_cpus": limits.cpus,
+            "memory": (limits.memory_mb + _OWN_MEMORY_MB) * 2**20,
+            "num_gpus": limits.gpus,
+            **options,
+            "name": name,  # by which it is found, whatever the options
+        },
+        "cpus": f"{limits.cpus:g}",
+        "memory_mb": str(limits.memory_mb),
+        "command": [str(_HERE / "supervisor.py"), str(ticket.seconds), *ticket.command],
+        "folder": str(ticket.folder.parent),
+    }
+
+
+def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any] | None:
+    """Send a request; return the answer, or None if the program ended.
+
+    Raises:
+        ExecutorError: There was no answer in time.
+    """
+    assert driver.stdin is not None and driver.stdout is not None
+    seconds = float(os.environ.get(TIMEOUT_VARIABLE) or _TIMEOUT_SECONDS)
+    end, read = time.monotonic() + seconds, b""
+    try:
+        driver.stdin.write(request.encode() + b"\n")
+        driver.stdin.flush()
+        while not read.endswith(b"\n"):
+            if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
+                raise ExecutorError(
+                    f"Ray did not respond within {seconds:g} seconds.",
+                    hint=f"Check it by `ray status`, or set {TIMEOUT_VARIABLE} to more seconds.",
+                )
+            part = os.read(driver.stdout.fileno(), 2**16)
+            if not part:
+                return None
+            read += part
+    except OSError:
+        return None
+    answer: dict[str, Any] = json.loads(read)
+    return answer
+
+
+EXECUTOR = RayExecutor()
