@@ -130,7 +130,17 @@ def test_each_entry_installs_into_a_clean_environment_and_loads(clean: Clean) ->
         assert [problem for problem in pool.map(problem_of, directory()) if problem] == []
 
 
-SCAFFOLDS = ("task-bundle", "agent --script", "grader", "technique", "sandbox", "artifact", "tracker", "command")
+SCAFFOLDS = (
+    "task-bundle",
+    "agent --script",
+    "grader",
+    "technique",
+    "sandbox",
+    "executor",
+    "artifact",
+    "tracker",
+    "command",
+)
 MODELS = ("agent --llm", "agent --cli")
 """Their next command needs a container engine and a key."""
 
@@ -150,6 +160,6 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
     clean.environment("scaffolds", *(f"{folder}[test]" for folder in folders))
     words = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
     # 2 checks of each that registers something with checks, else 1.
-    assert "17 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
+    assert "19 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
     for command in dict.fromkeys(commands):
         clean.call("/bin/sh", "-c", command, path=programs)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mleredux_testing.agents import check_agent
+    from mleredux_testing.executors import check_executor
     from mleredux_testing.findings import Findings, NotConforming
     from mleredux_testing.graders import TOY_ANSWERS, check_grader
     from mleredux_testing.plugins import check_plugin
@@ -37,6 +38,7 @@ _HOME = {
     "TOY_ANSWERS": "graders",
     "TOY_PLUGIN": "toys",
     "check_agent": "agents",
+    "check_executor": "executors",
     "check_grader": "graders",
     "check_plugin": "plugins",
     "check_sandbox": "sandboxes",
@@ -53,6 +55,7 @@ __all__ = [
     "Findings",
     "NotConforming",
     "check_agent",
+    "check_executor",
     "check_grader",
     "check_plugin",
     "check_sandbox",

@@ -33,8 +33,8 @@ _SKIPPED = "not checked: "
 def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bool) -> None:
     """Check that PACKAGE, an installed distribution or a plugin, follows the contract.
 
-    Each of its plugins is checked, and each task, technique, agent, grader and sandbox that they register: tasks are
-    prepared twice, agents run on a small task in the process sandbox. A line for each check.
+    Each of its plugins is checked, and each task, technique, agent, grader, sandbox and executor that they
+    register: tasks are prepared twice, agents run on a small task in the process sandbox. A line for each check.
 
     \b
     Exit codes: 0 it conforms · 1 it does not · 2 usage

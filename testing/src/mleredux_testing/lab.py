@@ -107,6 +107,17 @@ class Lab:
                     found.append(process)
         return found
 
+    def processes(self, runs: Iterable[Run]) -> list[psutil.Process]:
+        """The live processes of the runs: those that execute them, and their agents."""
+        runs = list(runs)
+        ids, folders, found = {run.id for run in runs}, {str(run.path) for run in runs}, []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                named = process.environ().get("MLEREDUX_RUN_ID") in ids or not folders.isdisjoint(process.cmdline())
+                if named and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
     def job(self, run: Run) -> str:
         """The run's current job."""
         return str(read_ticket(run.path).get("job"))

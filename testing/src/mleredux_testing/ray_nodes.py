@@ -24,7 +24,8 @@ class Nodes:
     """The nodes, by name."""
 
     def __init__(self, folder: str, cpus: int, memory_mb: int, gpus: int, durable: bool) -> None:
-        self._cluster, self._found = Cluster(), {}
+        self._cluster = Cluster()
+        self._found: dict[str, Any] = {}
         self._has = {"num_cpus": cpus, "num_gpus": gpus, "memory": memory_mb * 2**20, "resources": {"scratch": 1}}
         stored = {"gcs_storage": "rocksdb", "gcs_storage_path": f"{folder}/gcs"} if durable else {}
         self._head = {
@@ -54,6 +55,11 @@ class Nodes:
     def start_controller(self) -> None:
         """Start it again."""
         self._cluster.head_node.start_gcs_server()
+
+    def process_of(self, actor: str) -> int:
+        """The number of an actor's process."""
+        [number] = {one["Pid"] for one in self._cluster.global_state.actor_table(None).values() if one["Name"] == actor}
+        return int(number)
 
     def close(self) -> None:
         """End all."""

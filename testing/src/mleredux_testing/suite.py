@@ -57,7 +57,7 @@ def checks(
 
 def registered(catalogue: Catalogue, plugin: str) -> Iterator[tuple[str, str]]:
     """Everything that a plugin registers and that has checks: kind and id."""
-    for kind in ("tasks", "techniques", "agents", "graders", "sandboxes"):
+    for kind in ("tasks", "techniques", "agents", "graders", "sandboxes", "executors"):
         try:
             entries = catalogue.entries(kind).values()
         except MlereduxError:

@@ -6,14 +6,16 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore
+from mleredux._core.executors.protocol import Executor
 from mleredux._core.plugins import Catalogue
-from mleredux._core.protocols import Finding
+from mleredux._core.protocols import Finding, Sandbox
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError, one_line
@@ -29,7 +31,7 @@ class Diagnosis:
     """One finding and its severity.
 
     Attributes:
-        area: `python`, `plugins`, `sandboxes`, `disk`, `memory`, `kaggle`.
+        area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `memory`, `kaggle`.
         required: Whether runs are impossible without it; otherwise it is a warning.
     """
 
@@ -60,6 +62,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
         *_python(),
         *_plugins(catalogue),
         *_sandboxes(catalogue),
+        *_executors(catalogue),
         *_disk("runs", runs.path, "--runs-dir"),
         *_disk("data", data.path, "--data-dir"),
         _memory(),
@@ -115,20 +118,32 @@ def _remedy_of(distribution: str | None) -> str:
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     """The findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
-    looked: dict[str, list[Finding]] = {}
-    for name in catalogue.entries("sandboxes"):
-        try:
-            looked[name] = list(catalogue.sandbox(name).check())
-        except MlereduxError as error:
-            looked[name] = [Finding(name, False, error.message, error.hint)]
-        except Exception as error:  # a plugin may raise anything; it becomes the finding
-            remedy = "Upgrade or uninstall its package."
-            looked[name] = [Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)]
-    found = [Diagnosis("sandboxes", finding) for findings in looked.values() for finding in findings]
-    if not any(all(finding.ok for finding in findings) for findings in looked.values()):
+    looked = _checked(catalogue.entries("sandboxes"), catalogue.sandbox)
+    found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
+    if not any(all(finding.ok for finding in findings) for findings in looked):
         finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of those above.")
         found.append(Diagnosis("sandboxes", finding, required=True))
     return found
+
+
+def _executors(catalogue: Catalogue) -> list[Diagnosis]:
+    """The findings of each executor's own check; runs need none of them."""
+    looked = _checked(catalogue.entries("executors"), catalogue.executor)
+    return [Diagnosis("executors", finding) for findings in looked for finding in findings]
+
+
+def _checked(names: Iterable[str], find: Callable[[str], Sandbox | Executor]) -> list[list[Finding]]:
+    """The findings of each one's own check."""
+    looked = []
+    for name in names:
+        try:
+            looked.append(list(find(name).check()))
+        except MlereduxError as error:
+            looked.append([Finding(name, False, error.message, error.hint)])
+        except Exception as error:  # a plugin may raise anything; it becomes the finding
+            remedy = "Upgrade or uninstall its package."
+            looked.append([Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)])
+    return looked
 
 
 def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:

@@ -11,13 +11,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 try:
     import ray
     from ray._private.state import actors
 except ImportError as error:
-    print(json.dumps({"error": f"{sys.executable} has no Ray ({error})"}), flush=True)
+    print(json.dumps({"error": str(error), "kind": "import"}), flush=True)
     sys.exit(1)
 
 _NAMESPACE = "mleredux"
@@ -98,7 +99,7 @@ def main(address: str) -> None:
     """Answer requests on standard input until it is closed."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Ray prints is no answer
-    functions = {"give": give, "news": news, "stop": stop, "nodes": nodes}
+    functions: dict[str, Callable[..., Any]] = {"give": give, "news": news, "stop": stop, "nodes": nodes}
     connected = False
     for line in sys.stdin:
         name, arguments = json.loads(line)
@@ -108,7 +109,8 @@ def main(address: str) -> None:
                 connected = True
             answer = {"result": functions[name](**arguments)}
         except Exception as error:
-            answer = {"error": f"{error}".strip() or type(error).__name__, "connected": connected}
+            said = str(error) or type(error).__name__
+            answer = {"error": said, "kind": "request" if connected else "connection"}
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -27,6 +27,14 @@ _OWN_MEMORY_MB = 512
 _TIMEOUT_SECONDS = 60.0
 _HERE = Path(__file__).parent
 _HINT = f"Start it on a node of a Ray cluster, or name the cluster's address in {ADDRESS_VARIABLE}."
+_ERRORS = {
+    "import": (
+        "Ray can't be imported",
+        f"Install the cluster's version of Ray, or name a Python that has it in {PYTHON_VARIABLE}.",
+    ),
+    "connection": ("Ray can't be reached", _HINT),
+    "request": ("Ray refused", f"Options of actors, such as resources, are taken from {OPTIONS_VARIABLE}."),
+}
 _QUIET = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else Ray copies the working directory to the nodes under `uv run`
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -82,7 +90,7 @@ class RayExecutor:
     def pull(self, ticket: Ticket) -> None:
         """Nothing: the nodes share the file system."""
 
-    def _ask(self, name: str, **arguments: Any) -> Any:
+    def _ask(self, name: str, /, **arguments: Any) -> Any:
         """What the connected program answers."""
         with self._lock:
             driver = self._connected()
@@ -91,16 +99,13 @@ class RayExecutor:
             except BaseException:  # what it still answers would be taken for the next answer
                 self._end()
                 raise
-            if answer is None:
+            if "result" in answer:
+                return answer["result"]
+            if answer["kind"] != "request":
                 self._end()
-                raise ExecutorError("The connection to Ray broke.", hint=_HINT)
-            if "error" in answer:
-                said = " ".join(str(answer["error"]).split())[:300].rstrip(".")
-                if answer.get("connected"):
-                    raise ExecutorError(f"Ray refused: {said}.", hint=f"Options of actors come from {OPTIONS_VARIABLE}.")
-                self._end()
-                raise ExecutorError(f"Ray can't be reached: {said}.", hint=_HINT)
-            return answer["result"]
+        begun, hint = _ERRORS[answer["kind"]]
+        said = " ".join(answer["error"].split()).rstrip(".")[:300]
+        raise ExecutorError(f"{begun}: {said}.", hint=hint)
 
     def _connected(self) -> subprocess.Popen[bytes]:
         if self._driver is None or self._driver.poll() is not None:
@@ -121,7 +126,8 @@ class RayExecutor:
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.kill()
-            driver.communicate()
+            with driver:  # closes its pipes, and waits
+                pass
 
 
 def _node(told: dict[str, Any]) -> Node:
@@ -168,8 +174,8 @@ def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any] | None:
-    """Send a request; return the answer, or None if the program ended.
+def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
+    """Send a request; return the answer.
 
     Raises:
         ExecutorError: There was no answer in time.
@@ -177,21 +183,19 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any] |
     assert driver.stdin is not None and driver.stdout is not None
     seconds = float(os.environ.get(TIMEOUT_VARIABLE) or _TIMEOUT_SECONDS)
     end, read = time.monotonic() + seconds, b""
-    try:
+    with contextlib.suppress(BrokenPipeError):  # it has ended, and may have said why
         driver.stdin.write(request.encode() + b"\n")
         driver.stdin.flush()
-        while not read.endswith(b"\n"):
-            if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
-                raise ExecutorError(
-                    f"Ray did not respond within {seconds:g} seconds.",
-                    hint=f"Check it by `ray status`, or set {TIMEOUT_VARIABLE} to more seconds.",
-                )
-            part = os.read(driver.stdout.fileno(), 2**16)
-            if not part:
-                return None
-            read += part
-    except OSError:
-        return None
+    while not read.endswith(b"\n"):
+        if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
+            raise ExecutorError(
+                f"Ray did not respond within {seconds:g} seconds.",
+                hint=f"Check the cluster by `ray status`, or set {TIMEOUT_VARIABLE} to more seconds.",
+            )
+        part = os.read(driver.stdout.fileno(), 2**16)
+        if not part:
+            return {"error": "the connection broke", "kind": "connection"}
+        read += part
     answer: dict[str, Any] = json.loads(read)
     return answer
 

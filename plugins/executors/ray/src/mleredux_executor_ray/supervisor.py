@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 _SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 15.0
@@ -68,11 +69,10 @@ def _reaped() -> set[int]:
 def _below() -> set[int]:
     """All processes below this one, also those that left their session: no parent but this one outlives theirs."""
     parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-                parents[int(name)] = int(parent) if state != b"Z" else 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+            parents[int(folder.name)] = int(parent) if state != b"Z" else 0
     found = {os.getpid()}
     while new := {number for number, parent in parents.items() if parent in found} - found:
         found |= new

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""Faults of executors: runs on this machine, on a Slurm and on a Ray cluster, parts of which are killed.
+
+    uv run python benchmarks/executors.py faults            # the table engine × fault
+    uv run python benchmarks/executors.py chaos --rounds 100
+    uv run python benchmarks/executors.py overhead --runs 200
+
+The runs are of an agent that notes each start, so that lost and repeated ones are counted. A process of its own follows
+them, as a command line does, and is killed like everything else. Needs Slurm's programs (`.ci/slurm`) and Ray
+(`.ci/ray`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from _measuring import machine, table
+from mleredux._core.executors import elsewhere
+from mleredux._core.executors.elsewhere import Elsewhere
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import Run
+from mleredux.plugin.executor import Executor, Ticket, job_environment
+from mleredux_testing.lab import Lab, until
+from mleredux_testing.ray_cluster import RayCluster, ray_python
+from mleredux_testing.slurm import SlurmCluster
+
+ENGINES = ("local", "slurm", "ray")
+IN_FLIGHT, FAULTS_EACH = 8, 10
+SECONDS = 400
+_BARE_RAY = """
+import json, os, subprocess, sys, ray
+ray.init(os.environ["MLEREDUX_RAY_ADDRESS"], log_to_driver=False, logging_level="ERROR")
+work = ray.remote(num_cpus=1, memory=768 * 2**20)(lambda words, env: subprocess.run(words, env=env).returncode)
+env = ray.put(dict(os.environ))
+ray.get([work.remote(words, env) for words in json.load(sys.stdin)])
+"""
+
+
+class Engine:
+    """An engine on this machine, and what can go wrong with it.
+
+    Attributes:
+        faults: Name → what does it to a run; None where the engine has nothing like it.
+    """
+
+    def __init__(self, name: str, cluster: SlurmCluster | RayCluster | None, silent: float) -> None:
+        self.name, self.cluster, self._silent = name, cluster, silent
+        self.executor: Executor = Catalogue().executor(name)
+        self._follower: subprocess.Popen[bytes] | None = None
+        self._repair = float("inf")
+        slurm = isinstance(cluster, SlurmCluster)
+        self.faults: dict[str, Callable[[Lab, Run], None] | None] = {
+            "controller killed": self.kill_follower,
+            "run's process killed": lambda lab, run: self._signal(lab, run, signal.SIGKILL),
+            "run's process stopped (SIGSTOP)": lambda lab, run: self._signal(lab, run, signal.SIGSTOP),
+            "node killed": self.kill_node if cluster else None,
+            "requeued": self.requeue if cluster else None,
+            "preempted": self.preempt if slurm else None,
+            "engine restarted": self.restart if cluster else None,
+            "cancelled": lambda _lab, run: run.ask_to_cancel(),
+        }
+
+    def follow(self, lab: Lab) -> None:
+        """Start a process that gives all runs of a lab to the engine, or follows them."""
+        words = [sys.executable, __file__, "follow", "--engine", self.name, "--home", str(lab.home)]
+        self._follower = subprocess.Popen([*words, "--silent", str(self._silent)], env=self.environment(lab))
+
+    def environment(self, lab: Lab) -> dict[str, str]:
+        """The variables of a process that uses the engine."""
+        return {**os.environ, **Lab.environment(lab.home)}
+
+    def wait(self) -> None:
+        """Wait until all runs have ended."""
+        assert self._follower is not None
+        self._follower.wait(SECONDS)
+
+    def kill_follower(self, lab: Lab, _run: Run) -> None:
+        """Kill the process that follows the runs, and start another one."""
+        assert self._follower is not None
+        self._follower.kill()
+        self._follower.wait()
+        self.follow(lab)
+
+    def kill_node(self, lab: Lab, run: Run) -> None:
+        """Kill the node of a run; it comes back after some seconds."""
+        assert self.cluster is not None
+        status = lab.status(run)
+        if status.state != "running" or status.detail not in self.cluster.nodes[1:] or self._repair < float("inf"):
+            self.requeue(lab, run)  # the first one is the head of Ray, and one node at a time is dead
+            return
+        runs = [one for one in runs_of(lab) if not one.state.final and lab.status(one).detail == status.detail]
+        self.cluster.kill_node(status.detail, lab.processes(runs))
+        self._repair = time.monotonic() + 12
+
+    def requeue(self, lab: Lab, run: Run) -> None:
+        """Let the engine take the node away from the run, and start it again."""
+        with contextlib.suppress(ValueError, AssertionError, psutil.Error):  # it has none now
+            if isinstance(self.cluster, SlurmCluster):
+                self.cluster.succeeds("scontrol", "requeue", lab.job(run))
+            elif isinstance(self.cluster, RayCluster):
+                self.cluster.kill_actor(lab.job(run))
+
+    def preempt(self, lab: Lab, run: Run) -> None:
+        """Let jobs of higher priority take all nodes for some seconds."""
+        assert isinstance(self.cluster, SlurmCluster)
+        self.cluster.fill("high")
+        with contextlib.suppress(AssertionError):
+            until(lambda: lab.status(run).state != "running", 20)
+        self.cluster.empty()
+
+    def restart(self, _lab: Lab, _run: Run) -> None:
+        """Kill the engine's controller, and start it again."""
+        if isinstance(self.cluster, SlurmCluster):
+            self.cluster.stop_controller(kill=True)
+        elif isinstance(self.cluster, RayCluster):
+            self.cluster.stop_controller()
+        time.sleep(1)
+        assert self.cluster is not None
+        self.cluster.start_controller()
+
+    def repair(self, *, now: bool = False) -> None:
+        """Bring a dead node back when its time has come."""
+        if self.cluster is not None and self._repair < float("inf") and (now or time.monotonic() > self._repair):
+            self._repair = float("inf")
+            self.cluster.repair()
+
+    @staticmethod
+    def _signal(lab: Lab, run: Run, number: int) -> None:
+        for process in lab.processes([run]):
+            with contextlib.suppress(psutil.Error):
+                if "mleredux._core.executors.node" in process.cmdline()[:3]:
+                    process.send_signal(number)
+
+
+def runs_of(lab: Lab) -> list[Run]:
+    """All runs of a lab."""
+    return [lab.store.get(path.name) for path in sorted(lab.store.path.glob("*-toy-*"))]
+
+
+@contextlib.contextmanager
+def engine(name: str, silent: float) -> Iterator[Engine]:
+    """An engine with a cluster of its own."""
+    if name == "local":
+        yield Engine(name, None, silent)
+        return
+    with SlurmCluster() if name == "slurm" else RayCluster() as cluster:
+        os.environ |= cluster.env
+        yield Engine(name, cluster, silent)
+
+
+@contextlib.contextmanager
+def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
+    """A lab with new runs."""
+    with tempfile.TemporaryDirectory(prefix="mleredux-executors-", ignore_cleanup_errors=True) as folder:
+        lab = Lab(Path(folder), found.executor)
+        for _ in range(runs):
+            lab.new(waits=waits)
+        yield lab
+
+
+def begin(found: Engine, lab: Lab) -> None:
+    """Follow the runs, and wait until their agents have started."""
+    found.follow(lab)
+    until(lambda: all(lab.starts(run) for run in runs_of(lab)), SECONDS)
+
+
+def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
+    """Let the agents go on, and count what became of the runs."""
+    found.repair(now=True)
+    lab.release()
+    found.wait()
+    runs = runs_of(lab)
+    asked = [run for run in runs if run.id in cancelled]
+    rest = [run for run in runs if run.id not in cancelled]
+    count = lab.count(rest)
+    open_ = [run.id for run in asked if run.state not in ("cancelled", "done")]
+    for run in runs:
+        if run.id in {*count.lost, *count.twice, *open_}:
+            print(f"  {found.name} {run.id}: {run.state}, {run.message}", flush=True)
+    return Tally(len(runs), [*count.lost, *open_], list(count.twice), sum(lab.starts(run) for run in runs))
+
+
+@dataclass
+class Tally:
+    """What became of runs: ids of those lost, of those done twice, and how often agents were started."""
+
+    runs: int = 0
+    lost: list[str] = field(default_factory=list)
+    twice: list[str] = field(default_factory=list)
+    starts: int = 0
+
+
+def one_fault(found: Engine, name: str) -> str:
+    """A cell of the table: runs lost / runs done twice, of two, and what the fault did to one of them."""
+    fault = found.faults[name]
+    if fault is None:
+        return "–"
+    with laboratory(found, 4 if name == "node killed" else 2) as lab:
+        begin(found, lab)
+        victim = next((run for run in runs_of(lab) if lab.status(run).detail != "n1"), runs_of(lab)[0])
+        job, starts, begun = lab.job(victim), lab.starts(victim), time.monotonic()
+        fault(lab, victim)
+        took = ""
+        if name not in ("controller killed", "engine restarted"):
+            until(
+                lambda: victim.state.final or lab.job(victim) != job or lab.starts(victim) > starts, SECONDS, poll=0.2
+            )
+            took = f", {time.monotonic() - begun:.0f} s"
+        else:
+            time.sleep(5)
+        tally = end(found, lab, {victim.id} if name == "cancelled" else set())
+        done = {"cancelled": "cancelled"}.get(str(victim.state), f"agent started {lab.starts(victim)}×")
+        return f"{len(tally.lost)} / {len(tally.twice)} ({done}{took})"
+
+
+def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
+    """Random faults, one a round, of which several overlap, on runs in flight."""
+    rng, total, done = random.Random(seed), Tally(), Counter[str]()
+    names = [name for name, fault in found.faults.items() if fault is not None]
+    while done.total() < rounds:
+        with laboratory(found, IN_FLIGHT) as lab:
+            begin(found, lab)
+            hits, cancelled = Counter[str](), set[str]()
+            for _ in range(min(FAULTS_EACH, rounds - done.total())):
+                found.repair()
+                live = sorted(runs_of(lab), key=lambda run: (run.state.final, hits[run.id], rng.random()))
+                name, victim = rng.choice(names), live[0]
+                fault = found.faults[name]
+                assert fault is not None
+                fault(lab, victim)
+                hits[victim.id] += 1
+                done[name] += 1
+                if name == "cancelled":
+                    cancelled.add(victim.id)
+                time.sleep(rng.uniform(0, 2))
+            tally = end(found, lab, cancelled)
+        total.runs += tally.runs
+        total.starts += tally.starts
+        total.lost += tally.lost
+        total.twice += tally.twice
+        print(f"{found.name}: {done.total()} faults, {total.runs} runs, {total.lost=} {total.twice=}", flush=True)
+    return total, done
+
+
+class _Recorder:
+    """Stands for an executor: keeps the tickets for a bare submission."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.id, self.title, self.allocates = executor.id, executor.title, executor.allocates
+        self.tickets: list[Ticket] = []
+        self.nodes, self.news, self.check, self.stop, self.pull = (
+            executor.nodes, executor.news, executor.check, executor.stop, executor.pull,
+        )  # fmt: skip
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        self.tickets += tickets
+        return [ticket.run_id for ticket in tickets]
+
+
+def bare(found: Engine, commands: list[tuple[str, ...]], folder: Path) -> subprocess.Popen[str] | None:
+    """Submit commands without mleredux, as one array or as tasks."""
+    if found.name == "slurm":
+        listed = folder / "commands"
+        listed.write_text("\n".join(" ".join(words) for words in commands) + "\n")
+        script = f'#!/bin/sh\nexec $(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {listed})\n'
+        words = ["sbatch", f"--array=0-{len(commands) - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
+        subprocess.run(words, input=script, text=True, check=True, capture_output=True)
+        return None
+    program = subprocess.Popen(
+        [str(ray_python()), "-c", _BARE_RAY], stdin=subprocess.PIPE, text=True, env=job_environment()
+    )
+    assert program.stdin is not None
+    program.stdin.write(json.dumps(commands))
+    program.stdin.close()
+    return program
+
+
+def seconds(found: Engine, runs: int, *, ours: bool) -> float:
+    """Wall seconds until no-op runs have ended, given by the executor or by a bare submission."""
+    with laboratory(found, runs, waits=False) as lab:
+        os.environ |= Lab.environment(lab.home)
+        everything, begun = runs_of(lab), time.monotonic()
+        program = None
+        if ours:
+            lab.pipeline().execute(everything)
+        else:
+            recorder = _Recorder(found.executor)
+            Elsewhere(lab.pipeline(), recorder).add(everything)
+            program = bare(found, [ticket.command for ticket in recorder.tickets], lab.home)
+            for run in everything:
+                until(lambda: run.state.final, 3600, poll=0.5)  # noqa: B023 - called immediately
+        taken = time.monotonic() - begun
+        if program is not None:
+            program.wait(60)
+        assert lab.count(everything).done == runs, lab.count(everything)
+    return taken
+
+
+def main() -> None:
+    """Run what the arguments name, and print Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["faults", "chaos", "overhead", "follow"])
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="Only this one; may be repeated.")
+    parser.add_argument("--rounds", type=int, default=100, help="Faults of the chaos, on each engine.")
+    parser.add_argument("--runs", type=int, default=200, help="Runs of the overhead.")
+    parser.add_argument("--times", type=int, default=1, help="Alternating measurements of the overhead.")
+    parser.add_argument("--silent", type=float, default=60.0, help="Seconds until a stopped process is replaced.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    engines = given.engine or list(ENGINES)
+    if given.what == "follow":
+        elsewhere._SILENT_SECONDS = given.silent
+        lab = Lab(given.home, Catalogue().executor(engines[0]))
+        lab.pipeline().execute(runs_of(lab))
+        return
+    print(machine(), flush=True)
+    rows: dict[str, dict[str, str]] = {}
+    for name in engines:
+        with engine(name, given.silent) as found:
+            if given.what == "faults":
+                for fault in found.faults:
+                    rows.setdefault(fault, {})[name] = one_fault(found, fault)
+                    print(f"{name}: {fault}: {rows[fault][name]}", flush=True)
+            elif given.what == "chaos":
+                total, done = chaos(found, given.rounds, given.seed)
+                rows[name] = {
+                    "faults": str(done.total()),
+                    "runs": str(total.runs),
+                    "lost": str(len(total.lost)),
+                    "twice": str(len(total.twice)),
+                    "agents started": str(total.starts),
+                }
+            elif name != "local":
+                taken = [[seconds(found, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)]
+                best = [min(column) for column in zip(*taken, strict=True)]
+                rows[name] = {
+                    "mleredux, s": f"{best[0]:.1f}",
+                    "bare, s": f"{best[1]:.1f}",
+                    "overhead": f"{(best[0] / best[1] - 1) * 100:+.0f} %",
+                }
+                print(f"{name}: {rows[name]} {taken}", flush=True)
+    columns = list(next(iter(rows.values())))
+    print(
+        "\n" + table(["", *columns], *([row, *(cells.get(one, "") for one in columns)] for row, cells in rows.items()))
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Runs on a real Ray cluster of three nodes on this machine, whatever happens to it meanwhile."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from mleredux.errors import ExecutorError
+from mleredux_executor_ray import executor as ray_executor
+from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
+from mleredux_testing import check_executor
+from mleredux_testing.lab import PLUGINS, Lab, until
+from mleredux_testing.ray_cluster import RayCluster
+from mleredux_testing.server import ServerProcess
+
+
+@pytest.fixture
+def lab(tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    for name, value in Lab.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    made = Lab(tmp_path, EXECUTOR)
+    yield made
+    made.close()
+
+
+@pytest.mark.ray
+def test_it_conforms(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    findings = check_executor("ray", tmp_path)
+    assert not [one for one in findings.all if one.message.startswith("not checked")]
+    nodes = EXECUTOR.nodes()
+    assert {(node.name, node.cpus, node.memory_mb, node.gpus) for node in nodes} == {
+        (name, 2.0, 3488, 2) for name in ray_cluster.nodes
+    }
+    assert all("scratch" in node.labels for node in nodes)
+
+
+@pytest.mark.ray
+def test_dead_nodes_a_new_controller_a_requeue_and_a_cancellation_lose_nothing(
+    lab: Lab, ray_cluster: RayCluster
+) -> None:
+    quick = lab.new(limits={"gpus": 1})
+    waiting = [lab.new(waits=True) for _ in range(4)]
+    runs = [quick, *waiting]
+    thread = lab.follow(runs)
+    until(lambda: all(lab.starts(run) and lab.place(run) for run in runs))
+    assert (quick.output_dir / "devices").read_text().strip() in ("0", "1")
+    cancelled, *rest = waiting
+    ray_cluster.stop_controller()
+    powerless, orphaned = ray_cluster.nodes[1:]
+    hit = [run for run in rest if lab.place(run) in (powerless, orphaned)]
+    ray_cluster.kill_node(powerless, lab.processes(run for run in waiting if lab.place(run) == powerless))
+    ray_cluster.start_controller()
+    ray_cluster.kill_raylet(orphaned)
+    cancelled.ask_to_cancel()
+    until(lambda: cancelled.state == "cancelled")
+    ray_cluster.repair()
+    until(lambda: all(lab.starts(run) == 2 for run in hit))
+    requeued = rest[0]
+    before = lab.starts(requeued)
+    ray_cluster.kill_actor(lab.job(requeued))
+    until(lambda: lab.starts(requeued) == before + 1)
+    lab.release()
+    thread.join(240)
+    assert not thread.is_alive(), {run.id: (run.state, lab.said[run.id][-1]) for run in runs}
+    count = lab.count([quick, *rest])
+    assert (count.done, count.lost, count.twice) == (4, (), ())
+    until(lambda: not lab.processes(runs))
+    until(lambda: {lab.status(run).state for run in runs} == {"ended"})
+
+
+@pytest.mark.ray
+def test_a_server_gives_runs_to_ray_and_finds_them_again(tmp_path: Path, ray_cluster: RayCluster) -> None:
+    lab = Lab(tmp_path, EXECUTOR)
+    env = {**ray_cluster.env, **Lab.environment(tmp_path), "MLEREDUX_PLUGINS": ",".join(PLUGINS)}
+    options = ("--executor", "ray", "--data-dir", str(tmp_path / "data"))
+    with ServerProcess(lab.store.path, *options, env=env) as server:
+
+        def ask(method: str, path: str, code: int, **body: object) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {server.token}"}
+            response = httpx.request(method, f"{server.url}{path}", headers=headers, json=body.get("json"), timeout=60)
+            assert response.status_code == code, response.text
+            return response
+
+        asked = {"task": "toy", "agent": "waiting", "sandbox": "process", "seed": 1}
+        run, stopped = (lab.store.get(ask("POST", "/v1/runs", 201, json=asked).json()["id"]) for _ in range(2))
+        assert "64 CPUs of 2" in ask("POST", "/v1/runs", 422, json={**asked, "limits": {"cpus": 64}}).text
+        until(lambda: lab.starts(run) and lab.starts(stopped))
+        job = lab.job(run)
+        server.kill()
+        for process in lab.processes([stopped]):
+            if "mleredux._core.executors.node" in process.cmdline()[:3]:
+                process.suspend()
+        server.start()
+        ask("POST", f"/v1/runs/{stopped.id}/cancel", 202)
+        until(lambda: ask("GET", f"/v1/runs/{stopped.id}", 200).json()["status"] == "cancelled")
+        lab.release()
+        until(lambda: ask("GET", f"/v1/runs/{run.id}", 200).json()["status"] == "done")
+        assert (lab.job(run), lab.starts(run)) == (job, 1)
+        until(lambda: not lab.processes([run, stopped]))
+
+
+def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(tmp_path / "python"))
+    with pytest.raises(ExecutorError, match="can't be started: No such file"):
+        RayExecutor().nodes()
+    blind = tmp_path / "python"
+    blind.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
+    blind.chmod(0o755)
+    (finding,) = RayExecutor().check()
+    assert "can't be imported: No module named 'ray'" in finding.message
+    assert "MLEREDUX_RAY_PYTHON" in (finding.remedy or "")
+    monkeypatch.setenv(ray_executor.OPTIONS_VARIABLE, "resources=1")
+    with pytest.raises(ExecutorError, match="not a JSON object: resources=1"):
+        RayExecutor().give([])
+    blind.write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setenv(ray_executor.TIMEOUT_VARIABLE, "0.2")
+    with pytest.raises(ExecutorError, match=r"did not respond within 0\.2 seconds"):
+        RayExecutor().nodes()

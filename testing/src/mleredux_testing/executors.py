@@ -1,0 +1,219 @@
+"""The self-check that every executor runs, third parties' too: commands on the nodes of its engine, as runs are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket
+from mleredux._core.models import Limits
+from mleredux._core.plugins import current
+from mleredux._core.protocols import Finding
+from mleredux.errors import MlereduxError
+
+from mleredux_testing.findings import Findings
+
+_SECRET = "MLEREDUX_SERVE_TOKEN"
+_PROGRAM = """
+import os, pathlib, subprocess, sys, time
+folder = pathlib.Path(sys.argv[1])
+child = subprocess.Popen(["sleep", "600"]) if len(sys.argv) > 2 else None
+told = [os.getpid(), child.pid if child else 0, os.environ.get("MLEREDUX_SERVE_TOKEN", ""), os.environ.get("GIVEN", "")]
+(folder / "new").write_text("\\n".join(map(str, told)))
+(folder / "new").rename(folder / "told")
+while child and not (folder / "go on").exists():
+    time.sleep(0.1)
+if child:
+    child.kill()
+"""
+_GIVE = """
+import os, sys
+from pathlib import Path
+from mleredux_testing.executors import ticket
+from mleredux._core.plugins import current
+print(*current().executor(sys.argv[1]).give([ticket(Path(sys.argv[2]), waits=True)]), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def ticket(folder: Path, *, waits: bool = False) -> Ticket:
+    """A ticket for a program that writes `told` to its folder, and may wait for `go on` there beside a child."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = (sys.executable, "-c", _PROGRAM, str(folder), *(["waits"] if waits else []))
+    return Ticket(folder.name, folder, words, Limits(cpus=1, memory_mb=256, time_limit=60), 600)
+
+
+class _Bench:
+    def __init__(self, findings: Findings, executor: Executor, folder: Path, seconds: float) -> None:
+        self.findings, self.executor, self.folder, self.seconds = findings, executor, folder, seconds
+        self.jobs: list[str] = []
+
+    def give(self, *tickets: Ticket) -> list[str]:
+        jobs = list(self.executor.give(tickets))
+        self.jobs += jobs
+        return jobs
+
+    def state(self, job: str) -> str:
+        return self.executor.news([job])[job].state
+
+    def comes(self, there: Callable[[], Any]) -> bool:
+        end = time.monotonic() + self.seconds
+        while not there():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def told(self, one: Ticket) -> list[str]:
+        path = one.folder / "told"
+        return path.read_text().splitlines() if self.comes(path.exists) else []
+
+
+def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds: float = 120) -> Findings:
+    """Check an executor with programs on its nodes: how they start, are followed and are killed.
+
+    Where its own `check` finds that the engine can't be used here, only its declaration is checked.
+
+    Args:
+        executor: The executor, or its id.
+        tmp: A folder that the nodes see under the same path; one that goes again where None.
+        seconds: How long the engine may take for each step.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
+        found = current().executor(executor) if isinstance(executor, str) else executor
+        bench = _Bench(findings, found, tmp or Path(folder), seconds)
+        if _check_declaration(findings, found):
+            with _environment(), contextlib.ExitStack() as stack:
+                stack.callback(_stop_all, bench)
+                for check in (_check_nodes, _check_jobs, _check_stop, _check_orphan, _check_threads):
+                    with findings.looking_at(check.__name__.removeprefix("_check_")):
+                        check(bench)
+    return findings.close()
+
+
+def _check_declaration(findings: Findings, executor: Executor) -> bool:
+    """Check what it says of itself; return whether its engine can be used."""
+    findings.expect("role", isinstance(executor, Executor), "it lacks methods of mleredux.plugin.executor.Executor.")
+    findings.expect("title", executor.title.strip(), "it has no title.")
+    looked = list(executor.check())
+    well_made = looked and all(isinstance(found, Finding) for found in looked)
+    findings.expect("check", well_made, "check() does not give findings.")
+    for found in looked:
+        findings.expect(
+            f"remedy of {found.name}", found.ok or found.remedy, f"check() finds {found.message!r} and has no remedy."
+        )
+    broken = [found.message for found in looked if not found.ok]
+    if broken:
+        findings.good("jobs", f"not checked: {broken[0]}")
+    return not broken
+
+
+def _check_nodes(bench: _Bench) -> None:
+    nodes = list(bench.executor.nodes())
+    up = [node for node in nodes if isinstance(node, Node) and node.up and node.cpus >= 1 and node.memory_mb > 0]
+    bench.findings.expect("nodes", up, "nodes() names none that is up and has a CPU and memory.")
+    names = {node.name for node in nodes}
+    bench.findings.expect("node names", len(names) == len(nodes), "nodes() names one node several times.")
+
+
+def _check_jobs(bench: _Bench) -> None:
+    """Several tickets at once: all are executed, under different ids, in the giver's environment without secrets."""
+    tickets = [ticket(bench.folder / f"job-{number}", waits=number == 0) for number in range(3)]
+    jobs = bench.give(*tickets)
+    expect = bench.findings.expect
+    expect("ids", len(set(jobs)) == 3, f"give() returned {jobs} for three tickets.")
+    told = [bench.told(one) for one in tickets]
+    if not expect("started", all(told), "not all commands were executed."):
+        return
+    expect("environment", all(one[3] == "ünï" for one in told), "variables of the giver don't reach the command.")
+    expect("secrets", not any(one[2] for one in told), "the server's token reaches the command: use job_environment().")
+    status = bench.executor.news([jobs[0]])[jobs[0]]
+    running = isinstance(status, JobStatus) and status.state == "running"
+    expect("running", running, f"a job that runs is told to be {status}.")
+    (tickets[0].folder / "go on").touch()
+    ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.news(jobs).values()))
+    expect("ended", ended, "jobs whose commands have ended are not told to have ended.")
+    news = bench.executor.news([*jobs, "0-none-of-that-name"])
+    known = news.get("0-none-of-that-name")
+    expect("unknown", known is not None and known.state == "ended", "a job that is not known is not told as ended.")
+    expect("nothing", not dict(bench.executor.news([])), "news of no jobs is not empty.")
+
+
+def _check_stop(bench: _Bench) -> None:
+    one = ticket(bench.folder / "stopped", waits=True)
+    [job] = bench.give(one)
+    numbers = [int(word) for word in bench.told(one)[:2]]
+    if not bench.executor.allocates:
+        del numbers[1:]  # its agents outlive a run's process, and are adopted
+    bench.executor.stop(job)
+    left = "stop() leaves processes of the job, or news() tells that it runs."
+    gone = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
+    bench.findings.expect("stop", gone, left)
+    bench.executor.stop(job)
+    bench.findings.good("stop again")
+
+
+def _check_orphan(bench: _Bench) -> None:
+    """A job of a process that was killed is found again by its id."""
+    if bench.executor.id not in current().entries("executors"):
+        bench.findings.good("giver killed", "not checked: it is not registered.")
+        return
+    one = ticket(bench.folder / "orphan", waits=True)
+    words = [sys.executable, "-c", _GIVE, bench.executor.id, str(one.folder)]
+    job = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=bench.seconds).stdout.strip()
+    bench.jobs.append(job)
+    numbers = [int(word) for word in bench.told(one)[:1]]
+    runs = bench.comes(lambda: bench.state(job) == "running") and all(map(_lives, numbers))
+    bench.findings.expect("giver killed", numbers and runs, "a job does not outlive the process that gave it.")
+    bench.executor.stop(job)
+    stopped = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
+    bench.findings.expect("stop of another's job", stopped, "a job of another process can't be stopped.")
+
+
+def _check_threads(bench: _Bench) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(bench.executor.news, [f"0-none-{number}"]) for number in range(4)]
+        pool.submit(bench.executor.nodes).result()
+        keys = [list(one.result()) for one in asked]
+    right = keys == [[f"0-none-{number}"] for number in range(4)]
+    bench.findings.expect("threads", right, "threads that ask at the same time get one another's answers.")
+
+
+def _lives(number: int) -> bool:
+    try:
+        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _stop_all(bench: _Bench) -> None:
+    for job in bench.jobs:
+        with contextlib.suppress(MlereduxError):
+            bench.executor.stop(job)
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in (_SECRET, "GIVEN")}
+    os.environ |= {_SECRET: "of the server", "GIVEN": "ünï"}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
