@@ -54,7 +54,12 @@ class RayCluster:
         words = json.dumps({"folder": str(self.folder), **self._words})
         with (self.folder / "nodes.log").open("wb") as log:
             self._program = subprocess.Popen(
-                [python, "-I", program, words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env
+                [python, "-I", program, words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=env,
+                start_new_session=True,
             )
         for name in self.nodes:
             self.start_node(name)

@@ -24,7 +24,7 @@ class Nodes:
     """The nodes, by name."""
 
     def __init__(self, folder: str, cpus: int, memory_mb: int, gpus: int, durable: bool) -> None:
-        self._cluster = Cluster()
+        self._cluster = Cluster(shutdown_at_exit=False)  # else a reaper kills its whole process group
         self._found: dict[str, Any] = {}
         self._has = {"num_cpus": cpus, "num_gpus": gpus, "memory": memory_mb * 2**20, "resources": {"scratch": 1}}
         stored = {"gcs_storage": "rocksdb", "gcs_storage_path": f"{folder}/gcs"} if durable else {}

@@ -1,0 +1,64 @@
+"""The manifests for Kubernetes are valid by its own schemas, which know every field."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from mleredux_testing.pytest_plugin import skip_or_fail
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+FOLDER = Path(__file__).parents[1] / "examples" / "clusters" / "kubernetes"
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folders = sorted((cache / "mleredux-validators" / "kubernetes_validate").glob("*/*-strict"))
+    if not folders:
+        skip_or_fail("validators", "there are no schemas of Kubernetes (`.ci/validators` gets them)")
+    return folders[-1]
+
+
+def manifests() -> list[dict[str, Any]]:
+    return [one for path in FOLDER.glob("*.yaml") for one in yaml.safe_load_all(path.read_text())]
+
+
+def problems(schemas: Path, kind: str, manifest: dict[str, Any]) -> list[str]:
+    schema = json.loads((schemas / f"{kind.lower()}-v1.json").read_text())
+    definitions = json.loads((schemas / "_definitions.json").read_text())
+    known = Registry().with_resource("/api/_definitions.json", Resource(definitions, DRAFT202012))
+    found = jsonschema.Draft202012Validator(schema, registry=known).iter_errors(manifest)
+    return [f"{list(error.path)}: {error.message}" for error in found]
+
+
+def test_all_that_kubernetes_knows_is_valid(schemas: Path) -> None:
+    found = {one["kind"]: one for one in manifests()}
+    assert found.keys() == {"ServiceAccount", "PersistentVolumeClaim", "RayCluster", "RayJob"}
+    for kind in ("ServiceAccount", "PersistentVolumeClaim"):
+        assert problems(schemas, kind, found[kind]) == []
+    spec = found["RayCluster"]["spec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        pod = {"apiVersion": "v1", "kind": "Pod", **group["template"]}
+        assert problems(schemas, "Pod", pod) == []
+        pod["spec"]["volumess"] = []
+        assert problems(schemas, "Pod", pod)
+
+
+def test_the_manifests_fit_together() -> None:
+    found = {one["kind"]: one for one in manifests()}
+    cluster = found["RayCluster"]
+    assert found["RayJob"]["spec"]["clusterSelector"] == {"ray.io/cluster": cluster["metadata"]["name"]}
+    image = (FOLDER / "Dockerfile").read_text()
+    assert f"FROM rayproject/ray:{cluster['spec']['rayVersion']}-" in image
+    for group in (cluster["spec"]["headGroupSpec"], *cluster["spec"]["workerGroupSpecs"]):
+        pod = group["template"]["spec"]
+        assert pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
+        [claim] = [one["persistentVolumeClaim"]["claimName"] for one in pod["volumes"]]
+        assert claim == found["PersistentVolumeClaim"]["metadata"]["name"]
