@@ -14,11 +14,12 @@ import pytest
 from mleredux._core.executors import elsewhere, local
 from mleredux._core.executors.local import EXECUTOR, LocalExecutor
 from mleredux._core.executors.node import main
-from mleredux._core.executors.protocol import Ticket
+from mleredux._core.executors.protocol import JobStatus, Ticket
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.models import Limits
 from mleredux._core.store import Run
 from mleredux.errors import ExecutorError
+from mleredux_testing import NotConforming, check_executor
 
 
 def until(there: Callable[[], Any], seconds: float = 90) -> Any:
@@ -136,3 +137,14 @@ def test_a_run_that_its_executor_refuses_does_not_stay_queued(toy: Any) -> None:
     with pytest.raises(ExecutorError, match="no jobs today"):
         toy.pipeline(executor=Closed()).execute([run])
     assert (run.state, run.log.state.message) == ("failed", "It takes no jobs today.")
+
+
+def test_it_conforms_and_what_does_not_is_named(tmp_path: Path) -> None:
+    class Forgetful(LocalExecutor):
+        def news(self, jobs: Any) -> Any:
+            return {job: JobStatus("ended") for job in jobs}
+
+    assert check_executor("local", tmp_path / "good").wrong == []
+    with pytest.raises(NotConforming, match="a job that runs is told to be") as caught:
+        check_executor(Forgetful(), tmp_path / "bad", seconds=3)
+    assert "stop() leaves processes" not in str(caught.value)
