@@ -39,7 +39,7 @@ from mleredux_testing.ray_cluster import RayCluster, ray_python
 from mleredux_testing.slurm import SlurmCluster
 
 ENGINES = ("local", "slurm", "ray")
-IN_FLIGHT, FAULTS_EACH = 8, 10
+IN_FLIGHT, FAULTS_EACH = 6, 10
 SECONDS = 400
 _BARE_RAY = """
 import json, os, subprocess, sys, ray
@@ -87,6 +87,12 @@ class Engine:
         """Wait until all runs have ended."""
         assert self._follower is not None
         self._follower.wait(SECONDS)
+
+    def close(self) -> None:
+        """End the process that follows the runs."""
+        if self._follower is not None:
+            self._follower.kill()
+            self._follower.wait()
 
     def kill_follower(self, lab: Lab, _run: Run) -> None:
         """Kill the process that follows the runs, and start another one."""
@@ -155,9 +161,10 @@ def runs_of(lab: Lab) -> list[Run]:
 def engine(name: str, silent: float) -> Iterator[Engine]:
     """An engine with a cluster of its own."""
     if name == "local":
+        os.environ |= {"MLEREDUX_CPUS": "16", "MLEREDUX_MEMORY_MB": "16000"}  # as the clusters declare
         yield Engine(name, None, silent)
         return
-    with SlurmCluster() if name == "slurm" else RayCluster() as cluster:
+    with SlurmCluster() if name == "slurm" else RayCluster(4) as cluster:
         os.environ |= cluster.env
         yield Engine(name, cluster, silent)
 
@@ -169,7 +176,10 @@ def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]
         lab = Lab(Path(folder), found.executor)
         for _ in range(runs):
             lab.new(waits=waits)
-        yield lab
+        try:
+            yield lab
+        finally:
+            found.close()
 
 
 def begin(found: Engine, lab: Lab) -> None:
@@ -344,6 +354,7 @@ def main() -> None:
                     "lost": str(len(total.lost)),
                     "twice": str(len(total.twice)),
                     "agents started": str(total.starts),
+                    "which": ", ".join(f"{number} {fault}" for fault, number in done.most_common()),
                 }
             elif name != "local":
                 taken = [[seconds(found, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)]
