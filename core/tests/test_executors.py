@@ -101,6 +101,15 @@ def test_refusals_are_no_failed_jobs(toy: Any, monkeypatch: Any) -> None:
     assert (run.state, executor.asked) == ("done", 7)
 
 
+def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(elsewhere, "_REFUSED_SECONDS", 2.0)
+    executor, run = Refusing(refusals=10**6), toy.new()
+    toy.pipeline(executor=executor).execute([run])
+    assert (run.state, run.cause) == ("failed", "environment_broke") and executor.asked > 2
+    assert "local has refused it for 0 minutes: It is being restarted." in str(run.log.state.message)
+
+
 def test_an_interrupt_while_runs_are_given_cancels_them(toy: Any) -> None:
     class Interrupted(LocalExecutor):
         def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:

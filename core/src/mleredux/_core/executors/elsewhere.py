@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.5
 _PAUSE_SECONDS = 5.0
 """Until a run is given again to an executor that refused it, or did not respond."""
+_REFUSED_SECONDS = 3600.0
+"""An executor that refuses a run again, or does not respond, for this long is not asked any more."""
 _MOST_JOBS = 3
 """Jobs of a run that may end in succession, without a stage finished in between, before it is given up."""
 _CANCEL_SECONDS = 20.0
@@ -40,6 +42,7 @@ class _Followed:
     Attributes:
         tries: Jobs that it was given since a stage was finished.
         again: When it may be given again.
+        refused: Since when the executor has refused that.
     """
 
     run: Run
@@ -47,6 +50,7 @@ class _Followed:
     job: str
     tries: int = 1
     again: float = 0.0
+    refused: float | None = None
     finished: int = 0
     shown: str = ""
     lease: dict[str, Any] | None = None
@@ -231,10 +235,15 @@ class Elsewhere:
             [fresh] = self._give([run])
         except ExecutorError as error:
             one.again = time.monotonic() + _PAUSE_SECONDS
+            one.refused = one.refused or time.monotonic()
+            if (seconds := time.monotonic() - one.refused) > _REFUSED_SECONDS:
+                take_away(run.path)
+                said = f"{self._executor.id} has refused it for {seconds / 60:.0f} minutes: {error.message}"
+                return run.give_up(Cause.ENVIRONMENT_BROKE, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
         one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
-        one.tries += 1
+        one.tries, one.refused = one.tries + 1, None
         return False
 
     def _stop(self, one: _Followed) -> None:
