@@ -69,6 +69,7 @@ def test_dead_nodes_a_new_controller_a_requeue_and_a_cancellation_lose_nothing(
     assert (count.done, count.lost, count.twice) == (4, (), ())
     until(lambda: not lab.processes(runs))
     until(lambda: {lab.status(run).state for run in runs} == {"ended"})
+    assert sorted(node.name for node in EXECUTOR.nodes()) == list(ray_cluster.nodes), "no dead ones"
 
 
 @pytest.mark.ray

@@ -81,9 +81,9 @@ def stop(name: str) -> None:
 
 
 def nodes() -> list[dict[str, Any]]:
-    """The nodes."""
-    wanted = ("NodeName", "Alive", "Resources", "Labels")
-    return [{name: node.get(name) for name in wanted} for node in ray.nodes()]
+    """The nodes that are alive; Ray also lists the dead ones, which never come back."""
+    wanted = ("NodeName", "Resources", "Labels")
+    return [{name: node.get(name) for name in wanted} for node in ray.nodes() if node["Alive"]]
 
 
 def _cause(cause: Any) -> str:

@@ -58,8 +58,8 @@ class RayExecutor:
             nodes = self.nodes()
         except ExecutorError as error:
             return [Finding("Ray", False, error.message, error.hint)]
-        up = sum(node.up for node in nodes)
-        return [Finding("Ray", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", _HINT)]
+        remedy = None if nodes else "Start nodes by `ray start`."
+        return [Finding("Ray", bool(nodes), f"{len(nodes)} nodes can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes, each with the memory that agents can have, its own resources and labels as labels."""
@@ -135,9 +135,7 @@ def _node(told: dict[str, Any]) -> Node:
     own = [name for name in has if name not in ("CPU", "GPU", "memory", "object_store_memory") and ":" not in name]
     labels = {*own, *(f"{name}={value}" for name, value in (told["Labels"] or {}).items())}
     memory = max(0, int(has.get("memory", 0)) // 2**20 - _OWN_MEMORY_MB)
-    return Node(
-        told["NodeName"], has.get("CPU", 0.0), memory, int(has.get("GPU", 0)), tuple(sorted(labels)), told["Alive"]
-    )
+    return Node(told["NodeName"], has.get("CPU", 0.0), memory, int(has.get("GPU", 0)), tuple(sorted(labels)))
 
 
 def _options() -> dict[str, Any]:
