@@ -123,7 +123,8 @@ class CommandRecipe:
     Attributes:
         command: A line for `sh`, run in the output folder. `$MLEREDUX_PROMPT_FILE` holds instructions and description,
             `$MLEREDUX_MODEL` the model, `$HOME` is an empty folder; `OPENAI_BASE_URL`, `OPENAI_API_KEY`,
-            `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` refer to the gateway. It writes `$MLEREDUX_SUBMISSION`.
+            `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `GOOGLE_GEMINI_BASE_URL` and `GEMINI_API_KEY` refer to the
+            gateway. It writes `$MLEREDUX_SUBMISSION`.
         install: Packages installed in the image: `npm:NAME@VERSION`, `pip:NAME==VERSION` and `apt:NAME`, separated by
             semicolons; for npm also a local folder or `.tgz`.
         model: The default model.

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from mleredux_agent_command.recipes import find_recipe, recipe_names
 
-BUNDLED = ("claude-code", "codex", "opencode", "qwen-code")
+BUNDLED = ("claude-code", "codex", "gemini-cli", "opencode", "qwen-code")
 
 
 def test_all_recipes_are_found_by_name() -> None:

@@ -38,6 +38,13 @@ key_env = "PLANTED_KEY"
 models = ["priced", "claude-*"]
 headers = {{ X-Conversation = "{{run}}" }}
 
+[upstreams.gemini]
+protocol = "google"
+base_url = "{url}"
+key_env = "PLANTED_KEY"
+models = ["priced"]
+headers = {{ X-Conversation = "{{run}}" }}
+
 [prices.priced]
 input = 10.0
 cached = 1.0

@@ -12,6 +12,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from mleredux.plugin.rollout import read_rollout
 
 WEIGH = {"name": "weigh", "description": "Weighs.", "parameters": {"type": "object", "properties": {}}}
 CLAUDES_WEIGH: Any = {"name": "weigh", "input_schema": {"type": "object", "properties": {}}}
@@ -220,3 +221,73 @@ def _sockets(agent: Any) -> list[Any]:
     import psutil
 
     return [c.laddr for c in psutil.Process().net_connections("unix") if str(c.laddr).endswith(".sock")]
+
+
+def test_generate_content_complete_and_in_a_stream(opened, upstream):
+    agent = opened()
+    asked: dict[str, Any] = {
+        "systemInstruction": {"parts": [{"text": "You weigh things."}]},
+        "contents": [{"role": "user", "parts": [{"text": "weigh"}]}],
+        "tools": [
+            {"functionDeclarations": [{**WEIGH, "parameters": None, "parametersJsonSchema": {"type": "object"}}]}
+        ],
+        "generationConfig": {"maxOutputTokens": 99, "thinkingConfig": {"thinkingBudget": -1}},
+    }
+    headers = {"X-Goog-Api-Key": agent.token}
+    url = f"{agent.environment['GOOGLE_GEMINI_BASE_URL']}/v1beta/models"
+    with httpx.Client(headers=headers) as client:
+        assert [model["name"] for model in client.get(url).json()["models"]] == ["models/priced"]
+        whole = client.post(f"{url}/priced:generateContent", json=asked).json()
+        said, call = whole["candidates"][0]["content"]["parts"]
+        assert (said["text"], call["functionCall"]["args"]) == ("I weigh.", {"kilos": 2})
+        asked["contents"] += [
+            whole["candidates"][0]["content"],
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"id": "own", "name": "weigh", "response": {"output": "2 kg: weigh"}}}],
+            },
+        ]
+        streamed = client.post(f"{url}/priced:streamGenerateContent?alt=sse", json=asked)
+        assert streamed.headers["Content-Type"].startswith("text/event-stream")
+        assert streamed.text.count("data: ") == 2 and "functionCall" in streamed.text
+        assert client.post(f"{url}/priced:countTokens", json={"contents": asked["contents"]}).json()["totalTokens"] > 0
+        # As everywhere: only what is offered, nothing that runs on the provider's side, no other forms of the call.
+        for path, more, status, message in (
+            ("other:generateContent", {}, 404, "offers no model 'other'"),
+            ("priced:generateContent", {"tools": [{"googleSearch": {}}]}, 400, "tools.googleSearch"),
+            ("priced:generateContent", {"cachedContent": "cachedContents/1"}, 400, "cachedContent"),
+            (
+                "priced:generateContent",
+                {"contents": [{"parts": [{"fileData": {"fileUri": "https://example.org/a"}}]}]},
+                400,
+                "contents.parts.fileData",
+            ),
+            ("priced:streamGenerateContent", {}, 400, "alt=sse"),
+            ("priced:embedContent", {}, 404, "does not offer"),
+        ):
+            refused = client.post(f"{url}/{path}", json={**asked, **more})
+            assert refused.status_code == status and message in refused.json()["error"]["message"], refused.text
+            assert refused.json()["error"]["status"] in ("INVALID_ARGUMENT", "NOT_FOUND")
+    sent = upstream.calls[-1].body
+    assert sent["generationConfig"] == asked["generationConfig"] and sent["contents"] == asked["contents"]
+    use = agent.close()
+    assert (use.calls, use.prompt_tokens, use.cached_tokens, use.completion_tokens) == (2, 2000, 800, 20)
+    assert use.cost_usd == pytest.approx(2 * (600 * 10 + 400 * 1 + 10 * 100) / 1e6)
+    one, two = (call["response"]["candidates"][0]["content"]["parts"] for call in agent.calls()[:2])
+    assert [part.get("text") for part in one] == [part.get("text") for part in two] == ["I weigh.", None]
+    rollout = read_rollout(agent.run.path / "llm" / "trajectory.json")
+    assert [step.source for step in rollout.steps] == ["system", "user", "agent", "agent", "system"]
+    assert rollout.steps[2].observation.results[0].content == "2 kg: weigh"
+    assert rollout.agent.tool_definitions[0]["function"]["parameters"] == {"type": "object"}
+    # A budget bounds the answer in the request, and a replay answers both forms without the provider.
+    limited = opened(llm_tokens=20_000)
+    base = limited.environment["GOOGLE_GEMINI_BASE_URL"]
+    del asked["generationConfig"]
+    httpx.post(f"{base}/v1beta/models/priced:generateContent", json=asked, headers={"X-Goog-Api-Key": limited.token})
+    assert 0 < upstream.calls[-1].body["generationConfig"]["maxOutputTokens"] < 20_000
+    calls, again = len(upstream.calls), opened(replay=agent.run.id)
+    base = again.environment["GOOGLE_GEMINI_BASE_URL"]
+    asked["generationConfig"] = {"maxOutputTokens": 99, "thinkingConfig": {"thinkingBudget": -1}}
+    path = f"{base}/v1beta/models/priced:streamGenerateContent?alt=sse"
+    repeated = httpx.post(path, json=asked, headers={"X-Goog-Api-Key": again.token})
+    assert '"functionCall"' in repeated.text and len(upstream.calls) == calls

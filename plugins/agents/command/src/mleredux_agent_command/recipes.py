@@ -79,6 +79,17 @@ cat >"$OPENCODE_CONFIG" <<JSON
 JSON
 exec opencode run --model "gateway/$MLEREDUX_MODEL" --format json <"$MLEREDUX_PROMPT_FILE" >logs/opencode.jsonl
 """
+_GEMINI_CLI = """\
+export GEMINI_CLI_TRUST_WORKSPACE=true
+mkdir -p "$HOME/.gemini"
+cat >"$HOME/.gemini/settings.json" <<JSON
+{"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": false},
+ "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+ "tools": {"exclude": ["google_web_search", "web_fetch"]}}
+JSON
+exec gemini --model "$MLEREDUX_MODEL" --yolo --output-format stream-json \\
+    <"$MLEREDUX_PROMPT_FILE" >logs/gemini-cli.jsonl
+"""
 # It asks for the name of its user, and that of a container has none.
 _QWEN_CODE = """\
 cat >"$HOME/user.cjs" <<'JS'
@@ -93,5 +104,6 @@ exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROM
 
 CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5")
 CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5")
+GEMINI_CLI = CommandRecipe(_GEMINI_CLI, "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro")
 OPENCODE = CommandRecipe(_OPENCODE, "npm:opencode-ai@1.18.33", "gpt-5.5")
 QWEN_CODE = CommandRecipe(_QWEN_CODE, "npm:@qwen-code/qwen-code@0.15.10", "qwen3-coder-plus")

@@ -16,7 +16,7 @@ from mleredux.plugin.gateway import includes_model
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
-Family = Literal["openai", "anthropic"]
+Family = Literal["openai", "anthropic", "google"]
 _README = "See the README of mleredux-gateway."
 
 
@@ -103,9 +103,11 @@ class Upstream:
         """Return the URL of an endpoint.
 
         Args:
-            path: Beneath `/v1`, like `/chat/completions`.
+            path: Beneath `/v1` (`/v1beta` for Google), like `/chat/completions`.
         """
         base = self.config.base_url.rstrip("/")
+        if self.config.protocol == "google":
+            return base.removesuffix("/v1beta") + "/v1beta" + path
         if self.config.protocol == "anthropic":
             base = base.removesuffix("/v1") + "/v1"
         return base + path
@@ -117,6 +119,8 @@ class Upstream:
             return own
         if self.config.protocol == "anthropic":
             return {**own, "X-Api-Key": self.key}
+        if self.config.protocol == "google":
+            return {**own, "X-Goog-Api-Key": self.key}
         return {**own, "Authorization": f"Bearer {self.key}"}
 
 
@@ -157,7 +161,7 @@ def replaying(source: str, models: tuple[str, ...], environment: Mapping[str, st
     except SandboxError:
         known = GatewayConfig((), {}, None)
     allowed = tuple(field for upstream in known.upstreams for field in upstream.config.allow)
-    families: tuple[Family, ...] = ("openai", "anthropic")
+    families: tuple[Family, ...] = ("openai", "anthropic", "google")
     upstreams = tuple(
         Upstream(
             "replay", UpstreamConfig(protocol=family, base_url=f"replay://{source}", models=models, allow=allowed), ""
@@ -176,7 +180,7 @@ def config_path(environment: Mapping[str, str]) -> Path:
 
 
 def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
-    """Load the configuration file if there is one; else use OpenAI and Anthropic if the environment has their keys.
+    """Load the configuration file if there is one; else use the known providers whose keys the environment has.
 
     Raises:
         SandboxError: There is no upstream, or the file is invalid.
@@ -192,7 +196,7 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
     if not upstreams:
         raise SandboxError(
             "The gateway has no language model to forward to.",
-            hint=f"Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or write {path}; or run the agent "
+            hint=f"Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write {path}; or run the agent "
             f"with `--network none` if it calls no model. {_README}",
         )
     return GatewayConfig(upstreams, {}, None)
@@ -255,9 +259,11 @@ def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
     """Return providers that need no configuration file; other URLs come from the variables of their own clients."""
     openai = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or "https://api.openai.com/v1"
     anthropic = environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    google = environment.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"
     return {
         "openai": UpstreamConfig(protocol="openai", base_url=openai, key_env="OPENAI_API_KEY"),
         "anthropic": UpstreamConfig(protocol="anthropic", base_url=anthropic, key_env="ANTHROPIC_API_KEY"),
+        "google": UpstreamConfig(protocol="google", base_url=google, key_env="GEMINI_API_KEY"),
     }
 
 

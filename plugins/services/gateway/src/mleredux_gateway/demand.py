@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mleredux_gateway import google
 from mleredux_gateway.config import Upstream
 from mleredux_gateway.screening import Screened, count
 from mleredux_gateway.usage import Kind, Tokens
@@ -74,6 +75,8 @@ def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, up
     Returns:
         New values; None for a field to be removed.
     """
+    if kind == "generate":
+        return google.limited(body, granted)
     changes: dict[str, Any] = dict.fromkeys(name for name in _MAXIMA if name in body)
     thinking = demand.thinking
     if thinking and granted < demand.answer:
@@ -133,7 +136,7 @@ class Prompts:
         if b"\\u" in data:
             data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         tools = [tool for tool in body.get("tools") or body.get("functions") or () if isinstance(tool, dict)]
-        bare = sum(not {"function", "parameters", "input_schema"} & set(tool) for tool in tools)
+        bare = sum(not {"function", "parameters", "input_schema", "functionDeclarations"} & set(tool) for tool in tools)
         added = _FRAME + (_TOOLS if tools else 0) + bare * _TOOLS
         size = len(data) - screened.image_characters + screened.images * _IMAGE + added
         marks: list[int] = []
@@ -183,7 +186,7 @@ def _continues(body: dict[str, Any], earlier: dict[str, Any]) -> bool:
     names = {*body, *earlier} - set(_MAXIMA)
     for name in names:
         new, old = body.get(name), earlier.get(name)
-        if name in ("messages", "input") and isinstance(new, list) and isinstance(old, list):
+        if name in ("messages", "input", "contents") and isinstance(new, list) and isinstance(old, list):
             new = new[: len(old)]
         if new != old:
             return False

@@ -126,6 +126,8 @@ class RunGateway:
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_BASE": url,
             "ANTHROPIC_API_KEY": token,
+            "GOOGLE_GEMINI_BASE_URL": url,
+            "GEMINI_API_KEY": token,
             "LITELLM_PROXY_API_BASE": f"{url}/v1",
             "LITELLM_PROXY_API_KEY": token,
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an unreachable address

@@ -26,6 +26,7 @@ COUNT = Kept("a positive integer")
 FREE = Kept("any JSON")
 SCHEMA = Kept("a JSON schema without references to other documents")
 IMAGE = Kept("an image as data URL (`data:image/…;base64,…`)")
+PICTURE = Kept("an image in base64")
 OWN = Kept("the id of something that this run received")
 
 
@@ -314,7 +315,47 @@ _MESSAGES = {
     "speed": one_of("standard"),
 }  # fmt: skip
 
-FIELDS: dict[Kind, dict[str, Any]] = {"chat": _CHAT, "responses": _RESPONSES, "messages": _MESSAGES}
+_GOOGLE_CONTENT = {
+    **named("role"),
+    "parts": [
+        {
+            **named("text", "thought", "thoughtSignature"),
+            "inlineData": {"mimeType": _PICTURES, "data": PICTURE},
+            "functionCall": {**named("id", "name"), "args": FREE},
+            "functionResponse": {**named("id", "name"), "response": FREE},
+        }
+    ],
+}
+_GOOGLE_FUNCTION = {
+    **named("name", "description"),
+    **dict.fromkeys(("parameters", "parametersJsonSchema", "response", "responseJsonSchema"), SCHEMA),
+}
+_GENERATE = {
+    **named("model", "stream"),
+    "contents": [_GOOGLE_CONTENT],
+    "systemInstruction": _GOOGLE_CONTENT,
+    "tools": [{"functionDeclarations": [_GOOGLE_FUNCTION]}],
+    "toolConfig": {"functionCallingConfig": {**named("mode"), "allowedFunctionNames": [SCALAR]}},
+    "safetySettings": [named("category", "threshold")],
+    "generationConfig": {
+        **named(
+            "temperature", "topP", "topK", "seed", "presencePenalty", "frequencyPenalty", "responseMimeType",
+            "responseLogprobs", "logprobs", "mediaResolution",
+        ),
+        **dict.fromkeys(("maxOutputTokens", "candidateCount"), COUNT),
+        **dict.fromkeys(("responseSchema", "responseJsonSchema"), SCHEMA),
+        "stopSequences": [SCALAR],
+        "responseModalities": [one_of("TEXT")],
+        "thinkingConfig": named("includeThoughts", "thinkingBudget", "thinkingLevel"),
+    },
+}  # fmt: skip
+
+FIELDS: dict[Kind, dict[str, Any]] = {
+    "chat": _CHAT,
+    "responses": _RESPONSES,
+    "messages": _MESSAGES,
+    "generate": _GENERATE,
+}
 
 BETAS = (
     "claude-code-20*", "interleaved-thinking-*", "fine-grained-tool-streaming-*", "prompt-caching-*",

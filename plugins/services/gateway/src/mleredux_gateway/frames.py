@@ -15,14 +15,18 @@ def frames_of(kind: Kind, response: dict[str, Any], *, usage: bool = True) -> It
     Args:
         usage: Whether a stream of chat completions ends with the usage.
     """
-    events = {"chat": _chat, "responses": _responses, "messages": _messages}[kind](response)
+    events = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[kind](response)
     for event in events:
         if kind == "chat" and not event["choices"] and not usage:
             continue
-        name = f"event: {event['type']}\n" if kind != "chat" else ""
+        name = f"event: {event['type']}\n" if "type" in event else ""
         yield f"{name}data: {json.dumps(event)}\n\n".encode()
     if kind == "chat":
         yield b"data: [DONE]\n\n"
+
+
+def _generate(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield response
 
 
 def _chat(response: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from mleredux_gateway import google
 from mleredux_gateway.answers import COUNT_TOKENS, PATHS, below_v1, error, family_of, given_key, refusal
 from mleredux_gateway.bounds import Room
 from mleredux_gateway.calls import AGENT_LEFT, Call
@@ -26,7 +27,7 @@ from mleredux_gateway.screening import screen
 from mleredux_gateway.secrets import Mask
 from mleredux_gateway.streams import Frames, assembler, content_of
 from mleredux_gateway.upstream import Sender, passed_headers, read_whole
-from mleredux_gateway.usage import Kind, tokens_of
+from mleredux_gateway.usage import Kind, reported
 
 MAX_BODY = 32 << 20
 _MAX_BODIES = 4
@@ -86,17 +87,22 @@ class Proxy:
         path = below_v1(request.path)
         if path == "/health":
             return web.json_response({"status": "running"})
-        kind = PATHS.get(path)
+        named = google.asked_of(path)
+        kind: Kind | None = PATHS.get(path) if named is None or named[1] == "countTokens" else "generate"
         anthropic = "Anthropic-Version" in request.headers or path.startswith("/messages")
         family: Family = "anthropic" if anthropic else "openai"
+        if named is not None or (kind is None and "X-Goog-Api-Key" in request.headers):
+            family = "google"
         if not hmac.compare_digest(given_key(request.headers).encode("utf-8", "replace"), self._token.encode()):
             return error(family, 401, "authentication_error", "Invalid API key for this run.", "invalid_api_key")
         if request.method == "GET" and path == "/budget":
             return web.json_response(self._meter.left())
         if request.method == "GET" and path == "/models":
             return await self._sender.models(family)
-        if request.method != "POST" or (kind is None and path != COUNT_TOKENS):
+        if request.method != "POST" or (kind is None and named is None and path != COUNT_TOKENS):
             return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
+        if named is not None and google.METHODS[named[1]] and request.query.get("alt") != "sse":
+            return error(family, 400, "invalid_request_error", "The gateway streams events only: add `?alt=sse`.")
         length = request.content_length
         if length is not None and length > MAX_BODY:
             return error(family, 413, "invalid_request_error", f"The request is larger than {MAX_BODY >> 20} MiB.")
@@ -106,9 +112,11 @@ class Proxy:
                 await keep(len(data))
                 body = json.loads(data.decode(), parse_constant=_no_constant)
                 # Serialized again, so that the provider parses the same as the gateway did (e.g. for duplicate keys).
-                written = json.dumps(body).encode()
                 if not isinstance(body, dict):
                     raise ValueError("no object")
+                if named is not None:
+                    body |= {"model": named[0], "stream": google.METHODS[named[1]]}
+                written = json.dumps(body).encode()
             except (ValueError, RecursionError):
                 return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
             return await self._call(request, kind, family, body, written)
@@ -118,7 +126,9 @@ class Proxy:
     ) -> web.StreamResponse:
         upstream = self._config.find(family, str(body.get("model")))
         allowed = upstream.config.allow if upstream is not None else ()
-        screened = screen(kind or "messages", body, self._received.__contains__, allowed)
+        screened = screen(
+            kind or ("generate" if family == "google" else "messages"), body, self._received.__contains__, allowed
+        )
         if screened.refusals:
             fields = [refusal.field for refusal in screened.refusals]
             return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)
@@ -141,7 +151,8 @@ class Proxy:
             # The provider's own name decides: that is what it bills.
             priced = self._prices.of(upstream.config.rename.get(body["model"], body["model"]), body["model"])
             known = priced.price.max_output if priced is not None else None
-            demand = demand_of(body, tokens, known, upstream.config.max_output, hour=b'"1h"' in written)
+            bounds = google.flat(body) if kind == "generate" else body
+            demand = demand_of(bounds, tokens, known, upstream.config.max_output, hour=b'"1h"' in written)
             try:
                 ticket = await self._meter.admit(demand, None if priced is None else priced.price)
             except Refused as refused:
@@ -187,7 +198,7 @@ class Proxy:
 
     async def _exchange(self, request: web.Request, call: Call) -> web.StreamResponse:
         body, asked_usage = self._outgoing(call)
-        async with self._sender.post(call.headers, call.upstream, f"/{_path(call.kind)}", body) as answer:
+        async with self._sender.post(call.headers, call.upstream, _path(call), body) as answer:
             call.status = answer.status
             headers = {name: answer.headers[name] for name in _TO_AGENT if name in answer.headers}
             headers["X-Mleredux-Call"] = str(call.number)
@@ -199,8 +210,7 @@ class Proxy:
                 call.response = json.loads(data)
             except ValueError:
                 call.response = data[:4096].decode("utf-8", "replace")
-            if isinstance(call.response, dict):
-                call.tokens = tokens_of(call.kind, call.response.get("usage"))
+            call.tokens = reported(call.kind, call.response)
             return web.Response(body=self._mask.data(data), status=answer.status, headers=headers)
 
     async def _repeat(self, request: web.Request, call: Call) -> web.StreamResponse:
@@ -218,7 +228,7 @@ class Proxy:
         headers = {"X-Mleredux-Call": str(call.number)}
         if not isinstance(call.response, dict):
             return web.Response(text=str(call.response), status=call.status, headers=headers)
-        call.tokens = tokens_of(call.kind, call.response.get("usage"))
+        call.tokens = reported(call.kind, call.response)
         if call.status != 200 or not call.body.get("stream"):
             return web.json_response(call.response, status=call.status, headers=headers)
         out = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
@@ -284,7 +294,8 @@ class Proxy:
 
     async def _finish(self, call: Call) -> None:
         """Count and record a finished call, with or without an error."""
-        answered = call.response.get("model") if isinstance(call.response, dict) else None
+        name = "modelVersion" if call.kind == "generate" else "model"
+        answered = call.response.get(name) if isinstance(call.response, dict) else None
         if call.priced is None and isinstance(answered, str):
             call.priced = self._prices.of(answered)
         tokens, cost = call.charge()
@@ -325,7 +336,9 @@ class Proxy:
         """Return the body for the upstream, and whether the agent itself requested usage in its stream."""
         changes: dict[str, Any] = {}
         renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
-        if renamed != call.model:
+        if call.kind == "generate":
+            changes = {"model": None, "stream": None}  # they are in the URL
+        elif renamed != call.model:
             changes["model"] = renamed
         if call.kind == "chat" and call.body.get("stream"):
             given = call.body.get("stream_options")
@@ -347,5 +360,8 @@ def _no_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-def _path(kind: Kind) -> str:
-    return next(path for path, of in PATHS.items() if of == kind).lstrip("/")
+def _path(call: Call) -> str:
+    if call.kind == "generate":
+        model = call.upstream.config.rename.get(call.model, call.model)
+        return google.path_of(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
+    return next(path for path, of in PATHS.items() if of == call.kind)

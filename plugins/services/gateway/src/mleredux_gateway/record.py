@@ -22,7 +22,7 @@ MAX_BYTES = 2 << 30
 """Maximum size of the record; after that, requests and responses are omitted."""
 _REMEMBERED = 32
 _WORTH_SAYING = 200
-_LISTS = ("messages", "input")
+_LISTS = ("messages", "input", "contents")
 
 
 class Record:
@@ -127,9 +127,9 @@ def read_calls(path: Path) -> Iterator[dict[str, Any]]:
         path: `llm/calls.jsonl` of a run.
 
     Yields:
-        Per call: `call` (its number), `time`, `seconds`, `kind` (chat, responses, messages), `model`, `stream`,
-        `upstream`, `host`, `status`, `prompt_tokens`, `cached_tokens`, `completion_tokens`, `estimated`, `cost_usd`,
-        `refused` (why it was not forwarded), `error`, `request`, `response`.
+        Per call: `call` (its number), `time`, `seconds`, `kind` (chat, responses, messages, generate), `model`,
+        `stream`, `upstream`, `host`, `status`, `prompt_tokens`, `cached_tokens`, `completion_tokens`, `estimated`,
+        `cost_usd`, `refused` (why it was not forwarded), `error`, `request`, `response`.
     """
     whole: dict[int, dict[str, Any]] = {}
     for line in _lines(path):

@@ -9,11 +9,13 @@ from typing import Any
 from mleredux.plugin.export import ExportedRun, Format
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
-from mleredux_gateway.usage import Kind, tokens_of
+from mleredux_gateway.usage import Kind, reported
 
 _FINISHES = {
     "length": "length",
     "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "SAFETY": "content_filter",
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
@@ -51,7 +53,7 @@ def reply_of(call: Mapping[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {"text": "".join(texts)} if texts or not tools else {}
     reply |= {"tools": tools} if tools else {}
     reply |= {"finish": finish} if finish else {}
-    if tokens := tokens_of(kind, response.get("usage")):
+    if tokens := reported(kind, response):
         reply["usage"] = {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached}
     return reply
 
@@ -65,6 +67,15 @@ def _parts(kind: Kind, response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for call in message.get("tool_calls") or []:
                 yield _tool(call["function"]["name"], call["function"].get("arguments"))
             yield {"finish": choice.get("finish_reason")}
+        return
+    if kind == "generate":
+        for candidate in (response.get("candidates") or [])[:1]:
+            for part in (candidate.get("content") or {}).get("parts") or []:
+                if "functionCall" in part:
+                    yield {"name": part["functionCall"]["name"], "arguments": part["functionCall"].get("args") or {}}
+                elif part.get("text") and not part.get("thought"):
+                    yield {"text": part["text"]}
+            yield {"finish": candidate.get("finishReason")}
         return
     for item in response.get("content" if kind == "messages" else "output") or []:
         if item.get("type") == "text":

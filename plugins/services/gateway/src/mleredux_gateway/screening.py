@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mleredux_gateway.fields import COUNT, FIELDS, IMAGE, OWN, SCALAR, SCHEMA, Kept, Typed
+from mleredux_gateway.fields import COUNT, FIELDS, IMAGE, OWN, PICTURE, SCALAR, SCHEMA, Kept, Typed
 from mleredux_gateway.usage import Kind
 
 _PLAIN = re.compile(r"[\w$:-]{1,64}")
@@ -130,7 +130,7 @@ class _Check:
         self._object({"type": SCALAR, **fields}, value, place)
 
     def _kept(self, shape: Kept, value: Any, place: str) -> None:
-        if shape is IMAGE and isinstance(value, str) and _DATA.match(value):
+        if isinstance(value, str) and (shape is PICTURE or (shape is IMAGE and _DATA.match(value))):
             self._image(value)
         elif shape is OWN and isinstance(value, str) and self._known(value):
             self.found.references.append(value)

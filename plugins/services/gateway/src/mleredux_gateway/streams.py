@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from mleredux_gateway.usage import Kind, Tokens, tokens_of
+from mleredux_gateway.usage import Kind, Tokens, reported, tokens_of
 
 _MAX_FRAME = 32 << 20
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
@@ -67,7 +67,12 @@ class Assembler(Protocol):
 
 def assembler(kind: Kind) -> Assembler:
     """Return a collector for a response of this protocol."""
-    made: dict[Kind, type[Assembler]] = {"chat": _Chat, "responses": _Responses, "messages": _Messages}
+    made: dict[Kind, type[Assembler]] = {
+        "chat": _Chat,
+        "responses": _Responses,
+        "messages": _Messages,
+        "generate": _Generate,
+    }
     return made[kind]()
 
 
@@ -199,6 +204,38 @@ class _Messages:
                     whole[name] = f"{block.get(name) or ''}{''.join(pieces)}"
             content.append(whole)
         return {**self._message, "content": content, "usage": self._usage}
+
+
+class _Generate:
+    def __init__(self) -> None:
+        self._head: dict[str, Any] = {}
+        self._candidates: dict[int, dict[str, Any]] = {}
+
+    def feed(self, event: dict[str, Any]) -> None:
+        self._head |= {name: value for name, value in event.items() if name != "candidates" and value is not None}
+        for candidate in event.get("candidates") or ():
+            state = self._candidates.setdefault(int(candidate.get("index") or 0), {})
+            parts = state.get("content", {}).get("parts", [])
+            state |= _known(candidate)
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                last = parts[-1] if parts else {}
+                if set(part) | set(last) <= {"text", "thought"} and part.get("thought") == last.get("thought"):
+                    parts[-1:] = [{**part, "text": last.get("text", "") + part.get("text", "")}]
+                else:
+                    parts.append(part)
+            state["content"] = {"role": "model", "parts": parts}
+
+    @property
+    def done(self) -> bool:
+        ended = [bool(state.get("finishReason")) for state in self._candidates.values()]
+        return all(ended) if ended else "promptFeedback" in self._head
+
+    def tokens(self) -> Tokens | None:
+        return reported("generate", self._head)
+
+    def response(self) -> dict[str, Any]:
+        candidates = [state for _, state in sorted(self._candidates.items())]
+        return {**self._head, **({"candidates": candidates} if candidates else {})}
 
 
 def _known(value: Any) -> dict[str, Any]:

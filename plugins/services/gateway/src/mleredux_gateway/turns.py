@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -48,6 +48,11 @@ def asked_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:
     if kind == "messages":
         found = [Turn("system", text_of(body["system"]))] if body.get("system") else []
         return [*found, *(turn for message in _dicts(body.get("messages")) for turn in _anthropic(message))]
+    if kind == "generate":
+        found = [Turn("system", text_of(body["systemInstruction"]))] if body.get("systemInstruction") else []
+        contents = _dicts(body.get("contents"))
+        ids = {action.id for content in contents for turn in _google(content) for action in turn.actions if action.id}
+        return [*found, *(turn for content in contents for turn in _google(content, ids))]
     if kind == "responses":
         found = [Turn("system", text_of(body["instructions"]))] if body.get("instructions") else []
         given = body.get("input")
@@ -62,6 +67,9 @@ def reply_turn(kind: Kind, response: Any) -> Turn | None:
         return None
     if kind == "messages":
         turns = list(_anthropic({"role": "assistant", "content": response.get("content")}))
+    elif kind == "generate":
+        candidates = _dicts(response.get("candidates"))[:1]
+        turns = [turn for one in candidates for turn in _google({"role": "model", **(one.get("content") or {})})]
     elif kind == "responses":
         turns = list(_items(_dicts(response.get("output"))))
     else:
@@ -80,10 +88,14 @@ def reply_turn(kind: Kind, response: Any) -> Turn | None:
 def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the tools in a request, in the form of OpenAI's function schema."""
     found = []
-    for tool in _dicts(body.get("tools")):
+    given = _dicts(body.get("tools"))
+    declared = [one for tool in given for one in _dicts(tool.get("functionDeclarations"))]
+    for tool in declared or given:
         function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
         assert isinstance(function, dict)
-        parameters = function.get("parameters") or function.get("input_schema") or {}
+        parameters = (
+            function.get("parameters") or function.get("input_schema") or function.get("parametersJsonSchema") or {}
+        )
         name = str(function.get("name") or tool.get("type"))
         description = {"description": function["description"]} if function.get("description") else {}
         found.append({"type": "function", "function": {"name": name, **description, "parameters": parameters}})
@@ -98,7 +110,7 @@ def text_of(content: Any) -> str:
         return "\n".join(part for part in map(text_of, content) if part)
     if not isinstance(content, dict):
         return ""
-    for name in ("text", "content", "refusal"):
+    for name in ("text", "content", "refusal", "parts"):
         if isinstance(content.get(name), str | list):
             return text_of(content[name])
     return f"[{content.get('type', 'something')}]"
@@ -138,6 +150,33 @@ def _anthropic(message: dict[str, Any]) -> Iterator[Turn]:
             said.append(text_of(block))
     if said:
         yield Turn("system" if message.get("role") == "system" else "user", "\n".join(said))
+
+
+def _google(content: dict[str, Any], ids: Collection[str] = ()) -> Iterator[Turn]:
+    """Split contents, which contain the results of tools; results belong to a name unless their id is known."""
+    said, thoughts, actions = list[str](), list[str](), list[Action]()
+    for part in _dicts(content.get("parts")):
+        call, result = part.get("functionCall"), part.get("functionResponse")
+        if isinstance(call, dict):
+            actions.append(_action(call.get("id"), {"name": call.get("name"), "input": call.get("args")}))
+        elif isinstance(result, dict):
+            answers = str(result["id"] if result.get("id") in ids else result.get("name"))
+            yield Turn("tool", _result(result.get("response")), answers=answers)
+        else:
+            (thoughts if part.get("thought") else said).append(text_of(part))
+    if content.get("role") == "model":
+        yield Turn("assistant", "\n".join(said), "\n".join(thoughts), tuple(actions))
+    elif said:
+        yield Turn("user", "\n".join(said))
+
+
+def _result(response: Any) -> str:
+    """Return a tool's result: the text of `output` or `error`, where clients put it, else JSON."""
+    if isinstance(response, dict) and len(response) == 1:
+        [value] = response.values()
+        if isinstance(value, str):
+            return value
+    return json.dumps(response)
 
 
 def _items(items: list[dict[str, Any]]) -> Iterator[Turn]:

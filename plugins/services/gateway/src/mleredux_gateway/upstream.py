@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from mleredux_gateway import google
 from mleredux_gateway.answers import COUNT_TOKENS, error
 from mleredux_gateway.config import Family, GatewayConfig, Upstream
 from mleredux_gateway.fields import BETAS
@@ -68,6 +69,10 @@ class Sender:
             for item in listed:
                 if isinstance(item, dict) and isinstance(item.get("id"), str) and upstream.offers(item["id"]):
                     names.setdefault(item["id"], item)
+        if family == "google":
+            methods = list(google.METHODS)
+            listing = [{"name": f"models/{name}", "supportedGenerationMethods": methods} for name in names]
+            return web.json_response({"models": listing})
         if family == "anthropic":
             shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
             found = [{**shape, "display_name": name, **item} for name, item in names.items()]
@@ -77,21 +82,26 @@ class Sender:
 
     async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
         """Count tokens at the upstream; it is free and not a model call."""
-        sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
+        family, model = upstream.config.protocol, upstream.config.rename.get(body["model"], body["model"])
+        path, sent = COUNT_TOKENS, {**body, "model": model}
+        if family == "google":
+            path, sent = google.path_of(model, "countTokens"), {"contents": body.get("contents")}
         try:
             headers, _ = passed_headers(request, upstream)
-            async with self.post(headers, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
+            async with self.post(headers, upstream, path, json.dumps(sent).encode()) as answer:
                 data = self._mask.data(await read_whole(answer))
                 return web.Response(body=data, status=answer.status, content_type="application/json")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
-            return error("anthropic", 502, "api_error", f"The upstream is unreachable ({type(failure).__name__}).")
+            return error(family, 502, "api_error", f"The upstream is unreachable ({type(failure).__name__}).")
 
     async def _listed(self, upstream: Upstream) -> list[Any]:
         assert self._session is not None
         headers = {**upstream.headers(self._run_id), "Anthropic-Version": "2023-06-01"}
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError):
             async with self._session.get(upstream.url("/models"), headers=headers, allow_redirects=False) as answer:
                 content = json.loads(self._mask.data(await read_whole(answer)))
+                if upstream.config.protocol == "google":
+                    return [{"id": item["name"].removeprefix("models/")} for item in content["models"]]
                 return list(content["data"]) if answer.status == 200 and isinstance(content, dict) else []
         return []
 

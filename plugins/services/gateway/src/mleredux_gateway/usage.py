@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["chat", "responses", "messages"]
-"""OpenAI's chat completions, OpenAI's responses, Anthropic's messages."""
+Kind = Literal["chat", "responses", "messages", "generate"]
+"""OpenAI's chat completions, OpenAI's responses, Anthropic's messages, Google's generateContent."""
 CHARACTERS_PER_TOKEN = 4
-_NO_TEXT = ("id", "call_id", "type", "role", "status", "logprobs", "encrypted_content", "signature", "data")
+_NO_TEXT = (
+    "id", "call_id", "type", "role", "status", "logprobs", "encrypted_content", "signature", "data",
+    "thoughtSignature", "finishReason",
+)  # fmt: skip
 _MOST_CHARACTERS = 100
 """Characters per token above which a provider's count is not believed; text has 2 to 6."""
 
@@ -41,10 +44,18 @@ class Tokens:
         return self.prompt + self.completion
 
 
+def reported(kind: Kind, response: Any) -> Tokens | None:
+    """Parse the report in a response; return None if there is none or it is invalid."""
+    name = "usageMetadata" if kind == "generate" else "usage"
+    return tokens_of(kind, response.get(name)) if isinstance(response, Mapping) else None
+
+
 def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
     """Parse a provider's report; return None if there is none or it is invalid."""
     if not isinstance(usage, Mapping):
         return None
+    if kind == "generate":
+        return _google(usage)
     prompt_name, completion_name = (
         ("prompt_tokens", "completion_tokens") if kind == "chat" else ("input_tokens", "output_tokens")
     )
@@ -84,7 +95,7 @@ def is_plausible(tokens: Tokens, characters_read: int, characters_written: int) 
 
 def written_in(kind: Kind, response: Any) -> int:
     """Return the number of characters of text in a (possibly unfinished) response."""
-    part = {"chat": "choices", "responses": "output", "messages": "content"}[kind]
+    part = {"chat": "choices", "responses": "output", "messages": "content", "generate": "candidates"}[kind]
     left = [response.get(part)] if isinstance(response, Mapping) else []
     characters = 0
     while left:
@@ -96,6 +107,16 @@ def written_in(kind: Kind, response: Any) -> int:
         elif isinstance(value, Mapping):
             left.extend(item for name, item in value.items() if name not in _NO_TEXT)
     return characters
+
+
+def _google(usage: Mapping[str, Any]) -> Tokens | None:
+    names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+    asked, tools, said, thought = (_count(usage.get(name)) for name in names)
+    if asked is None:
+        return None
+    prompt = asked + (tools or 0)
+    completion = max((said or 0) + (thought or 0), (_count(usage.get("totalTokenCount")) or 0) - prompt)
+    return Tokens(prompt, min(_count(usage.get("cachedContentTokenCount")) or 0, prompt), 0, completion)
 
 
 def _count(value: Any) -> int | None:

@@ -21,7 +21,8 @@ import click
 def command(scenario: Path, host: str, port: int, key: str | None, check: bool) -> None:
     """Serve a scripted language model that replies from a scenario file.
 
-    It serves OpenAI's chat completions and responses and Anthropic's messages. Each call is logged as a line on stderr.
+    It serves OpenAI's chat completions and responses, Anthropic's messages and Google's generateContent. Each call is
+    logged as a line on stderr.
     """
     from mleredux_scripted_llm.local import ScriptedLlm
     from mleredux_scripted_llm.scenario import load_scenario

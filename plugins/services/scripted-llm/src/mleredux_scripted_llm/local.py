@@ -73,6 +73,8 @@ class ScriptedLlm:
             "ANTHROPIC_BASE_URL": self.url,
             "ANTHROPIC_API_BASE": self.url,
             "ANTHROPIC_API_KEY": key,
+            "GOOGLE_GEMINI_BASE_URL": self.url,
+            "GEMINI_API_KEY": key,
         }
 
     def start(self) -> ScriptedLlm:

@@ -188,6 +188,16 @@ def read_anthropic(body: dict[str, Any]) -> Asked:
     return _asked("anthropic", body, messages, list(body.get("tools") or ()))
 
 
+def read_google(body: dict[str, Any], model: str, *, stream: bool) -> Asked:
+    """Parse a request of Google's generateContent; its URL names the model, and says whether to stream."""
+    messages = [Message("system", _text(body["systemInstruction"]))] if body.get("systemInstruction") else []
+    for content in body.get("contents") or ():
+        role = "assistant" if content.get("role") == "model" else "user"
+        messages.append(Message(role, _text(content)))
+    tools = [one for tool in body.get("tools") or () for one in tool.get("functionDeclarations") or [tool]]
+    return _asked("google", {**body, "model": model, "stream": stream}, messages, tools)
+
+
 def _asked(protocol: Protocol, body: dict[str, Any], messages: list[Message], tools: list[dict[str, Any]]) -> Asked:
     names = tuple(str(tool.get("name") or tool.get("type")) for tool in tools)
     return Asked(protocol, str(body.get("model") or ""), tuple(messages), names, bool(body.get("stream")), body)
@@ -201,7 +211,12 @@ def _text(content: Any) -> str:
         return "" if content is None else str(content)
     if content.get("type") == "tool_use":
         return f"{content.get('name')}({json.dumps(content.get('input'), ensure_ascii=False)})"
-    for name in ("text", "content", "thinking"):
+    if isinstance(content.get("functionCall"), dict):
+        call = content["functionCall"]
+        return f"{call.get('name')}({json.dumps(call.get('args'), ensure_ascii=False)})"
+    if isinstance(content.get("functionResponse"), dict):
+        return "\n".join(str(part) for part in (content["functionResponse"].get("response") or {}).values())
+    for name in ("text", "content", "thinking", "parts"):
         if content.get(name):
             return _text(content[name])
     return ""

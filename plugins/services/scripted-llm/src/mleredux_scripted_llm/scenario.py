@@ -12,7 +12,7 @@ import yaml
 from mleredux.errors import MlereduxError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-Protocol = Literal["openai-chat", "openai-responses", "anthropic"]
+Protocol = Literal["openai-chat", "openai-responses", "anthropic", "google"]
 Malformed = Literal["html", "empty", "truncated", "other-json"]
 
 _FLAGS = re.MULTILINE | re.DOTALL

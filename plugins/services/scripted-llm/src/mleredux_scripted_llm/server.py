@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -12,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from mleredux_scripted_llm import anthropic, chat, responses
+from mleredux_scripted_llm import anthropic, chat, google, responses
 from mleredux_scripted_llm.fragments import CREATED, Frame
 from mleredux_scripted_llm.requests import (
     Answer,
@@ -22,6 +23,7 @@ from mleredux_scripted_llm.requests import (
     choose,
     read_anthropic,
     read_chat,
+    read_google,
     read_responses,
     tokens_in,
 )
@@ -31,9 +33,16 @@ CONVERSATION_HEADER = "X-Conversation"
 """Identifies the conversation if several share an API key."""
 _MAX_BODY = 64 << 20
 _SHOWN = 300
-_RENDERERS: dict[str, ModuleType] = {"openai-chat": chat, "openai-responses": responses, "anthropic": anthropic}
+_RENDERERS: dict[str, ModuleType] = {
+    "openai-chat": chat,
+    "openai-responses": responses,
+    "anthropic": anthropic,
+    "google": google,
+}
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 _OVERLOADED = 529
+_GOOGLE = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)")
+_STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
 
 
 @dataclass(frozen=True)
@@ -92,13 +101,22 @@ class Server:
         return web.json_response({"status": "running"})
 
     async def _route(self, request: web.Request) -> web.StreamResponse:
-        path = request.path.rstrip("/").removeprefix("/v1")
+        path = request.path.rstrip("/").removeprefix("/v1beta").removeprefix("/v1")
+        named = _GOOGLE.fullmatch(path)
         header = request.headers.get("Authorization", "")
-        key = request.headers.get("X-Api-Key") or header.removeprefix("Bearer ").strip()
+        key = (
+            request.headers.get("X-Api-Key")
+            or request.headers.get("X-Goog-Api-Key")
+            or header.removeprefix("Bearer ").strip()
+        )
         as_anthropic = path.startswith("/messages") or "Anthropic-Version" in request.headers
+        family = "google" if named or "X-Goog-Api-Key" in request.headers else "openai"
+        family = "anthropic" if as_anthropic else family
         if self._key is not None and key != self._key:
-            return _error("anthropic" if as_anthropic else "openai", 401, "This API key is not the scenario's.")
+            return _error(family, 401, "This API key is not the scenario's.")
         if request.method == "GET" and path == "/models":
+            if family == "google":
+                return web.json_response({"models": [{"name": f"models/{name}"} for name in self._scenario.models]})
             return web.json_response(self._models(as_anthropic))
         if request.method == "GET" and path.startswith("/models/"):
             name = path.removeprefix("/models/")
@@ -108,7 +126,7 @@ class Server:
             if not isinstance(body, dict):
                 raise ValueError("no object")
         except ValueError:
-            return _error("anthropic" if as_anthropic else "openai", 400, "The body is not a JSON object.")
+            return _error(family, 400, "The body is not a JSON object.")
         conversation = request.headers.get(CONVERSATION_HEADER) or key
         state = self._conversations.setdefault(conversation, Conversation())
         if request.method == "POST" and path == "/chat/completions":
@@ -120,7 +138,12 @@ class Server:
             return await self._answer(request, conversation, state, read_anthropic(body))
         if request.method == "POST" and path == "/messages/count_tokens":
             return web.json_response({"input_tokens": tokens_in(read_anthropic(body).any)})
-        return _error("openai", 404, f"{request.method} {request.path} not found.")
+        if request.method == "POST" and named:
+            asked = read_google(body, named[1], stream=named[2] == "streamGenerateContent")
+            if named[2] == "countTokens":
+                return web.json_response({"totalTokens": tokens_in(asked.any)})
+            return await self._answer(request, conversation, state, asked)
+        return _error(family, 404, f"{request.method} {request.path} not found.")
 
     async def _answer(
         self, request: web.Request, conversation: str, state: Conversation, asked: Asked
@@ -202,6 +225,8 @@ def _error(
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
     if protocol == "anthropic":
         content: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": message}}
+    elif protocol == "google":
+        content = {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "UNAVAILABLE")}}
     else:
         content = {"error": {"message": message, "type": kind, "param": None, "code": None}}
     return web.json_response(content, status=status, headers=headers)
