@@ -43,6 +43,23 @@ def test_options_that_make_no_sense_are_refused_before_a_run_is_made(catalogue: 
         plan(catalogue, "toy", "sized", sandbox="process", options={"colour": 1})
 
 
+def test_a_preset_stands_for_its_values_and_options_beside_it_win(catalogue: Catalogue) -> None:
+    presets = {"big": {"size": "large"}, "wrong": {"colour": 1}}
+    named = agent.model_copy(update={"presets": presets, "options": {"size": "small", "depth": 1}})
+    catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), named)
+
+    def made(**options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = plan(catalogue, "toy", "sized", sandbox="process", options=options)["options"]
+        return found
+
+    assert catalogue.agent("sized", {"preset": "big"}).build.python == ("size==large",)
+    assert made(preset="big", depth=2) == {"size": "large", "depth": 2}
+    assert made(preset="big", size="small") == {"size": "small"}
+    for name, sentence in {"huge": r"no preset 'huge'\. Its presets: big, wrong", "wrong": "no option colour"}.items():
+        with pytest.raises(MlereduxError, match=sentence):
+            made(preset=name)
+
+
 def test_a_fault_of_the_agent_names_it(catalogue: Catalogue) -> None:
     broken = agent.model_copy(update={"configure": lambda options: options["nothing"]})
     catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), broken)

@@ -15,6 +15,7 @@ from mleredux._core.models import Agent, Grants, Limits, Task
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.own_machine import agent_reference, choose_here
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.directory import installing
 from mleredux.errors import MlereduxError, NotFound, NotGranted
 
@@ -53,7 +54,10 @@ def plan(
         NotGranted: The agent asks for something that was not granted.
         MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
-    found_task, found_agent = catalogue.task(task), catalogue.agent(agent, options or {})
+    chosen_options = dict(options or {})
+    if PRESET in chosen_options:
+        chosen_options = without_preset(catalogue.agent(agent), chosen_options)
+    found_task, found_agent = catalogue.task(task), catalogue.agent(agent, chosen_options)
     check_metric(catalogue, found_task)
     if found_agent.oracle and not own_machine:
         raise NotGranted(
@@ -89,7 +93,7 @@ def plan(
         "limits": run_limits,
         "network": wanted,
         "grants": given,
-        "options": dict(options or {}),
+        "options": chosen_options,
     }
 
 

@@ -11,8 +11,26 @@ if TYPE_CHECKING:
     from mleredux._core.models import Agent, Task
 
 
+PRESET = "preset"
+"""The option that stands for the values of one of the agent's presets."""
+
+
+def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the values of the preset that they name, if any."""
+    if PRESET not in options or PRESET in agent.options:
+        return dict(options)
+    rest = {name: value for name, value in options.items() if name != PRESET}
+    found = agent.presets.get(str(options[PRESET]))
+    if found is None:
+        known = ", ".join(agent.presets) or "none"
+        said = f"Agent {agent.id} has no preset {str(options[PRESET])[:100]!r}."
+        raise MlereduxError(said, hint=f"Its presets: {known}.")
+    return {**found, **rest}
+
+
 def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
     """Configure the agent with its options."""
+    options = without_preset(agent, options)
     if unknown := sorted(set(options) - set(agent.options)):
         known = ", ".join(sorted(agent.options)) or "none"
         raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")

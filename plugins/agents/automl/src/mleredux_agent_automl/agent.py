@@ -16,5 +16,9 @@ agent = Agent(
     ),
     limits=Limits(time_limit=1800, cpus=2, memory_mb=4096),
     options=dict(OPTIONS),
+    presets={
+        "fast": {"trials": 15, "search_seconds": 60, "folds": 3},
+        "thorough": {"trials": 400, "search_seconds": 1500},
+    },
     tags=("no-llm",),
 )

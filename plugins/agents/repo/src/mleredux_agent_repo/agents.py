@@ -70,6 +70,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         network=about.network,
         hosts=tuple(manifest.network.run),
         options=manifest.options,
+        presets=manifest.presets,
         isolated=True,
         unisolated="named" if source.remote else "fallback",
         rollout_reader=_reader(manifest),

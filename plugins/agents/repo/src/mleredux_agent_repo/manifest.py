@@ -170,6 +170,8 @@ class Manifest(_Table):
     network: NetworkTable = NetworkTable()
     limits: LimitsTable = LimitsTable()
     options: dict[str, Any] = {}
+    presets: dict[str, dict[str, Any]] = {}
+    """`[presets.NAME]`: values of options that a run gets by `-o preset=NAME`."""
     logs: LogsTable | None = None
     smoke: SmokeTable = SmokeTable()
     verify: VerifyTable = VerifyTable()
