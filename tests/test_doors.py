@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from mleredux.plugin.command import current
 from mleredux.plugin.export import export
 from mleredux.plugin.session import open_session
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
+from mleredux_bridge_harbor.directory import write_task
 from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
 
@@ -78,6 +83,16 @@ def by_inspect(command: str, places: Places) -> Run:
     return run
 
 
+def by_harbor(file: Path, home: Path, places: Places) -> tuple[dict[str, float], str | None]:
+    """The reward and message of the verifier of an exported task: it finds our packages only in its own folder."""
+    write_task("wine", home / "wine", invalid=-7.0, data_dir=places["data_dir"])
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "SUBMISSION": str(file), "LOGS": str(home / "logs")}
+    subprocess.run([home / "wine" / "tests" / "test.sh"], check=True, env=environment, capture_output=True)
+    reward = json.loads((home / "logs" / "reward.json").read_text())
+    return reward, json.loads((home / "logs" / "report.json").read_text())["message"]
+
+
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
 def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp_path: Path, valid: bool) -> None:
     from inspect_ai.log import read_eval_log
@@ -103,3 +118,7 @@ def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp
         samples = read_eval_log(str(log)).samples or []
         (shown,) = (samples[0].scores or {}).values()
         assert shown.value == pytest.approx(expected.score if valid else 0, abs=1e-12)
+    reward, message = by_harbor(file, tmp_path, places)
+    assert reward["valid"] == int(valid) and message == expected.message
+    assert expected.score is None or expected.is_lower_better
+    assert reward["reward"] == pytest.approx(-7.0 if expected.score is None else -expected.score, abs=1e-12)

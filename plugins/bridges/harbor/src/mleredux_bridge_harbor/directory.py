@@ -1,0 +1,168 @@
+"""A task as a task directory of Harbor, schema 1.4: what agents see in `environment`, the answers only in `tests`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+
+import mleredux
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.task import Task
+
+from mleredux_bridge_harbor.packages import copy_packages, graders_of
+
+WORK, DATA = "/workspace", "/data"
+_TIME_LIMIT = 3600
+_INSTALL = """\
+RUN if [ -d wheels ]; then set -- --no-index --find-links wheels; fi; \\
+    python3 -m pip install --no-cache-dir "$@" -r requirements.txt
+"""
+_AGENT = """\
+FROM {image}
+ENV PIP_BREAK_SYSTEM_PACKAGES=1
+WORKDIR /build
+COPY . .
+{install}{withhold}RUN mv /build/data {data} && rm -rf /build
+WORKDIR {work}
+"""
+_VERIFIER = """\
+FROM {image}
+ENV PIP_BREAK_SYSTEM_PACKAGES=1
+WORKDIR /tests
+COPY . .
+{install}RUN rm -rf wheels && chmod 700 /tests
+WORKDIR {work}
+"""
+_WITHHOLD = """\
+RUN find "$(python3 -c 'import {package} as found; print(found.__path__[0])')" -type f ! -name '*.py' ! -name '*.so' -delete
+"""
+_TEST = """\
+#!/bin/sh
+# Grades the submission by mleredux; the reward is in reward.json.
+set -eu
+tests=$(cd "$(dirname "$0")" && pwd)
+export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
+exec python3 "$tests/grade.py" "${{SUBMISSION:-{submission}}}" {task} {invalid} "$tests/data" "${{LOGS:-/logs/verifier}}"
+"""
+_INSTRUCTION = """\
+The data is in `{data}`. Write your submission to `{submission}`. There is no network.
+
+"""
+_CONFIG = """\
+schema_version = "1.4"
+artifacts = [{submission}]
+
+[task]
+name = {name}
+description = {title}
+keywords = ["machine-learning", "mleredux"]
+
+[metadata]
+task = {task}
+task_version = {version}
+metric = {metric}
+is_lower_better = {lower}
+
+[environment]
+network_mode = "no-network"
+workdir = {work}
+{resources}
+[agent]
+timeout_sec = {seconds}
+
+[verifier]
+environment_mode = "separate"
+timeout_sec = 600.0
+
+[verifier.environment]
+network_mode = "no-network"
+"""
+
+
+def write_task(
+    name: str,
+    output: Path,
+    *,
+    image: str = "python:3.13-slim",
+    time_limit: float | None = None,
+    invalid: float = -1.0,
+    data_dir: Path | str | None = None,
+) -> None:
+    """Write a task as a task directory of Harbor.
+
+    Args:
+        name: The id of the task; it is prepared if it is not.
+        output: The folder to make.
+        image: An image with Python and pip, from which both images are built.
+        time_limit: Seconds that agents get; None: what the task declares, or an hour.
+        invalid: The reward of a submission that is not valid.
+        data_dir: As in `mleredux.prepare`.
+
+    Raises:
+        NotFound: There is no such task.
+        DataError: The task can't be prepared.
+        MlereduxError: The folder exists, or a file or module without a distribution registers the task or its grader.
+    """
+    if output.exists():
+        raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
+    task = current().task(name)
+    owners = graders_of(task)
+    public = mleredux.prepare(name, data_dir=data_dir).public
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as made:
+        folder = Path(made) / "task"
+        _write_environment(task, public, folder / "environment", image)
+        _write_verifier(task, public.parent, folder / "tests", image, invalid, owners)
+        told = _INSTRUCTION.format(data=DATA, submission=_submission(task))
+        (folder / "instruction.md").write_text(told + task.describe(), encoding="utf-8")
+        (folder / "task.toml").write_text(_config(task, time_limit), encoding="utf-8")
+        folder.rename(output)
+
+
+def _submission(task: Task) -> str:
+    return f"{WORK}/{task.submission.file}"
+
+
+def _write_environment(task: Task, public: Path, folder: Path, image: str) -> None:
+    shutil.copytree(public, folder / "data")
+    withheld = sorted({name.rpartition(".")[0] for name in task.known_answers})
+    withhold = "".join(_WITHHOLD.format(package=package) for package in withheld)
+    recipe = _AGENT.format(image=image, install=_INSTALL, withhold=withhold, data=DATA, work=WORK)
+    (folder / "Dockerfile").write_text(recipe, encoding="utf-8")
+    (folder / "requirements.txt").write_text("pandas\nscikit-learn\n", encoding="utf-8")
+
+
+def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, invalid: float, owners: set[str]) -> None:
+    shutil.copytree(prepared, folder / "data" / task.id / "prepared")
+    pinned = copy_packages(owners, folder / "packages")
+    (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
+    shutil.copy(Path(__file__).with_name("grade.py"), folder)
+    script = folder / "test.sh"
+    arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "invalid": repr(invalid)}
+    script.write_text(_TEST.format(**arguments), encoding="utf-8")
+    script.chmod(0o755)
+    (folder / "Dockerfile").write_text(_VERIFIER.format(image=image, install=_INSTALL, work=WORK), encoding="utf-8")
+
+
+def _config(task: Task, time_limit: float | None) -> str:
+    text = {
+        "submission": _submission(task),
+        "name": f"mleredux/{task.id.replace('@', '-').replace('+', '-')}",
+        "title": task.title,
+        "task": task.id,
+        "version": task.version,
+        "metric": task.metric.grader,
+        "work": WORK,
+    }
+    asked = task.resources
+    wanted = {"cpus": asked.cpus, "memory_mb": asked.memory_mb, "gpus": asked.gpus or None}
+    return _CONFIG.format(
+        **{key: json.dumps(value) for key, value in text.items()},  # strings of JSON are strings of TOML
+        resources="".join(f"{key} = {value}\n" for key, value in wanted.items() if value is not None),
+        lower=json.dumps(task.direction == "minimize"),
+        seconds=float(time_limit or asked.time_limit or _TIME_LIMIT),
+    )

@@ -1,0 +1,93 @@
+"""The source of the distributions that grade a task, for a machine that can't install them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterable
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.task import Task
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+_CORE = "mleredux"
+_CORE_PACKAGES = ("mleredux", "mleredux_agentkit")
+
+
+def graders_of(task: Task) -> set[str]:
+    """Names of the distributions that register a task, its technique and its grader.
+
+    Raises:
+        MlereduxError: One of them is a file or module without a distribution.
+    """
+    found = current()
+    technique, _, base = task.id.rpartition("@")
+    names = [("tasks", base.partition("+")[0]), ("graders", task.metric.grader)]
+    names += [("techniques", part.partition("+")[0]) for part in technique.split("@") if part]
+    owners = set()
+    for kind, name in names:
+        entry = found.entries(kind).get(name)
+        if entry is None or entry.plugin.distribution is None:
+            raise MlereduxError(
+                f"{name!r} is not of an installed distribution.", hint="Install its package, then export the task."
+            )
+        owners.add(entry.plugin.distribution)
+    return owners
+
+
+def copy_packages(names: Iterable[str], target: Path) -> list[str]:
+    """Copy the source and metadata of distributions, and of plugins and core that they need, into a folder.
+
+    Returns:
+        The requirements of other distributions, pinned to what is installed here, sorted.
+    """
+    waiting, seen, pinned = [(_CORE, frozenset[str]()), *((name, frozenset[str]()) for name in names)], set(), set()
+    while waiting:
+        name, extras = waiting.pop()
+        if (canonicalize_name(name), extras) in seen:
+            continue
+        seen.add((canonicalize_name(name), extras))
+        found = distribution(name)
+        tops = _tops(found)
+        if not tops:
+            chosen = f"[{','.join(sorted(extras))}]" if extras else ""
+            pinned.add(f"{found.name}{chosen}=={found.version}")
+            continue
+        for top in tops:
+            _copy_source(top, target)
+        _copy_metadata(found, target)
+        for text in found.requires or ():
+            needed = Requirement(text)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras or {""}):
+                waiting.append((needed.name, frozenset(needed.extras)))
+    return sorted(pinned, key=str.lower)
+
+
+def _tops(found: Distribution) -> set[str]:
+    """The packages of core or of a distribution of plugins; none of others."""
+    if canonicalize_name(found.name) == _CORE:
+        return set(_CORE_PACKAGES)
+    return {point.module.partition(".")[0] for point in found.entry_points.select(group=_CORE)}
+
+
+def _copy_source(top: str, target: Path) -> None:
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None:
+        raise PackageNotFoundError(top)
+    origin, ignored = Path(spec.origin), shutil.ignore_patterns("__pycache__")
+    if spec.submodule_search_locations:
+        shutil.copytree(origin.parent, target / top, ignore=ignored, dirs_exist_ok=True)
+    else:
+        shutil.copy(origin, target)
+
+
+def _copy_metadata(found: Distribution, target: Path) -> None:
+    folder = target / f"{canonicalize_name(found.name).replace('-', '_')}-{found.version}.dist-info"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("METADATA", "entry_points.txt"):
+        if text := found.read_text(name):
+            (folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,69 @@
+"""A task directory of Harbor: its own parser accepts it, agents get no answers, and the verifier gives our score."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mleredux
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux_testing.pytest_plugin import skip_or_fail
+
+PARSE = """\
+import sys
+from harbor.models.task.config import TaskConfig
+
+read = TaskConfig.model_validate_toml(open(sys.argv[1]).read())
+print(read.model_dump_json())
+"""
+
+
+def export(home: Path, task: str, *options: str) -> tuple[int, str]:
+    arguments = ["export-task", task, "-o", str(home / task), "--data-dir", str(home / "data"), *options]
+    ended = CliRunner().invoke(root, arguments)
+    return ended.exit_code, ended.output or str(ended.exception)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("harbor")
+    told = f"{made / 'digits'} has the answers in tests/: don't give it to agents.\n"
+    assert export(made, "digits", "--time-limit", "2h") == (0, told)
+    return made
+
+
+def test_harbor_parses_it(home: Path) -> None:
+    validators = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-validators"
+    if not validators.is_dir():
+        skip_or_fail("validators", f"there are no validators in {validators} (`.ci/validators` gets them)")
+    command = [sys.executable, "-c", PARSE, str(home / "digits" / "task.toml")]
+    ended = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(validators)})
+    assert ended.returncode == 0, ended.stderr
+    read = json.loads(ended.stdout)
+    assert (read["schema_version"], read["verifier"]["environment_mode"]) == ("1.4", "separate")
+    assert read["environment"]["network_mode"] == read["verifier"]["environment"]["network_mode"] == "no-network"
+    assert read["agent"]["timeout_sec"] == 7200 and read["artifacts"] == ["/workspace/submission.csv"]
+
+
+def test_agents_get_the_public_files_and_nothing_that_grades(home: Path) -> None:
+    folder, prepared = home / "digits", mleredux.prepare("digits", data_dir=home / "data")
+    given = folder / "environment"
+    expected = {"Dockerfile", "requirements.txt", *(f"data/{path.name}" for path in prepared.public.iterdir())}
+    assert {path.relative_to(given).as_posix() for path in given.rglob("*") if path.is_file()} == expected
+    answers = [path for path in folder.rglob("answers.csv")]
+    assert [path.relative_to(folder).parts[0] for path in answers] == ["tests"]
+    assert "sklearn.datasets" in (given / "Dockerfile").read_text()  # its data files are deleted there
+    pinned = (folder / "tests" / "requirements.txt").read_text().splitlines()
+    assert pinned and not [line for line in pinned if line.startswith("mleredux") or "==" not in line]
+
+
+def test_errors_are_sentences(home: Path) -> None:
+    code, output = export(home, "digits")
+    assert code == 1 and "exists" in output
+    code, output = export(home, "digitz")
+    assert code == 1 and "There is no task 'digitz'" in output
