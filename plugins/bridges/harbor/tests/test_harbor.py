@@ -55,7 +55,7 @@ def test_agents_get_the_public_files_and_nothing_that_grades(home: Path) -> None
     given = folder / "environment"
     expected = {"Dockerfile", "requirements.txt", *(f"data/{path.name}" for path in prepared.public.iterdir())}
     assert {path.relative_to(given).as_posix() for path in given.rglob("*") if path.is_file()} == expected
-    answers = [path for path in folder.rglob("answers.csv")]
+    answers = list(folder.rglob("answers.csv"))
     assert [path.relative_to(folder).parts[0] for path in answers] == ["tests"]
     assert "sklearn.datasets" in (given / "Dockerfile").read_text()  # its data files are deleted there
     pinned = (folder / "tests" / "requirements.txt").read_text().splitlines()

@@ -38,7 +38,8 @@ COPY . .
 WORKDIR {work}
 """
 _WITHHOLD = """\
-RUN find "$(python3 -c 'import {package} as found; print(found.__path__[0])')" -type f ! -name '*.py' ! -name '*.so' -delete
+RUN find "$(python3 -c 'import {package} as found; print(found.__path__[0])')" -type f \\
+    ! -name '*.py' ! -name '*.so' -delete
 """
 _TEST = """\
 #!/bin/sh
@@ -46,7 +47,8 @@ _TEST = """\
 set -eu
 tests=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
-exec python3 "$tests/grade.py" "${{SUBMISSION:-{submission}}}" {task} {invalid} "$tests/data" "${{LOGS:-/logs/verifier}}"
+submission=${{SUBMISSION:-{submission}}} logs=${{LOGS:-/logs/verifier}}
+exec python3 "$tests/grade.py" "$submission" {task} {invalid} "$tests/data" "$logs"
 """
 _INSTRUCTION = """\
 The data is in `{data}`. Write your submission to `{submission}`. There is no network.
@@ -149,13 +151,14 @@ def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, invali
 
 
 def _config(task: Task, time_limit: float | None) -> str:
+    grader = task.metric.grader
     text = {
         "submission": _submission(task),
         "name": f"mleredux/{task.id.replace('@', '-').replace('+', '-')}",
         "title": task.title,
         "task": task.id,
         "version": task.version,
-        "metric": task.metric.grader,
+        "metric": grader if isinstance(grader, str) else grader.id,
         "work": WORK,
     }
     asked = task.resources

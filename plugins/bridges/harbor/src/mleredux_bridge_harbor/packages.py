@@ -26,7 +26,9 @@ def graders_of(task: Task) -> set[str]:
     """
     found = current()
     technique, _, base = task.id.rpartition("@")
-    names = [("tasks", base.partition("+")[0]), ("graders", task.metric.grader)]
+    names = [("tasks", base.partition("+")[0])]
+    if isinstance(task.metric.grader, str):
+        names.append(("graders", task.metric.grader))
     names += [("techniques", part.partition("+")[0]) for part in technique.split("@") if part]
     owners = set()
     for kind, name in names:
