@@ -34,6 +34,8 @@ LABELS = "labels.json"
 """In the runs directory: the labels of its runs."""
 _FIRST, _PIECE = 60, 250
 """Rows of the index that are made before a page, and later at once."""
+_REST = 0.7
+"""Seconds before the others are read: the first page is shown meanwhile, undisturbed."""
 _IDLE = 10
 """Reading the index takes at most this share of the time: one part of so many."""
 
@@ -218,6 +220,7 @@ class LocalSource:
 
 def _read_all(store: RunStore) -> None:
     """Make missing rows of the index, some at a time, so that others write theirs between them."""
+    time.sleep(_REST)
     most = _PIECE
     while store.rows(most=most) and store.behind:
         most = min(2 * most, 8 * _PIECE)  # each time all runs are listed
