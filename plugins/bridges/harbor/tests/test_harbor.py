@@ -62,6 +62,11 @@ def test_agents_get_the_public_files_and_nothing_that_grades(home: Path) -> None
     assert pinned and not [line for line in pinned if line.startswith("mleredux") or "==" not in line]
 
 
+def test_a_derived_task_withholds_what_its_base_does(home: Path) -> None:
+    assert export(home, "cv@digits")[0] == 0
+    assert "sklearn.datasets" in (home / "cv@digits" / "environment" / "Dockerfile").read_text()
+
+
 def test_errors_are_sentences(home: Path) -> None:
     code, output = export(home, "digits")
     assert code == 1 and "exists" in output

@@ -131,11 +131,16 @@ def _submission(task: Task) -> str:
 
 def _write_environment(task: Task, public: Path, folder: Path, image: str) -> None:
     shutil.copytree(public, folder / "data")
-    withheld = sorted({name.rpartition(".")[0] for name in task.known_answers})
-    withhold = "".join(_WITHHOLD.format(package=package) for package in withheld)
+    withhold = "".join(_WITHHOLD.format(package=package) for package in sorted(_withheld(task)))
     recipe = _AGENT.format(image=image, install=_INSTALL, withhold=withhold, data=DATA, work=WORK)
     (folder / "Dockerfile").write_text(recipe, encoding="utf-8")
     (folder / "requirements.txt").write_text("pandas\nscikit-learn\n", encoding="utf-8")
+
+
+def _withheld(task: Task) -> set[str]:
+    """The packages whose data hold answers, also of the task that this one is derived from."""
+    own = {name.rpartition(".")[0] for name in task.known_answers}
+    return own | _withheld(task.base) if task.base is not None else own
 
 
 def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, invalid: float, owners: set[str]) -> None:
