@@ -176,7 +176,8 @@ class Elsewhere:
     def _follow(self, one: _Followed, status: JobStatus | None) -> bool:
         """Check a run; return whether it has ended."""
         run, now = one.run, time.monotonic()
-        self._executor.pull(one.ticket)
+        with contextlib.suppress(ExecutorError):  # it is asked again
+            self._executor.pull(one.ticket)
         if run.state.final and not run.alive:
             if status is not None and status.state == "waiting":
                 self._stop(one)  # it was cancelled in the queue
