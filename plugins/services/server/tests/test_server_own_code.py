@@ -188,7 +188,7 @@ def test_a_server_that_executes_elsewhere_refuses_them(tmp_path: Path) -> None:
     run = local.make_run()
     local.settle(run.id, "failed")
     with local.service.database.writing() as session:
-        session.get_one(RunRow, run.id).request = {"secrets": ["HF_TOKEN"]}
+        session.get_one(RunRow, run.id).request = {"task": "digits", "agent": "dummy", "secrets": ["HF_TOKEN"]}
     with pytest.raises(Problem, match="Secrets don't reach runs on executor slurm"):
         retry_run(local.service, caller, run.id)
     local.service.database.close()
