@@ -84,7 +84,7 @@ API: Mapping[str, tuple[Sign, ...]] = {
         _any("too many requests", "throttlingexception"),
     ),
     "authentication": (
-        _like("api key|api_key|api-key|apikey|x-api-key", rf"(?:{_REFUSED}).*api[ _-]?key|api[ _-]?key.*{_REFUSED}|Error.*_API_KEY\b"),
+        _like("api key|api_key|api-key|apikey|x-api-key", rf"{_REFUSED}.{{0,200}}api[ _-]?key|api[ _-]?key.{{0,200}}{_REFUSED}|Error.*_API_KEY\b"),
         _like("bearer|auth_token|authentication", rf"bearer auth|auth_token|authentication_error|{_REFUSED}\w* authentication method"),
         _any("unable to locate credentials", "access token could not be refreshed", "not have access to the model"),
     ),
