@@ -85,6 +85,7 @@ def sign_in(local: LocalServer, browser: Browser) -> Iterator[SignIn]:
     def through(name: str) -> Page:
         contexts.append(context := browser.new_context())
         page = context.new_page()
+        page.set_default_timeout(120_000)  # a provider is a process more, on a machine that may be busy
         page.goto(f"{local.url}/ui/")
         page.get_by_role("link", name="Sign in with 127.0.0.1").click()
         at_provider(page, name)
