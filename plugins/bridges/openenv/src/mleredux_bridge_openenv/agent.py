@@ -1,0 +1,7 @@
+"""The agent under whose name episodes are listed."""
+
+from __future__ import annotations
+
+from mleredux.plugin.session import session_agent
+
+agent = session_agent("openenv", "Clients of OpenEnv (`mleredux openenv`)")

@@ -1,0 +1,50 @@
+"""`mleredux openenv`."""
+
+from __future__ import annotations
+
+import click
+from mleredux import MlereduxError
+from mleredux.plugin.command import Duration, current, data_dir_option, runs_dir_option
+from mleredux.plugin.session import REWARDS
+
+
+@click.command("openenv")
+@click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
+@click.option("--sessions", type=click.IntRange(min=1), default=4, show_default=True, help="Most sessions at a time.")
+@click.option("--reward", type=click.Choice(list(REWARDS)), default="score", show_default=True, help="Rule of rewards.")
+@click.option("--invalid", type=float, default=-1.0, show_default=True, help="Reward of an invalid submission.")
+@click.option("--sandbox", metavar="ID", help="Sandbox of the episodes; by default the best one here.")
+@click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
+@runs_dir_option
+@data_dir_option
+def command(
+    tasks: tuple[str, ...],
+    host: str,
+    port: int,
+    sessions: int,
+    reward: str,
+    invalid: float,
+    sandbox: str | None,
+    time_limit: float | None,
+    runs_dir: str | None,
+    data_dir: str | None,
+) -> None:
+    """Serve TASKs as an environment of OpenEnv, until it is interrupted.
+
+    An episode is a run; `reset(task=...)` chooses its task, by default the first. Whoever reaches the port can run
+    commands in the sandbox: there is no authentication.
+    """
+    for task in tasks:
+        current().task(task)
+    try:
+        from mleredux_bridge_openenv.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("openenv", "uvicorn"):
+            raise
+        told = "This needs OpenEnv, which is not installed here."
+        raise MlereduxError(told, hint='Install it: `pip install "openenv>=0.10,<0.11"`.') from None
+    limits = {} if time_limit is None else {"time_limit": time_limit}
+    places = {"sandbox": sandbox, "limits": limits, "runs_dir": runs_dir, "data_dir": data_dir}
+    serve(tasks, reward=reward, invalid=invalid, places=places, host=host, port=port, sessions=sessions)

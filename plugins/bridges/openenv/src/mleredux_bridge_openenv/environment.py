@@ -1,0 +1,140 @@
+"""A task as an environment of OpenEnv: an episode is a run, an action a command, code, or the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from mleredux import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.session import OpenSession, open_session, reward_of
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
+from pydantic import Field
+
+_HOW = """\
+Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
+there, then submit.
+
+"""
+
+
+class TaskAction(Action):
+    """What is done in a step."""
+
+    kind: Literal["shell", "python", "submit"]
+    text: str = Field(default="", description="The command or code; nothing for `submit`.")
+
+
+class TaskObservation(Observation):
+    """What a step printed, and at the end whether the submission is valid."""
+
+    text: str = ""
+    failed: bool = False
+    valid: bool | None = None
+    message: str | None = None
+
+
+class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
+    """An environment on some tasks.
+
+    The reward is given at the end of an episode. `score` and `percentile` reveal test scores: runs that do so are
+    marked by a warning in their events, and don't belong on leaderboards.
+
+    Args:
+        tasks: Ids of tasks that `reset` may choose; the first is the default.
+        reward: `score`, `percentile` or `valid`.
+        invalid: The reward of a submission without a value by that rule.
+        places: Sandbox, limits, runs_dir and data_dir of `open_session`.
+        step_timeout: Seconds after which a command is killed.
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(
+        self,
+        tasks: Sequence[str],
+        *,
+        reward: str = "score",
+        invalid: float = -1.0,
+        places: Mapping[str, Any] | None = None,
+        step_timeout: float = 600,
+    ) -> None:
+        super().__init__()
+        self._tasks, self._rule, self._invalid, self._timeout = tuple(tasks), reward, invalid, step_timeout
+        self._places = dict(places or {})
+        self._session: OpenSession | None = None
+        self._steps = 0
+
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, *, task: str | None = None, **kwargs: Any
+    ) -> TaskObservation:
+        """Start a run, and cancel that of an episode which has not ended; observe the description.
+
+        Raises:
+            MlereduxError: The task is not served, or there are other arguments.
+        """
+        if kwargs:
+            raise MlereduxError(f"reset has no argument {next(iter(kwargs))!r}.", hint="Use seed and task.")
+        chosen = task or self._tasks[0]
+        if chosen not in self._tasks:
+            raise MlereduxError(f"Task {chosen!r} is not served here.", hint=f"Tasks are: {', '.join(self._tasks)}.")
+        self.close()
+        self._steps = 0
+        self._session = open_session(chosen, "openenv", seed=seed or 0, **self._places)
+        declared = current().task(chosen)
+        return self._observed(_HOW.format(file=declared.submission.file) + declared.describe())
+
+    def step(self, action: TaskAction, timeout_s: float | None = None, **kwargs: Any) -> TaskObservation:
+        """Carry out an action: its output, and at the end the reward.
+
+        Raises:
+            MlereduxError: There is no open episode, or the sandbox failed.
+        """
+        session = self._session
+        if session is None or session.run.state.final:
+            raise MlereduxError("There is no open episode.", hint="Call reset first.")
+        self._steps += 1
+        if action.kind == "submit":
+            return self._end(session)
+        try:
+            language = "sh" if action.kind == "shell" else "python"
+            ended = session.execute(action.text, language=language, timeout=timeout_s or self._timeout)
+        except MlereduxError:  # the time is over
+            if session.open:
+                raise
+            return self._end(session)
+        return self._observed(ended.output, failed=ended.code != 0)
+
+    @property
+    def state(self) -> State:
+        """The id of the episode's run, and how many steps it has had."""
+        return State(episode_id=None if self._session is None else self._session.run.id, step_count=self._steps)
+
+    def get_metadata(self) -> EnvironmentMetadata:
+        """The names of the tasks."""
+        return EnvironmentMetadata(name="mleredux", description=f"Machine-learning tasks: {', '.join(self._tasks)}.")
+
+    def close(self) -> None:
+        """Cancel the run of an episode that has not ended."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _end(self, session: OpenSession) -> TaskObservation:
+        """Have the run graded."""
+        run = session.finish()
+        value = reward_of(run, self._rule, told_by="openenv")
+        report = run.report
+        return TaskObservation(
+            done=True,
+            reward=self._invalid if value is None else value,
+            valid=report is not None and report.valid_submission,
+            message=run.message if report is None else report.message,
+        )
+
+    def _observed(self, text: str, *, failed: bool = False) -> TaskObservation:
+        if self._session is not None:  # the same in each episode
+            path = self._session.run.path
+            text = text.replace(str(path.resolve()), "").replace(str(path), "")
+        return TaskObservation(text=text, failed=failed)

@@ -1,0 +1,93 @@
+"""Tasks in OpenEnv's own environment: its client gets our score as reward, and its validator accepts the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import mleredux
+import pytest
+from mleredux import Run
+from mleredux.plugin.events import Warned
+from mleredux_testing.pytest_plugin import skip_or_fail
+
+WORK = r"""
+import json, sys
+from openenv.core.generic_client import GenericEnvClient
+
+told = {}
+with GenericEnvClient(base_url=sys.argv[1], message_timeout_s=300).sync() as client:
+    copy = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
+    for name, command in (("valid", copy), ("invalid", "echo id > submission.csv")):
+        steps = [client.reset(seed=3), client.step({"kind": "shell", "text": command})]
+        if name == "valid":
+            steps.append(client.step({"kind": "python", "text": "import sys; print(6 * 7); sys.exit(3)"}))
+        steps.append(client.step({"kind": "submit"}))
+        told[name] = [{"reward": s.reward, "done": s.done, **s.observation} for s in steps]
+        told[name][-1]["run"] = client.state()["episode_id"]
+    errors = []
+    for do in (lambda: client.step({"kind": "shell", "text": "ls"}), lambda: client.reset(task="digits")):
+        try:
+            do()
+        except Exception as error:
+            errors.append(str(error))
+    told["errors"] = errors
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def programs() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-openenv" / "bin"
+    if not folder.is_dir():
+        skip_or_fail("validators", f"there is no OpenEnv in {folder.parent} (`.ci/validators` gets it)")
+    return folder
+
+
+def asked(command: list[str | Path], programs: Path) -> Any:
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_its_validator_accepts_the_manifest(programs: Path) -> None:
+    package = Path(__file__).parents[1]
+    report = asked([programs / "openenv", "validate", package, "--level", "static", "--skip-build", "--json"], programs)
+    assert report["verdict"] == "pass"
+
+
+def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs: Path, tmp_path: Path) -> None:
+    places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
+    words = [programs / "mleredux", "openenv", "wine", "--port", "0", "--invalid", "-7", *places]
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path})
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http://\S+:\d+", server.stdout.readline())
+        assert found is not None
+        report = asked([programs / "openenv", "validate", "--url", found[0], "--json"], programs)
+        told = asked([programs / "python", "-c", WORK, found[0]], programs)
+    finally:
+        server.terminate()
+        server.wait()
+    assert report["passed"], report
+    task, _, ran, valid = told["valid"]
+    sample = tmp_path / "data" / "wine" / "prepared" / "public" / "sample_submission.csv"
+    expected = mleredux.grade(sample, "wine", data_dir=tmp_path / "data").score
+    assert expected is not None
+    assert abs(valid["reward"] + expected) < 1e-12 and valid["done"] and valid["valid"]  # log loss: lower is better
+    assert (ran["text"], ran["failed"], ran["done"], ran["reward"]) == ("42\n", True, False, None)
+    invalid = told["invalid"][-1]
+    assert (invalid["reward"], invalid["done"], invalid["valid"]) == (-7.0, True, False) and invalid["message"]
+    answers = (sample.parents[1] / "private" / "answers.csv").read_text().splitlines()[1:6]
+    shown = json.dumps(told["valid"][:-1])
+    assert "wine" in task["text"] and str(expected) not in shown and not any(row in shown for row in answers)
+    assert "There is no open episode." in told["errors"][0] and "'digits' is not served here" in told["errors"][1]
+    run = Run(tmp_path / "runs" / valid["run"])
+    assert (run.spec.agent, run.spec.seed, str(run.state)) == ("openenv", 3, "done")
+    assert any(isinstance(event.payload, Warned) and "given out" in event.payload.message for event in run.events())
