@@ -20,6 +20,9 @@ CLASSIFICATION_METRICS = frozenset(
     | {"f1-multilabel", "log-loss", "matthews-correlation", "precision", "recall", "roc-auc", "weighted-log-loss"}
     | {"weighted-roc-auc", "probabilistic-f1", "lwlrap", "quadratic-weighted-kappa", "kl-divergence"}
 )
+AREAS = ("roc-auc", "weighted-roc-auc")
+ORDER_METRICS = (*AREAS, "average-precision", "spearman")
+"""Metrics of the order of scores, which only another order changes; class ratios don't matter to the areas."""
 MAX_CLASSES_OF_NUMBERS = 20
 """An integer target with more distinct values is numeric, unless the metric implies otherwise."""
 _BOOLEANS = frozenset({"true", "false"})

@@ -2,7 +2,7 @@
 
 All is drawn from the seed's secret generator; names and places of columns tell nothing.
 An instance is kept if good advice is better than naive advice by `DECIDED` standard errors for each technique, by the
-training rows alone; otherwise the next attempt of the same seed is drawn.
+training rows alone; otherwise what was planted for a technique without such a gap is drawn again, with all after it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Task
 
+from mleredux_techniques._kit.columns import AREAS
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, load, save
 from mleredux_techniques._kit.generation import generated
 from mleredux_techniques._kit.seeds import Seed
@@ -29,7 +30,7 @@ ORDER = ("cv", "imbalance", "encoding", "scaling", "missing", "leakage")
 SLOWEST = "cv"
 """The technique whose gap takes the longest to measure."""
 DECIDED = 4.0
-ATTEMPTS = 3
+ATTEMPTS = 8
 FOLDER = "planted"
 """The folder of the truth, among the private files of a planted competition."""
 ID = "id"
@@ -53,14 +54,20 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         NotApplicable: Nothing can be planted in this data.
     """
     best: tuple[int, float] = len(ORDER) + 1, 0.0
+    made, before, since = dataset, dict[str, Dataset](), None
     for attempt in range(ATTEMPTS):
-        draw = draft(dataset, seed.generator(base.id, attempt))
+        states = dict(before)
+        draw = draft(dataset, seed.generator(base.id, attempt), states, since)
         gaps = _gaps(draw, base, best)
-        if gaps is not None:
-            best = _rank(gaps)
+        if gaps is not None and (
+            not attempt or set(gaps) == set(made.planted["gaps"])
+        ):  # to plant no groups is no way out
+            best, before = _rank(gaps), states
             made = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
-        if not best[0]:
+        undecided = [name for name, gap in made.planted["gaps"].items() if gap < DECIDED]
+        if not undecided:
             break
+        since = undecided[attempt % len(undecided)]
     return _with_ids(made, next(iter(base.submission.id_columns), ID))
 
 
@@ -77,12 +84,23 @@ def _with_ids(dataset: Dataset, name: str) -> Dataset:
     )
 
 
-def draft(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Return one attempt: new rows, everything planted in turn, columns renamed and in random order."""
-    made = generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
+def draft(
+    dataset: Dataset, rng: np.random.Generator, states: dict[str, Dataset] | None = None, since: str | None = None
+) -> Dataset:
+    """Return one attempt: new rows, everything planted in turn, columns renamed and in random order.
+
+    Args:
+        states: The data before each technique was planted: of the attempt before, then of this one.
+        since: The technique from which on an attempt differs from the one before; from the rows on by default.
+    """
+    states = {} if states is None else states
+    made = states[since] if since else generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
+    kept = ORDER[: ORDER.index(since)] if since else ()
+    without = ("imbalance",) if dataset.problem == "regression" or dataset.metric in AREAS else ()
     for name, technique in techniques().items():
         assert technique.plant is not None
-        if name != "imbalance" or dataset.problem != "regression":
+        if name not in kept and name not in without:
+            states[name] = made
             known = set(made.features)
             made = technique.plant(made, rng)
             added = [column for column in made.features if column not in known]

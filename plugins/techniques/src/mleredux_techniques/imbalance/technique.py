@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from mleredux.plugin.task import Task
+
+from mleredux_techniques._kit.columns import AREAS
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.declaration import declared, of_numbers
 from mleredux_techniques._kit.recommendation import spelled
@@ -12,6 +15,12 @@ def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
     return [spelled(document.strategies[0], {*dataset.classes})]
 
 
+def _reason(base: Task, planted: bool) -> str | None:
+    if planted and base.metric.id in AREAS:
+        return f"by {base.metric.id}, no answer to planted class ratios is better than another"
+    return of_numbers(base, planted)
+
+
 technique = declared(
     __package__,
     version="4",
@@ -19,5 +28,5 @@ technique = declared(
     document=ImbalanceAnalysis,
     images=True,
     recommend=_recommend,
-    reason=of_numbers,
+    reason=_reason,
 )

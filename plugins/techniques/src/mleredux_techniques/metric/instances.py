@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques._kit.columns import ORDER_METRICS
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.instances import clean, merged, skewed
 from mleredux_techniques._kit.predictions import KEY
-
-ORDER = ("roc-auc", "average-precision", "spearman")
-"""Metrics of the order of scores, which only another order changes."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -29,7 +27,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     power = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.9, 1.5)))
     options: dict[str, Any] = {"power": power, "weights": weights.round(4).tolist()}
     drawn = _some(options, rng)
-    if count == 2 and (dataset.metric in ORDER or rng.random() < 0.3):
+    if count == 2 and (dataset.metric in ORDER_METRICS or rng.random() < 0.3):
         drawn["inverted"] = True
     names = {"power": "sharpened" if power > 1 else "flattened", "weights": "weighted"}
     return merged(made, [names.get(name, name) for name in drawn], **{KEY: drawn})

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques._kit.columns import ORDER_METRICS
 from mleredux_techniques._kit.dataset import Dataset, Kind
 from mleredux_techniques._kit.instances import fresh_names, levels, merged, of_the_base, with_columns
 
@@ -32,8 +33,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         done.append(kind)
         train[name], test[name] = both[: len(ours)], both[len(ours) :]
     columns: dict[str, tuple[Any, Any, Kind]] = {}
-    for name in fresh_names(dataset, rng, 2):
-        parts = levels(dataset, rng, noise=float(rng.uniform(0.4, 0.6)))
+    # the order of one column is that of its logarithm: many weak ones, where a metric is of the order
+    count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
+    for name in fresh_names(dataset, rng, count):
+        parts = levels(dataset, rng, noise=float(rng.uniform(*noise)))
         pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
         ours, theirs = (np.asarray([float(f"{value:.5g}") for value in unit * np.exp(pace * part)]) for part in parts)
         columns[name] = (ours, theirs, "number")
