@@ -159,6 +159,11 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
 
 @hookspec(firstresult=True)
+def mleredux_import_task(reference: str) -> str | None:
+    """Import the task that a reference with a scheme names (`harbor:PATH`), and return the id by which it is found."""
+
+
+@hookspec(firstresult=True)
 def mleredux_find_agent(reference: str) -> Agent | None:
     """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes."""
 

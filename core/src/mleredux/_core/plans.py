@@ -17,6 +17,7 @@ from mleredux._core.own_machine import agent_reference, choose_here
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.directory import installing
+from mleredux._core.task_images import imported, placed
 from mleredux.errors import MlereduxError, NotFound, NotGranted
 
 Kind = TypeVar("Kind", bound=BaseModel)
@@ -41,7 +42,7 @@ def plan(
 
     Args:
         catalogue: Plugins.
-        task, agent: Their ids, or the agent's reference.
+        task, agent: Their ids or references; a task's reference only on its user's own machine.
         sandbox: None: the best that meets the agent's requirements.
         seed, limits, options: As in `mleredux.run`.
         network: None: the agent's default; an agent found by a reference gets an open network only if it is named here.
@@ -57,7 +58,8 @@ def plan(
     chosen_options = dict(options or {})
     if PRESET in chosen_options:
         chosen_options = without_preset(catalogue.agent(agent), chosen_options)
-    found_task, found_agent = catalogue.task(task), catalogue.agent(agent, chosen_options)
+    found_task = imported(catalogue, task) if own_machine else catalogue.task(task)
+    found_agent = placed(catalogue.agent(agent, chosen_options), found_task)
     check_metric(catalogue, found_task)
     if found_agent.oracle and not own_machine:
         raise NotGranted(

@@ -12,6 +12,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import FINAL
+from mleredux._core.task_images import build_in, placed
 from mleredux.errors import ResumeRefused, SandboxError
 
 
@@ -46,10 +47,11 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
         differing.append(f"Python was {used.python}, is {platform.python_version()}")
     if build and used.image and not differing:
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
-            agent, sandbox = catalogue.agent(spec.agent, spec.options), catalogue.sandbox(spec.sandbox)
+            task, sandbox = catalogue.task(spec.task), catalogue.sandbox(spec.sandbox)
+            agent = placed(catalogue.agent(spec.agent, spec.options), task)
             hosts = spec.grants.build_hosts if is_foreign(agent) else None
             request = BuildRequest(agent, Path(folder) / "build.log", base_image=base_image, hosts=hosts)
-            if (image := sandbox.build(request).identity) != used.image:
+            if (image := build_in(task, sandbox, request).identity) != used.image:
                 differing.append(f"the agent's environment was {used.image}, is {image}")
     if differing:
         raise ResumeRefused(

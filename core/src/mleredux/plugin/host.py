@@ -37,6 +37,7 @@ from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.regrade import regrade
+from mleredux._core.stages.run_agent import run_in_sandbox
 from mleredux._core.stages.trial import Trial
 from mleredux._core.stages.verify_run import verify_run
 from mleredux._core.store.lease import LEASE_SECONDS, Lease, next_fence, read_lease, take_away
@@ -82,6 +83,7 @@ __all__ = [
     "read_lease",
     "read_schema",
     "regrade",
+    "run_in_sandbox",
     "score_in_children",
     "secret_variables",
     "set_current",

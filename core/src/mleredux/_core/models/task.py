@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_serializer
 
+from mleredux._core.models.agent import Build
 from mleredux._core.models.base import ID_PATTERN, Model
 from mleredux._core.models.execution import Execution
 from mleredux._core.models.grader import Direction, Grader
@@ -143,6 +144,9 @@ class Task(Model):
     """One sentence included in each report: what the scores can't be compared with."""
     raw_id: str | None = None
     """The task whose raw data this one uses; None: its own."""
+    environment: Build | None = None
+    """The image in which agents work in place of the base image, for a task that brings its own: agents are built on
+    it, run in isolated sandboxes only and may write anywhere in it, and `resources` are their default limits."""
     base: Task | None = None
     """The task whose prepared folder (with `public` and `private`) this one is prepared from, in place of raw data."""
 

@@ -8,6 +8,7 @@ device), the folders are the run directory's own, and the supervisor counts what
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -145,7 +146,7 @@ class RunDisk:
         return place
 
     def image_root(self, layers: Sequence[Path]) -> Path:
-        """The files of an image, such that what is written there lies on the disk of the run.
+        """The files of an image, such that what is written there lies on the disk of the run, and is there again later.
 
         Args:
             layers: The folders of the image's layers, the uppermost first.
@@ -155,7 +156,8 @@ class RunDisk:
         """
         if self.enforced_by != "volume":
             raise OSError("is no volume")
-        changes, place = (self.path / _PLACE / ".image" / name for name in ("changes", "root"))
+        key = hashlib.sha256("\0".join(map(str, layers)).encode()).hexdigest()[:16]
+        changes, place = (self.path / _PLACE / ".image" / key / name for name in ("changes", "root"))
         for folder in (changes, changes.with_name("work"), place):
             folder.mkdir(parents=True, exist_ok=True)
         if not os.path.ismount(place):

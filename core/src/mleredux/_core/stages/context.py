@@ -14,6 +14,7 @@ from mleredux._core.protocols import Built, Sandbox
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.trees import remove_tree
+from mleredux._core.task_images import placed
 from mleredux.errors import Cancelled
 
 
@@ -53,7 +54,7 @@ class StageContext:
     @cached_property
     def agent(self) -> Agent:
         """The run's agent, as the run's options make it."""
-        return self.catalogue.agent(self.run.spec.agent, self.run.spec.options)
+        return placed(self.catalogue.agent(self.run.spec.agent, self.run.spec.options), self.task)
 
     @cached_property
     def sandbox(self) -> Sandbox:

@@ -31,6 +31,7 @@ from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux._core.stages.trial import verify
+from mleredux._core.task_images import build_in
 from mleredux.errors import ResumeRefused, one_line
 
 
@@ -75,7 +76,7 @@ def _built(context: StageContext) -> Built:
     request = BuildRequest(
         context.agent, log, context.say, context.base_image, limit, hosts, _recorder(context), context.cancelled
     )
-    return context.sandbox.build(request)
+    return build_in(context.task, context.sandbox, request)
 
 
 def _recorder(context: StageContext) -> Callable[[HostUse], object]:

@@ -1,10 +1,17 @@
-"""Tasks as task directories of Harbor: `mleredux export-task TASK --output FOLDER`."""
+"""Tasks as task directories of Harbor (`mleredux export-task TASK`), and the other way (`mleredux run harbor:PATH`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
+
+if TYPE_CHECKING:
+    from mleredux.plugin.agent import Launch, Outcome, Session
+    from mleredux.plugin.sandbox import Sandbox
+    from mleredux.plugin.task import Task
 
 mleredux_contract = 2
 
@@ -14,3 +21,40 @@ def mleredux_register_commands() -> Iterable[Ref]:
     """The command `export-task`."""
     title = "Write a task as a task directory of Harbor."
     return [Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"})]
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Ref]:
+    """The oracle, which runs a task's own solution."""
+    return [Ref("harbor-oracle", f"{__name__}.agent:agent")]
+
+
+@hookimpl
+def mleredux_import_task(reference: str) -> str | None:
+    """Copy the task directory of `harbor:PATH` into the cache."""
+    if not reference.startswith("harbor:"):
+        return None
+    from mleredux_bridge_harbor.imported import import_folder
+
+    return import_folder(Path(reference.removeprefix("harbor:")).expanduser())
+
+
+@hookimpl
+def mleredux_find_task(name: str, base: Task | None) -> Task | None:
+    """Return a task that was imported."""
+    if not name.startswith("harbor."):
+        return None
+    from mleredux_bridge_harbor.imported import read_task
+
+    return read_task(name)
+
+
+@hookimpl(tryfirst=True)
+def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
+    """Run the agent in the task's image, then the verifier."""
+    task = launch.env.get("MLEREDUX_TASK", "")
+    if not task.startswith("harbor."):
+        return None
+    from mleredux_bridge_harbor.trial import run
+
+    return run(launch, session, sandbox, task)

@@ -1,0 +1,68 @@
+"""Tasks from elsewhere: importing them by a reference, and the images that they bring for agents to work in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mleredux._core.models import Agent, Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.protocols import BuildRequest, Built, Sandbox
+from mleredux.errors import MlereduxError, NotFound
+
+
+def imported(catalogue: Catalogue, name: str) -> Task:
+    """Return a task by id, or import what a reference with a scheme names (`harbor:PATH`): its id is pinned.
+
+    References read files of this machine: they are for its own users only.
+
+    Raises:
+        NotFound: No plugin knows the scheme, or as for `Catalogue.task`.
+        MlereduxError: It can't be imported.
+    """
+    scheme, colon, _ = name.partition(":")
+    if not colon:
+        return catalogue.task(name)
+    found: str | None = catalogue.hook("mleredux_import_task")(reference=name)
+    if found is None:
+        raise NotFound(f"No plugin supports tasks with the scheme {scheme!r}.", hint="See `mleredux list`.")
+    return catalogue.task(found)
+
+
+def placed(agent: Agent, task: Task) -> Agent:
+    """The agent as it works on a task: unchanged, unless the task brings an image.
+
+    Raises:
+        MlereduxError: Both bring an image.
+    """
+    if task.environment is None:
+        return agent
+    if agent.build.image is not None:
+        raise MlereduxError(
+            f"Agent {agent.id} is an image, and task {task.id} has an image of its own.",
+            hint="Choose an agent that is installed into any image.",
+        )
+    asked = task.resources.model_dump(include={"cpus", "memory_mb", "gpus", "time_limit"}, exclude_none=True)
+    return agent.model_copy(
+        update={
+            "isolated": True,
+            "unisolated": "never",
+            "build": agent.build.model_copy(update={"writable_root": True}),
+            "limits": agent.limits.model_copy(update=asked),
+            "smoke": None,  # its task has another image
+        }
+    )
+
+
+def build_in(task: Task, sandbox: Sandbox, request: BuildRequest) -> Built:
+    """Build an agent's environment, on the image of the task if that brings one.
+
+    Raises:
+        BuildFailed: A step of either build failed.
+        SandboxError: The sandbox itself failed.
+    """
+    if task.environment is not None:
+        owner = Agent(id="task", title=task.title, command=("true",), build=task.environment, isolated=True)
+        limit = task.environment.time_limit
+        image = sandbox.build(replace(request, agent=owner, time_limit=limit, hosts=task.environment.hosts))
+        request = replace(request, base_image=image.reference)
+    return sandbox.build(request)

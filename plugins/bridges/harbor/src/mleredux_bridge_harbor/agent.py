@@ -1,0 +1,17 @@
+"""The oracle of tasks of Harbor: it runs the task's own solution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.plugin.agent import Agent, Build
+
+agent = Agent(
+    id="harbor-oracle",
+    title="Runs the solution that a task of Harbor brings",
+    command=("sh", "-c", "echo 'This agent runs on tasks of Harbor only.' >&2; exit 1"),
+    build=Build(context=Path(__file__).with_name("oracle")),
+    oracle=True,
+    isolated=True,
+    tags=("no-llm",),
+)

@@ -1,0 +1,239 @@
+"""Task directories of Harbor as tasks of ours: `mleredux run harbor:PATH` copies one into the cache, by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.agent import Build
+from mleredux.plugin.files import FileLock, cache_dir, remove_tree
+from mleredux.plugin.task import Metric, Resources, Submission, Task
+
+from mleredux_bridge_harbor.reward import FILE, GRADER
+
+SCHEME, PREFIX = "harbor:", "harbor."
+_FOLDERS = ("environment", "tests", "solution")
+_FILES = ("task.toml", "instruction.md")
+_MOST_FILES, _MOST_BYTES = 20_000, 1 << 30
+_FORMAT = b"2"
+"""Raised whenever the same directory shall give another image."""
+_WORKDIR = "/.harbor-workdir"
+_LAYER = """
+USER root
+{workdir}RUN mkdir -p /logs/verifier /logs/agent /logs/artifacts /solution /tests \\
+ && chmod -R a+rwX /logs /solution /tests && pwd > {file} && if [ "$(pwd)" != / ]; then chmod -R a+rwX .; fi
+"""
+"""What follows a task's own recipe: agents and verifiers are not root here, so they may write where they work."""
+
+
+def import_folder(path: Path) -> str:
+    """Copy a task directory into the cache, and return the id of its task.
+
+    Raises:
+        NotFound: There is none.
+        MlereduxError: It is too large, has links, or asks for what is not supported.
+    """
+    if not (path / "task.toml").is_file():
+        raise NotFound(f"There is no task directory of Harbor in {path}.", hint="Name a folder with a task.toml.")
+    files = sorted(_files(path), key=str)
+    digest = hashlib.sha256(_FORMAT)
+    for file in files:
+        content = (path / file).read_bytes()
+        digest.update(f"{file}\0{len(content)}\0{os.access(path / file, os.X_OK)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(content)
+    name = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")[:40] or "task"
+    task = f"{PREFIX}{name}.{digest.hexdigest()[:12]}"
+    home = _home(task)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(home.with_name(f"{home.name}.lock")):
+        if not home.is_dir():
+            fresh = home.with_name(f".{home.name}")
+            remove_tree(fresh) if fresh.exists() else None
+            for file in files:
+                (fresh / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path / file, fresh / file)
+                (fresh / file).chmod(0o755 if os.access(path / file, os.X_OK) else 0o644)
+            for kind in ("environment", "tests"):
+                _write_recipe(fresh, kind)
+            fresh.rename(home)
+    read_task(task)
+    return task
+
+
+def read_task(name: str) -> Task:
+    """Return the task of an imported directory.
+
+    Raises:
+        NotFound: It is not in the cache.
+        MlereduxError: It asks for what is not supported.
+    """
+    home = _home(name)
+    if not home.is_dir():
+        raise NotFound(f"The task {name} is not in the cache.", hint="Import it again: `mleredux run harbor:PATH`.")
+    config = read_config(home)
+    wanted, agent = config.get("environment", {}), config.get("agent", {})
+    return Task(
+        id=name,
+        title=str(config.get("task", {}).get("description") or name),
+        description=home / "described.md",
+        prepare=prepare,
+        fetch=lambda raw: None,
+        submission=Submission(file=FILE, sample=None),
+        answers="verifier.txt",
+        metric=Metric(grader=GRADER),
+        direction="maximize",
+        environment=Build(
+            image=None,
+            context=home / "environment",
+            dockerfile=".harbor.Dockerfile",
+            time_limit=float(wanted.get("build_timeout_sec", 600)),
+        ),
+        resources=Resources(
+            cpus=wanted.get("cpus"),
+            memory_mb=wanted.get("memory_mb"),
+            time_limit=math.ceil(agent["timeout_sec"]) if agent.get("timeout_sec") else None,
+        ),
+        category="Harbor",
+        tags=("harbor",),
+    )
+
+
+def read_config(home: Path) -> dict[str, Any]:
+    """The `task.toml` of an imported directory, checked for what is not supported.
+
+    Raises:
+        MlereduxError: It is not valid, or asks for that.
+    """
+    try:
+        config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Fix it.") from None
+    wanted, verifier = config.get("environment", {}), config.get("verifier", {})
+    apart = verifier.get("environment") or {}
+    refused = {
+        "several steps": bool(config.get("steps")),
+        "Docker Compose": any((home / "environment").glob("docker-compose.y*ml")),
+        "another system than Linux": wanted.get("os", "linux") != "linux",
+        "GPUs or TPUs": bool(wanted.get("gpus") or wanted.get("tpu")),
+        "MCP servers or skills": bool(wanted.get("mcp_servers") or wanted.get("skills_dir")),
+        "a health check": bool(wanted.get("healthcheck")),
+        "collecting hooks": bool(verifier.get("collect")),
+        "variables of this machine": any(
+            "${" in str(value) for part in (wanted, verifier, apart) for value in part.get("env", {}).values()
+        ),
+        "no tests/test.sh": not (home / "tests" / "test.sh").is_file(),
+        "no instruction.md": not (home / "instruction.md").is_file(),
+        "neither a Dockerfile nor docker_image": not wanted.get("docker_image")
+        and not (home / "environment" / "Dockerfile").is_file(),
+    }
+    for what, found in refused.items():
+        if found:
+            raise MlereduxError(f"This task of Harbor has {what}.", hint="Run it with Harbor: that is not supported.")
+    return config
+
+
+def artifacts_of(config: dict[str, Any]) -> list[str]:
+    """The paths that a separate verifier gets of the agent's container.
+
+    Raises:
+        MlereduxError: One is not a plain, absolute path.
+    """
+    found = [entry["source"] if isinstance(entry, dict) else entry for entry in config.get("artifacts", ())]
+    for path in found:
+        if not re.fullmatch(r"/[\w./-]+", str(path)) or ".." in str(path):
+            raise MlereduxError(
+                f"The artifact {path!r} is not a plain, absolute path.", hint="Fix it in the task.toml."
+            )
+    return [*found, "/logs/artifacts"]
+
+
+def folder_of(name: str) -> Path:
+    """The folder of an imported task in the cache."""
+    return _home(name)
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """There are no data beside the image; the verifier is never among the prepared files."""
+    (public / "README.md").write_text("The files of this task are in the working directory.\n", encoding="utf-8")
+    (private / "verifier.txt").write_text("The verifier is in the cache.\n", encoding="utf-8")
+
+
+def _home(name: str) -> Path:
+    if not re.fullmatch(r"harbor\.[a-z0-9-]+\.[0-9a-f]{12}", name):
+        raise NotFound(f"{name!r} is not the id of an imported task.", hint="Import it: `mleredux run harbor:PATH`.")
+    return cache_dir() / "harbor" / name
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of a task directory, relative.
+
+    Raises:
+        MlereduxError: There are links or devices, or too much.
+    """
+    found = [Path(name) for name in _FILES if (path / name).is_file()]
+    size = 0
+    for top in _FOLDERS:
+        for parent, folders, names in os.walk(path / top):
+            for name in (*folders, *names):
+                place = Path(parent) / name
+                if place.is_symlink() or not (place.is_dir() or place.is_file()):
+                    raise MlereduxError(
+                        f"{place} is a link or device.", hint="Replace it by a file, then import again."
+                    )
+            found += [(Path(parent) / name).relative_to(path) for name in names]
+            size += sum((Path(parent) / name).stat().st_size for name in names)
+            if len(found) > _MOST_FILES or size > _MOST_BYTES:
+                raise MlereduxError(
+                    f"{path} has more than {_MOST_FILES:,} files or 1 GiB.", hint="Move large files into an image."
+                )
+    if any((path / name).is_symlink() for name in (*_FILES, *_FOLDERS)):
+        raise MlereduxError(f"{path} has links.", hint="Replace them by files, then import again.")
+    return found
+
+
+def _write_recipe(home: Path, kind: str) -> None:
+    """The Dockerfile of the environment or of a separate verifier, with what agents need who are not root."""
+    config = read_config(home)
+    wanted = config.get("environment", {})
+    separate = config.get("verifier", {}).get("environment_mode") == "separate"
+    if kind == "tests":
+        if not separate:
+            return
+        wanted = config["verifier"].get("environment") or {}
+    own = home / kind / "Dockerfile"
+    image = wanted.get("docker_image")
+    if image and not re.fullmatch(r"[\w./:@-]+", image):
+        raise MlereduxError(f"The image {image!r} has an invalid name.", hint="Fix docker_image in the task.toml.")
+    if not image and not own.is_file():
+        raise MlereduxError("The separate verifier has neither a Dockerfile nor docker_image.", hint="Add one.")
+    text = f"FROM {image}\n" if image else own.read_text(encoding="utf-8")
+    place = wanted.get("workdir")
+    if place and not re.fullmatch(r"/[\w./-]*", place):
+        raise MlereduxError(f"The workdir {place!r} is not a plain path.", hint="Fix it in the task.toml.")
+    layer = _LAYER.format(workdir=f"WORKDIR {place}\n" if place else "", file=_WORKDIR)
+    if kind == "tests" and (places := {str(Path(artifact).parent) for artifact in artifacts_of(config)}):
+        layer += f"RUN mkdir -p {' '.join(sorted(places))} && chmod a+rwX {' '.join(sorted(places))}\n"
+    variables = "".join(f"ENV {key}={_quoted(value)}\n" for key, value in wanted.get("env", {}).items())
+    (home / kind / ".harbor.Dockerfile").write_text(f"{text}\n{variables}{layer}", encoding="utf-8")
+    if kind == "environment":
+        told = (home / "instruction.md").read_text(encoding="utf-8")
+        (home / "described.md").write_text(_TOLD + told, encoding="utf-8")
+
+
+def _quoted(value: object) -> str:
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("\n", " ")
+    return f'"{escaped}"'
+
+
+_TOLD = """\
+Work in the directory that the file `/.harbor-workdir` names. What is there when you end is verified; `reward.json` is
+written then.
+
+"""

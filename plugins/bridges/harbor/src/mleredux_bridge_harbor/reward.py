@@ -1,0 +1,105 @@
+"""The reward of Harbor's verifier as a submission that only this machine can make, and the grader that reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import os
+import secrets
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mleredux.errors import InvalidSubmission
+from mleredux.plugin.files import FileLock, cache_dir, open_regular
+from mleredux.plugin.grader import FormInput, Grader, GradingInput, Score
+
+FILE = "reward.json"
+_MOST = 1 << 20
+
+
+def seal(task: str, rewards: dict[str, float] | None, message: str | None) -> str:
+    """The submission: what the verifier gave, signed.
+
+    Args:
+        rewards: Its numbers by name; None if it gave none.
+        message: Why it gave none.
+    """
+    told = {"task": task, "rewards": rewards, "message": message}
+    return json.dumps({**told, "seal": _sign(told)})
+
+
+def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
+    """Read `reward.json` or `reward.txt` of a verifier; hostile input.
+
+    Returns:
+        The numbers by name, or None and one sentence.
+    """
+    for name in ("reward.json", "reward.txt"):
+        text = _text(logs / name)
+        if text is None:
+            continue
+        try:
+            found = json.loads(text) if name.endswith(".json") else {"reward": float(text.strip())}
+            rewards = {str(key): float(value) for key, value in found.items()}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return None, f"The verifier's {name} is not valid."
+        if not rewards or not all(math.isfinite(value) for value in rewards.values()):
+            return None, f"The verifier's {name} has no finite numbers."
+        return rewards, None
+    return None, "The verifier wrote no reward."
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with open_regular(path) as file:
+            return file.read(_MOST).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _score(given: GradingInput) -> Score:
+    told = _read(given.submission.read_bytes())
+    if told["task"] != given.task.id:
+        raise InvalidSubmission("This reward is of another task.")
+    rewards = told["rewards"]
+    if rewards is None:
+        raise InvalidSubmission(str(told["message"]))
+    if "reward" not in rewards and len(rewards) > 1:
+        raise InvalidSubmission("The verifier gave several rewards, and none is named `reward`.")
+    value = rewards.get("reward", next(iter(rewards.values())))
+    return Score(value=value, details={"rewards": rewards})
+
+
+def _check(given: FormInput) -> None:
+    source: Path | BinaryIO = given.submission
+    _read(source.read_bytes() if isinstance(source, Path) else source.read(_MOST))
+
+
+def _read(content: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(content[:_MOST])
+        sealed = told.pop("seal")
+        if hmac.compare_digest(sealed, _sign(told)):
+            return dict(told)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise InvalidSubmission("The reward is written by the verifier after the agent's end, not by agents.")
+
+
+def _sign(told: dict[str, Any]) -> str:
+    return hmac.new(_key(), json.dumps(told, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def _key() -> bytes:
+    path = cache_dir() / "harbor" / ".key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(".key.lock")):
+        if not path.exists():
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+        return path.read_bytes()
+
+
+GRADER = Grader(id="reward", title="Reward of a verifier", direction="maximize", score=_score, check=_check)
