@@ -8,7 +8,8 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
-from mleredux._core.executors.elsewhere import Elsewhere
+from mleredux._core.executors.elsewhere import NODE_PROGRAM, Elsewhere
+from mleredux._core.executors.node import main as execute_ticket
 from mleredux._core.grants import (
     asks_of,
     check_grants,
@@ -48,6 +49,7 @@ from mleredux._core.submissions.validation import validate
 __all__ = [
     "GIT_TOKEN",
     "LEASE_SECONDS",
+    "NODE_PROGRAM",
     "Elsewhere",
     "Job",
     "Lease",
@@ -65,6 +67,7 @@ __all__ = [
     "caller_variables",
     "check_grants",
     "check_resumable",
+    "execute_ticket",
     "grade",
     "is_foreign",
     "joined",

@@ -20,15 +20,13 @@ from mleredux_client import Client, Forbidden, Invalid, MlereduxApiError, NotFou
 from mleredux_client.calls import get
 from mleredux_client.folders import LocalAgent, files_of, packed
 from mleredux_gateway.config import load_config, run_variables
-from mleredux_server.database.tables import RunRow, Source
+from mleredux_server.database.tables import Source
 from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
 from mleredux_server.problems import Problem
 from mleredux_server.references import granted
-from mleredux_server.scheduler.actions import retry_run
-from mleredux_server.secrets import lending
 from mleredux_server.settings import Settings
-from mleredux_server.sources import check_source, delete_source, store_source
+from mleredux_server.sources import delete_source, store_source
 from mleredux_server.uploaded import sources_dir
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
@@ -176,22 +174,6 @@ def test_keys_of_models_and_of_repositories_reach_no_agent(tmp_path: Path) -> No
         assert granted(catalogue, Settings(runs_dir=tmp_path), agent).variables == ("HF_TOKEN",)
         [upstream] = [one for one in load_config(run_variables()).upstreams if one.name == "openai"]
         assert upstream.key == "sk-of-ann"
-
-
-def test_a_server_that_executes_elsewhere_refuses_them(tmp_path: Path) -> None:
-    local = LocalServer(tmp_path / "runs", executor="slurm")
-    caller = local.caller("admin")
-    with pytest.raises(Problem, match="Secrets don't reach runs on executor slurm"):
-        lending(local.service, caller, ["HF_TOKEN"], None).__enter__()
-    with pytest.raises(Problem, match="Uploaded agents don't reach"):
-        check_source(local.service, caller, f"upload:x@{'0' * 64}")
-    run = local.make_run()
-    local.settle(run.id, "failed")
-    with local.service.database.writing() as session:
-        session.get_one(RunRow, run.id).request = {"task": "digits", "agent": "dummy", "secrets": ["HF_TOKEN"]}
-    with pytest.raises(Problem, match="Secrets don't reach runs on executor slurm"):
-        retry_run(local.service, caller, run.id)
-    local.service.database.close()
 
 
 @pytest.mark.docker

@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline
     from mleredux._core.store import Run
 
+NODE_PROGRAM = "mleredux._core.executors.node"
+"""The module that executes a run on its node."""
 _POLL_SECONDS = 0.5
 _PAUSE_SECONDS = 5.0
 """Until a run is given again to an executor that refused it, or did not respond."""
@@ -57,6 +59,11 @@ class _Followed:
     changed: float = field(default_factory=time.monotonic)
     cancelled: float | None = None
 
+    @property
+    def nonce(self) -> str:
+        """That of its ticket."""
+        return self.ticket.command[-1]
+
 
 class Elsewhere:
     """Runs of a pipeline at its executor.
@@ -64,13 +71,16 @@ class Elsewhere:
     Args:
         pipeline: The pipeline; runs are cancelled when it is.
         executor: Where they are executed.
+        program: Returns the module that executes a run on its node, as `NODE_PROGRAM` does.
 
     Attributes:
         open: Runs that have not ended, by id.
     """
 
-    def __init__(self, pipeline: Pipeline, executor: Executor) -> None:
-        self._pipeline, self._executor = pipeline, executor
+    def __init__(
+        self, pipeline: Pipeline, executor: Executor, program: Callable[[Run], str] = lambda _run: NODE_PROGRAM
+    ) -> None:
+        self._pipeline, self._executor, self._program = pipeline, executor, program
         self.open: dict[str, _Followed] = {}
 
     def execute(self, runs: Sequence[Run]) -> None:
@@ -147,7 +157,7 @@ class Elsewhere:
         return _Followed(run, self._ticket(run, ticket["nonce"]), job)
 
     def _ticket(self, run: Run, nonce: str) -> Ticket:
-        command = (sys.executable, "-m", "mleredux._core.executors.node", str(run.path), nonce)
+        command = (sys.executable, "-m", self._program(run), str(run.path), nonce)
         limits = run.spec.limits
         return Ticket(run.id, run.path, command, limits, limits.time_limit + limits.grace + _OVERHEAD_SECONDS)
 
@@ -170,7 +180,7 @@ class Elsewhere:
         jobs = self._executor.give(tickets)
         followed = [_Followed(run, ticket, job) for run, ticket, job in zip(runs, tickets, jobs, strict=True)]
         for one in followed:
-            write_ticket(one.run.path, {**common, "nonce": one.ticket.command[-1], "job": one.job})
+            write_ticket(one.run.path, {**common, "nonce": one.nonce, "job": one.job})
         return followed
 
     def _follow(self, one: _Followed, status: JobStatus | None) -> bool:

@@ -11,17 +11,29 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 
 from mleredux._core.executors.tickets import read_ticket
+from mleredux._core.loans import lend
 from mleredux._core.store.lease import Lease, take_away
 
 LOG_FILE = "worker.log"
 
 
-def main(folder: Path, nonce: str) -> None:
-    """Execute the run in a folder."""
+def main(
+    folder: Path,
+    nonce: str,
+    borrow: Callable[[Path, str], tuple[Mapping[str, str], Iterable[str]]] = lambda _folder, _nonce: ({}, ()),
+) -> None:
+    """Execute the run in a folder, if its ticket is the one with this nonce.
+
+    Args:
+        folder: The run's directory.
+        nonce: That of the ticket.
+        borrow: Returns secrets by name, and other values to mask, from both of these; may wait.
+    """
     ticket = read_ticket(folder)
     if ticket.get("nonce") != nonce:
         return
@@ -30,6 +42,9 @@ def main(folder: Path, nonce: str) -> None:
     os.dup2(log, 2)
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGUSR1, lambda _number, _frame: _notice(folder))
+    loan = borrow(folder, nonce)
+    if read_ticket(folder).get("nonce") != nonce:
+        return
 
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
@@ -43,6 +58,7 @@ def main(folder: Path, nonce: str) -> None:
     store = RunStore(folder.parent)
     run = store.get(folder.name)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(lend(*loan))
         lease = stack.enter_context(Lease(folder, take_away(folder)))
         run.guard(lease.check)
         slots = None

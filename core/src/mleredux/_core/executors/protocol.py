@@ -12,7 +12,16 @@ from mleredux._core.models import Limits
 from mleredux._core.protocols import Finding
 
 _OF_SERVERS = frozenset(
-    ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "MLEREDUX_SECRETS_KEY", "MLEREDUX_OIDC_SECRET", "PGPASSWORD")
+    (
+        "MLEREDUX_SERVE_TOKEN",
+        "MLEREDUX_DATABASE",
+        "MLEREDUX_SECRETS_KEY",
+        "MLEREDUX_OIDC_SECRET",
+        "MLEREDUX_TOKEN",
+        "PGPASSWORD",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    )
 )
 
 

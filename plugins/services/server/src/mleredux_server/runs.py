@@ -72,8 +72,6 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
         Problem: Its agent asks for something that this server does not grant.
         MlereduxError: It can't run here.
     """
-    if request.secrets and service.settings.executor != "local":
-        raise Problem("invalid", "Runs of this server's executor can't use secrets.", hint="Leave `secrets` out.")
     agent = service.catalogue.agent(request.agent, request.options)
     try:
         fields = plan(

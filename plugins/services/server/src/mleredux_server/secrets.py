@@ -78,18 +78,6 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
         note(session, caller, "secret.delete", f"{owner} {name}")
 
 
-def check_local(service: Service, what: str) -> None:
-    """Check that runs are executed on this machine, where alone they get what users gave to the server.
-
-    Raises:
-        Problem: They are not.
-    """
-    name = service.settings.executor
-    if name != "local":
-        hint = "Use a repository, and variables that its administrator allows."
-        raise Problem("forbidden", f"{what} don't reach runs on executor {name}.", hint=hint)
-
-
 @contextmanager
 def lending(
     service: Service, caller: Caller, names: Iterable[str], project: str | None, *, own: bool = True
@@ -108,7 +96,6 @@ def lending(
     """
     wanted, values = list(dict.fromkeys(names)), dict[str, str]()
     if wanted:
-        check_local(service, "Secrets")
         with service.database.reading() as session:
             home = project_for(session, caller, project).id
             personal = caller.user_id if own and caller.bound_to is None else None

@@ -16,7 +16,6 @@ from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
 from mleredux_server.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.secrets import check_local
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.uploaded import UPLOAD, read_reference, sources_dir
@@ -89,7 +88,6 @@ def check_source(service: Service, caller: Caller, reference: str) -> None:
     """
     if not reference.startswith(UPLOAD):
         return
-    check_local(service, "Uploaded agents")
     digest = read_reference(reference)[1]
     with service.database.reading() as session:
         projects = set(session.scalars(select(Source.project_id).where(Source.id == digest)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import structlog
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.executor import job_environment
 from mleredux.plugin.host import process_birth
 
 from mleredux_server.scheduler.tally import Tally
@@ -25,16 +26,6 @@ _LOG = structlog.get_logger()
 _SPARE = 2
 _PAUSE = 1.0
 """Seconds until the next start after a worker could not be started."""
-_HIDDEN_VARIABLES = (
-    "MLEREDUX_SERVE_TOKEN",
-    "MLEREDUX_DATABASE",
-    "MLEREDUX_SECRETS_KEY",
-    "MLEREDUX_OIDC_SECRET",
-    "MLEREDUX_TOKEN",
-    "PGPASSWORD",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-)
 OTHER_LANES = ("grade", "build")
 """Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""
 
@@ -183,12 +174,11 @@ class Pool:
         self._tally.workers = {"busy": busy, "idle": len(self._workers) - busy}
 
     def _start(self, lane: str) -> WorkerProcess:
-        variables = {name: value for name, value in os.environ.items() if name not in _HIDDEN_VARIABLES}
         process = subprocess.Popen(
             [sys.executable, "-m", "mleredux_server.scheduler.worker", str(self._settings.runs_dir)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=variables,
+            env=job_environment(),
             start_new_session=True,
         )
         worker = WorkerProcess(lane, process, process_birth(process.pid))

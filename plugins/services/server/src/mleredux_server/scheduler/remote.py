@@ -12,10 +12,14 @@ import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
-from mleredux.plugin.host import Elsewhere, Machine, Pipeline
+from mleredux.plugin.host import NODE_PROGRAM, Elsewhere, Machine, Pipeline
 
+from mleredux_server.database.tables import RunRow
+from mleredux_server.lent import keep_lent
+from mleredux_server.scheduler import loans
 from mleredux_server.scheduler.decision import Demand
 from mleredux_server.scheduler.summary import run_at
+from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -28,7 +32,7 @@ _MOST = 256
 
 
 class Remote:
-    """The runs of a server at its executor. Its thread only reads runs' directories and talks to the engine.
+    """The runs of a server at its executor. Its thread reads runs' directories, lends secrets, talks to the engine.
 
     Args:
         service: The service.
@@ -39,8 +43,9 @@ class Remote:
         self._service, self._wake = service, wake
         self.executor = service.catalogue.executor(service.settings.executor)
         pipeline = Pipeline(service.store, service.catalogue, service.data, base_image=service.settings.base_image)
-        self._elsewhere = Elsewhere(pipeline, self.executor)
+        self._elsewhere = Elsewhere(pipeline, self.executor, self._program)
         self._runs: set[str] = set()
+        self._borrowers: set[str] = set()
         self._new: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._nodes: list[Node] = []
@@ -109,11 +114,35 @@ class Remote:
                 if time.monotonic() >= self._again:
                     left = self._add(left)
                 for run in self._elsewhere.step():
+                    if run.id in self._borrowers:
+                        self._borrowers.discard(run.id)
+                        loans.forget(run.path)
                     self._ended.put(run.id)
                     self._wake()
+                for name in self._borrowers & self._elsewhere.open.keys():
+                    self._lend(name, self._elsewhere.open[name].nonce)
             except Exception as error:  # an engine that is restarted, a full disk: jobs go on meanwhile
                 _LOG.error("runs can't be followed and will be checked again", exc_info=error)
                 self._stopping.wait(_PAUSE)
+
+    def _program(self, run: Run) -> str:
+        """The module that executes a run on its node."""
+        with self._service.database.reading() as session:
+            row = session.get(RunRow, run.id)
+            if row is None or not (row.request or {}).get("secrets"):
+                return NODE_PROGRAM
+        self._borrowers.add(run.id)
+        return "mleredux_server.scheduler.node"
+
+    def _lend(self, run_id: str, nonce: str) -> None:
+        """Lend a run its secrets, with their values now, if a process with its current ticket asks."""
+        folder = self._service.job_dir("run", run_id)
+        for public in loans.asked(folder, nonce):
+            with self._service.database.reading() as session:
+                row = session.get(RunRow, run_id)
+                secrets = secrets_of(self._service, row, session) if row is not None else {}
+            earlier = keep_lent(self._service, run_id, secrets.values())
+            loans.answer(folder, nonce, public, (secrets, earlier))
 
     def _add(self, names: list[str]) -> list[str]:
         """Give runs to the engine; return those that it did not take, to be tried again."""
