@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,19 @@ from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
 from mleredux_bridge_harbor.directory import write_task
 from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
+from mleredux_testing.pytest_plugin import skip_or_fail
 
+OPENENV_CLIENT = """
+import json, sys
+from openenv.core.generic_client import GenericEnvClient
+
+with GenericEnvClient(base_url=sys.argv[1], message_timeout_s=300).sync() as client:
+    client.reset(seed=0)
+    client.step({"kind": "shell", "text": sys.argv[2]})
+    ended = client.step({"kind": "submit"})
+print(json.dumps({"reward": ended.reward, **ended.observation}))
+"""
+PROGRAMS = Path(sys.executable).parent
 Places = dict[str, Any]
 
 
@@ -93,8 +108,59 @@ def by_harbor(file: Path, home: Path, places: Places) -> tuple[dict[str, float],
     return reward, json.loads((home / "logs" / "report.json").read_text())["message"]
 
 
+@contextmanager
+def serving(log: Path, *command: str | Path) -> Iterator[tuple[str, str]]:
+    """A server that a command starts: its URL, and all that it said until it listened."""
+    with log.open("wb") as file:
+        server = subprocess.Popen([*command, "--port", "0"], stdout=file, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(1200):
+            said = log.read_text()
+            if (found := re.search(r"http://127\.0\.0\.1:\d+$", said, re.MULTILINE)) or server.poll() is not None:
+                break
+            time.sleep(0.1)
+        assert found is not None, said
+        yield found[0], said
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def printed(*command: str | Path, code: int = 0, **variables: str) -> dict[str, Any]:
+    """The JSON that a program prints."""
+    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer
+
+
+def by_openenv(command: str, home: Path, places: Places) -> dict[str, Any]:
+    """The last observation and reward of a client in OpenEnv's own environment."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    programs = cache / "mleredux-openenv" / "bin"
+    if not programs.is_dir():
+        skip_or_fail("validators", f"there is no OpenEnv in {programs.parent} (`.ci/validators` gets it)")
+    words = [word for name, value in places.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    server = (programs / "mleredux", "openenv", "wine", "--invalid", "-7", *words)
+    with serving(home / "openenv.log", *server) as (url, _):
+        return printed(programs / "python", "-c", OPENENV_CLIENT, url, command)
+
+
+@pytest.fixture(scope="module")
+def service(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables by which commands work on a server."""
+    folder = tmp_path_factory.mktemp("service")
+    words = ("--runs-dir", str(folder / "runs"), "--data-dir", str(places["data_dir"]))
+    with serving(folder / "log", PROGRAMS / "mleredux", "serve", *words) as (url, said):
+        token = re.search(r"^Token: (\S+)", said, re.MULTILINE)
+        assert token is not None
+        yield {"MLEREDUX_SERVER": url, "MLEREDUX_TOKEN": token[1]}
+
+
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
-def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp_path: Path, valid: bool) -> None:
+def test_a_submission_has_the_same_result_through_every_door(
+    places: Places, service: dict[str, str], tmp_path: Path, valid: bool
+) -> None:
     from inspect_ai.log import read_eval_log
 
     prepared = mleredux.prepare("wine", data_dir=places["data_dir"])
@@ -105,6 +171,12 @@ def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp
     file.write_text("\n".join([header, *(cells if valid else cells[:-1])]) + "\n")
     expected = mleredux.grade(file, "wine", data_dir=places["data_dir"])
     assert expected.valid_submission == valid
+    words = (PROGRAMS / "mleredux", "grade", file, "wine", "--json")
+    for variables in ({"MLEREDUX_DATA": str(places["data_dir"])}, service):  # the command line, here and on a server
+        graded = printed(*words, code=int(not valid), **variables)
+        told = (graded["valid_submission"], graded["score"], graded["percentile"])
+        assert told == (valid, expected.score, expected.percentile)
+        assert (graded["message"] or "").replace(str(file), "F") == (expected.message or "").replace(str(file), "F")
     doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp, by_inspect)
     for door in doors:
         run = door(f"cp '{file}' submission.csv", places)
@@ -122,3 +194,6 @@ def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp
     assert reward["valid"] == int(valid) and message == expected.message
     assert expected.score is None or expected.is_lower_better
     assert reward["reward"] == pytest.approx(-7.0 if expected.score is None else -expected.score, abs=1e-12)
+    ended = by_openenv(f"cp '{file}' submission.csv", tmp_path, places)
+    assert ended["valid"] == valid and ended["reward"] == pytest.approx(reward["reward"], abs=1e-12)
+    assert (ended["message"] or "") == (expected.message or "").replace(str(file), "submission.csv")
