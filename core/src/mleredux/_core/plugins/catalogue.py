@@ -374,7 +374,7 @@ class Catalogue:
             return listed
         import difflib
 
-        if near := difflib.get_close_matches(name, list(self.entries(kind)), n=3, cutoff=0.5):
+        if near := difflib.get_close_matches(name, list(self.entries(kind)), n=3, cutoff=0.55):
             return f"Did you mean {' or '.join(near)}?"
         failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
         broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
