@@ -15,8 +15,10 @@ import numpy as np
 from mleredux.plugin.task import Task
 from mleredux_techniques import mleredux_find_task
 from mleredux_techniques._kit import composition, synthetic
-from mleredux_techniques._kit.dataset import save
+from mleredux_techniques._kit.dataset import Dataset, save
 from mleredux_techniques._kit.generation import generated
+from mleredux_techniques._kit.images import SIDE, THUMBNAIL
+from mleredux_techniques._kit.pictures import drawn
 from threadpoolctl import threadpool_limits
 
 from technique_documents import TECHNIQUES
@@ -42,7 +44,33 @@ def digests(seed: int) -> dict[str, str]:
             save(made, Path(folder))
             files = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
         found[name] = hashlib.sha256(b"".join([*files, *(part.encode() for part in parts)])).hexdigest()
+    for name in ("cv", "eda", "leakage"):
+        made, drawn_files = pictures(name, seed)
+        table = made.train.to_csv().encode() + json.dumps(made.planted).encode()
+        found[f"pictures of {name}"] = hashlib.sha256(table + b"".join(drawn_files.values())).hexdigest()
     return found
+
+
+def sketches(rows: int = 240) -> Dataset:
+    """Thumbnails of two classes: bright above, or below."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    high = rng.random(rows) < 0.5
+    where = np.repeat(np.arange(SIDE) < SIDE // 2, SIDE)
+    pixels = np.clip(0.4 + 0.15 * (where == high[:, None]) + 0.1 * rng.standard_normal((rows, SIDE**2)), 0, 1)
+    table = pd.DataFrame(pixels, columns=list(THUMBNAIL)).assign(label=np.where(high, "yes", "no"))
+    cut = round(0.7 * rows)
+    return Dataset(
+        task="sketches", problem="binary", train=table.iloc[:cut], test=table.iloc[cut:].reset_index(drop=True),
+        target="label", targets=("label",), ids=(), features=THUMBNAIL, kinds=dict.fromkeys(THUMBNAIL, "number"),
+        metric="accuracy", train_rows=cut, test_rows=rows - cut, thumbnail=THUMBNAIL,
+    )  # fmt: skip
+
+
+def pictures(technique: str, seed: int) -> tuple[Dataset, dict[str, bytes]]:
+    """The described pictures that a technique plants for one seed, and their files."""
+    return drawn(TECHNIQUES[technique], sketches(), np.random.default_rng(seed))
 
 
 if __name__ == "__main__":

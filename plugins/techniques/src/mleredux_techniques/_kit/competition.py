@@ -16,6 +16,7 @@ from mleredux_techniques._kit.columns import class_name
 from mleredux_techniques._kit.composition import ID, keep, planted
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.discovery import discover
+from mleredux_techniques._kit.pictures import keep_sketches
 from mleredux_techniques._kit.seeds import Seed
 from mleredux_techniques._kit.threads import one_thread
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mleredux_techniques._kit.preprocessing import Rows
     from mleredux_techniques._kit.splits import Pool
 
-REVISION = "3"
+REVISION = "4"
 """Part of the version of all planted tasks; increased whenever equal seeds give other data."""
 TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
     "train.csv", "test.csv", "sample_submission.csv", "answers.csv", "leaderboard.csv"
@@ -105,6 +106,8 @@ def _prepare_planted(raw: Path, public: Path, private: Path, *, base: Task, seed
     made = planted(dataset, base, seed)
     name = f"{base.id}+planted-{'public-' if seed.public else ''}{seed.number}"
     write(replace(made, task=name), base, public, private)
+    if dataset.thumbnail:
+        keep_sketches(replace(dataset, task=name), seed.generator(base.id, "pictures"), private)
 
 
 def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:

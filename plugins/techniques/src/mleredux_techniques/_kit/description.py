@@ -28,7 +28,12 @@ are ignored.
 _PLANTED = """
 The tables were generated from those of the competition described below: columns may have been added, changed or
 removed, and rows removed, added or split differently. Some changes matter for the question, others are deliberately
-harmless. The changes are known and are the truth. Files other than the two tables are not provided.
+harmless. The changes are known and are the truth. Files other than {files} are not provided.
+"""
+
+_PICTURES = """
+The pictures in `train` and `test`, named by their rows' ids, were drawn for this question: they resemble those of the
+competition described below, and the table beside them was generated.
 """
 
 _IMAGES = """
@@ -105,12 +110,14 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
     if base is None:
         raise TaskBroken(f"Task {task.id} has no base.")
     better = "higher" if base.direction == "maximize" else "lower"
-    described = technique.images and not has_table(base)
+    planted, described = "planted" in task.tags, technique.images and not has_table(base.base or base)
+    data = _PLANTED.format(files="the tables and pictures" if described else "the two tables") if planted else ""
+    data += f"{_PICTURES * planted}{_IMAGES}" if described else ""
     efficacy = efficacy.replace("{measure}", _MEASURE.format(metric=base.metric.id, better=better))
     return "\n".join(
         [
             question.rstrip() + "\n",
-            _DATA.format(planted=_PLANTED if "planted" in task.tags else _IMAGES if described else ""),
+            _DATA.format(planted=data),
             _FORM.format(
                 file=task.submission.file,
                 schema=json.dumps(technique.document.model_json_schema(), indent=1),

@@ -49,6 +49,9 @@ class Source:
     described: bool = False
 
 
+DESCRIBED = Source("described_train.csv", "described_test.csv", described=True)
+
+
 def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Dataset, Source]:
     """Load the data of a competition, all rows (of images, a sample).
 
@@ -125,7 +128,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     declared = [leak.model_dump(mode="json") for leak in task.known_leaks]
     source = Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None)
     if thumbnail:
-        source = Source("described_train.csv", "described_test.csv", described=True)
+        source = DESCRIBED
     return replace(draft, group=found.group, time=found.time, known_leaks=declared), source
 
 

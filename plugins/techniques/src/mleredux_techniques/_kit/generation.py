@@ -1,36 +1,46 @@
 """New rows that resemble those of a dataset: planted data contains no row that was ever published.
 
 Numbers of the rows of one class (or of one fifth of a numeric target) are drawn from a Gaussian copula with their own
-quantiles (R. B. Nelsen, "An Introduction to Copulas", 2006); other columns are those of a row of that class. A share of
-the rows gets the features of another class, so that there is something left to learn from the planted columns.
+quantiles (R. B. Nelsen, "An Introduction to Copulas", 2006); prose is put together of two texts; other columns are
+those of a row of that class. A share of the rows gets the features of another class, so that there is something left to
+learn from the planted columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
+from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = np.ndarray[Any, Any]
 
 TRAIN_ROWS, TEST_ROWS = 1_000, 450
 MAX_FEATURES = 16
+LEFT_OUT = 0.04
+"""Share of the words that a copy of a text lacks."""
 CONFUSED = 0.45
 """Share of the rows whose features are those of a random class or number."""
 _BINS = 5
 _SHRINKAGE = 0.1
 
 
-def generated(dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_ROWS + TEST_ROWS) -> Dataset:
+def generated(
+    dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_ROWS + TEST_ROWS, most: int = MAX_FEATURES
+) -> Dataset:
     """Return a dataset of new rows, from the training rows alone, split at random.
 
     Args:
         rng: All randomness.
         rows: The number of rows; of these, `TEST_ROWS` / (`TRAIN_ROWS` + `TEST_ROWS`) are the test.
+        most: The largest number of features.
 
     Raises:
         NotApplicable: The competition has several targets of which one is not a number, or too few rows.
@@ -41,10 +51,11 @@ def generated(dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_R
     others = [name for name in dataset.targets if name != dataset.target]
     if len(donors) < 30 or any(donors[name].dtype.kind not in "if" for name in others):
         raise NotApplicable(f"Nothing can be planted in {dataset.task}: it has too few rows, or several text targets.")
-    features = [str(name) for name in rng.permutation(dataset.features)[:MAX_FEATURES]]
+    features = [str(name) for name in rng.permutation(dataset.features)[:most]]
     kinds = {name: kind for name, kind in dataset.kinds.items() if name in features}
     target, told, bins = _targets(dataset, rows, rng)
     numbers = [*(name for name in features if kinds[name] == "number"), *others]
+    prose = [name for name in features if kinds[name] == "text" and is_free_text(donors[name])]
     parts: list[pd.DataFrame] = []
     for one in np.unique(told):
         members = np.flatnonzero(bins == one)
@@ -53,6 +64,8 @@ def generated(dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_R
         part = chosen.set_axis(wanted)
         if numbers:
             part[numbers] = _copula(donors.iloc[members][numbers], len(wanted), rng)
+        for name in prose:
+            part[name] = _spliced(donors.iloc[members][name], len(wanted), rng)
         parts.append(part)
     frame = pd.concat(parts).sort_index()
     frame[dataset.target] = target
@@ -110,6 +123,28 @@ def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
         found: Array = np.quantile(known, shares) if len(known) else np.zeros(count)
         made[:, place] = np.round(found) if whole else np.round(found, _decimals(known))
     return np.asarray(made)
+
+
+def _spliced(texts: pd.Series[Any], count: int, rng: np.random.Generator) -> list[str]:
+    """Return texts, each of the beginning of one and the end of another of the given ones; none of them is given."""
+    words = [str(text).split() for text in texts.dropna()] or [[]]
+    given = {tuple(text) for text in words}
+    made = []
+    for first, second in rng.integers(0, len(words), (count, 2)):
+        parts = words[first][: (len(words[first]) + 1) // 2], words[second][len(words[second]) // 2 :]
+        joined = [*parts[0], *parts[1]]
+        made.append(" ".join(joined if tuple(joined) not in given else [*parts[1], *parts[0]]))
+    return made
+
+
+def reworded(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return rows whose prose lacks some of its words: texts that are nearly those of other rows."""
+    made = frame.copy()
+    for name in dataset.of_kind("text"):
+        if is_free_text(dataset.train[name]):
+            words = [str(text).split() for text in made[name].fillna("")]
+            made[name] = [" ".join(one for one in text if rng.random() >= LEFT_OUT) for text in words]
+    return made
 
 
 def _decimals(values: Array) -> int:

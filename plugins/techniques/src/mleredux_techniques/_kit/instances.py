@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
+from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Dataset, Kind
 
 if TYPE_CHECKING:
@@ -65,15 +66,22 @@ def clean(
     numbers: int = 8,
     noise: float = 1.0,
     test_share: float = TEST_SHARE,
+    texts: bool = False,
 ) -> Dataset:
     """Return a table of its own: some numbers of the competition, two that tell of the target, split at random.
+
+    Args:
+        texts: Keep prose, too; then numbers are not needed.
 
     Raises:
         NotApplicable: The competition has fewer than two lively numbers.
     """
     kept = of_the_base(dataset)
-    need(dataset, technique, kept, 2, "numeric features")
-    made = plain(dataset, [str(name) for name in rng.permutation(kept)[:numbers]], rng, test_share)
+    prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])] if texts else []
+    if not prose:
+        need(dataset, technique, kept, 2, "numeric features")
+    chosen = rng.permutation(kept)[: max(numbers, len(dataset.thumbnail))]
+    made = plain(dataset, [*(str(name) for name in chosen), *prose], rng, test_share)
     for name in ("size", "rate"):
         ours, theirs = levels(made, rng, noise=noise)
         scale = 10.0 ** float(rng.uniform(-2, 3))

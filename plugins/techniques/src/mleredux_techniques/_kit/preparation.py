@@ -6,16 +6,20 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.competition import TEST, TRAIN, write_tables
 from mleredux_techniques._kit.composition import ATTEMPTS, DECIDED, ORDER, anonymous, kept, refuse_undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance, save
-from mleredux_techniques._kit.discovery import Source, discover
+from mleredux_techniques._kit.discovery import DESCRIBED, Source, discover
+from mleredux_techniques._kit.pictures import drawn, kept_sketches, without_descriptions
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.seeds import Seed
 from mleredux_techniques._kit.tables import ENDINGS, MAX_ROWS
@@ -43,6 +47,7 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     Raises:
         NotApplicable: The question does not apply to the data; the message says why.
     """
+    drawn_here, pictures = False, dict[str, bytes]()
     with one_thread():  # small matrices, on which threads would wait for one another
         dataset = kept(raw)
         source = Source(TRAIN, TEST)
@@ -50,43 +55,62 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
             dataset, source = discover(base, raw, images=technique.images)
         else:
             dataset = replace(dataset, task=base.id)
-            refuse_undecided(dataset, technique.id)
-        own = seed is not None and technique.id not in ORDER
-        if own and seed is not None:
-            dataset = _planted_by(technique, dataset, seed, base)
+            sketches = kept_sketches(raw) if technique.images else None
+            if seed is not None and sketches is not None:
+                sketches, source = replace(sketches, task=base.id), DESCRIBED
+                dataset, pictures = _decided(technique, seed, base, partial(drawn, technique, sketches))
+            else:
+                refuse_undecided(dataset, technique.id)
+                drawn_here = seed is not None and technique.id not in ORDER
+                if drawn_here and seed is not None:
+                    dataset, _ = _decided(technique, seed, base, partial(_planted_by, technique, dataset))
             refuse_undecided(dataset, technique.id)
         truth = technique.truth(dataset)
         if technique.reference is not None:
             truth |= technique.reference(Instance(dataset, truth, base))
         files = technique.files(dataset) if technique.files else {}
-    if own:
+    if pictures:
+        write_tables(without_descriptions(dataset), public)
+    elif drawn_here:
         write_tables(dataset, public)
     else:
         _share(raw / "public", public)
     if source.described:
         write_tables(dataset, public, source.train, source.test)
-    for name, text in files.items():
-        (public / name).write_text(text, encoding="utf-8")
+    for name, content in {**{name: text.encode() for name, text in files.items()}, **pictures}.items():
+        (public / name).parent.mkdir(exist_ok=True)
+        (public / name).write_bytes(content)
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)
     (private / TRUTH_FILE).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     save(sampled(dataset), private)
 
 
-def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Task) -> Dataset:
-    """Return a planted instance with what a technique plants besides, drawn again until advice on it is decided."""
-    assert technique.plant is not None
+def _decided(
+    technique: TechniqueSpec,
+    seed: Seed,
+    base: Task,
+    draw: Callable[[np.random.Generator], tuple[Dataset, dict[str, bytes]]],
+) -> tuple[Dataset, dict[str, bytes]]:
+    """Return what a technique plants for itself, drawn again until advice on it is decided."""
     for attempt in range(ATTEMPTS):
-        rng = seed.generator(technique.id, dataset.task, *([attempt] if attempt else []))
-        made = technique.plant(dataset, rng)
-        kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
-        made = anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
-        if technique.gap is None:
+        made, files = draw(seed.generator(technique.id, base.id, *([attempt] if attempt else [])))
+        if technique.gap is None or (technique.id == "cv" and not (made.group or made.time)):
             break
         ratio = technique.gap(Instance(made, {}, base)).ratio
         made.planted["gaps"] = {**made.planted.get("gaps", {}), technique.id: round(ratio, 2)}
         if ratio >= DECIDED:
             break
-    return made
+    return made, files
+
+
+def _planted_by(
+    technique: TechniqueSpec, dataset: Dataset, rng: np.random.Generator
+) -> tuple[Dataset, dict[str, bytes]]:
+    """Return a planted instance with what a technique plants besides."""
+    assert technique.plant is not None
+    made = technique.plant(dataset, rng)
+    kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
+    return anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng), {}
 
 
 def _write_question(dataset: Dataset, source: Source, path: Path, technique: str) -> None:

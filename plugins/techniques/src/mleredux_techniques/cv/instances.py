@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind
+from mleredux_techniques._kit.generation import reworded
 from mleredux_techniques._kit.instances import (
     TEST_SHARE,
     fresh_names,
@@ -73,7 +74,7 @@ def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> 
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
     sizes = np.maximum(2, rng.poisson(size, len(things)))
     codes = np.repeat(np.arange(len(things)), sizes)
-    made = rows.iloc[things[codes]].reset_index(drop=True)
+    made = reworded(dataset, rows.iloc[things[codes]].reset_index(drop=True), rng)
     for name in lively(dataset):
         values = made[name].to_numpy(dtype=float)
         noisy = values + rng.normal(0, 0.05 * (float(np.nanstd(values)) or 1.0), len(values))

@@ -23,8 +23,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     Raises:
         NotApplicable: The competition has fewer than two lively numbers.
     """
-    made = clean(dataset, "eda", rng, noise=2.0)
-    plain = [str(name) for name in rng.permutation([name for name in made.features if name not in ("size", "rate")])]
+    made = clean(dataset, "eda", rng, noise=2.0, texts=True)
+    own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
+    plain = [str(name) for name in rng.permutation(own)]
+    likened = (plain or ["size"])[0]
     columns: dict[str, tuple[Any, Any, Kind]] = {}
     for place in range(2):
         scale, middle = float(10 ** rng.uniform(-1, 1.5)), float(rng.uniform(-1, 1))
@@ -42,8 +44,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     ours, theirs = levels(made, rng, 1.5)
     most = float(np.quantile(ours, 0.85))
     columns["bounded"] = np.round(np.minimum(ours, most), 3), np.round(np.minimum(theirs, most), 3), "number"
-    unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[plain[0]].std())
-    both = (made.train[plain[0]].to_numpy(dtype=float), made.test[plain[0]].to_numpy(dtype=float))
+    unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[likened].std())
+    both = (made.train[likened].to_numpy(dtype=float), made.test[likened].to_numpy(dtype=float))
     ours, theirs = (unit * (part + error * rng.standard_normal(len(part))) for part in both)
     columns["unit"] = ours, theirs, "number"
     for name in plain[1 : 2 + len(plain) // 3]:
@@ -53,9 +55,17 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         else:
             values = known.mean() + (values - known.mean()) * float(rng.uniform(2.2, 3.0))
         made.test[name] = np.round(values, 3)
+    for name in made.of_kind("text"):  # prose
+        share = float(rng.choice([1.0, 0.5]))
+        made.test[name] = [_beginning(str(text), share) for text in made.test[name]]
     return merged(with_columns(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
 
 
 def _turned(level: Array, rng: np.random.Generator) -> Array:
     """Return normally distributed numbers whose size, not their sign, is in the order of the levels."""
     return np.asarray(ndtri(0.5 + 0.498 * ndtr(level)) * rng.choice([-1, 1], len(level)))
+
+
+def _beginning(text: str, share: float) -> str:
+    words = text.split(" ")
+    return " ".join(words[: max(1, round(share * len(words)))])

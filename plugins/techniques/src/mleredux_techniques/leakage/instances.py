@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset, Kind
+from mleredux_techniques._kit.generation import reworded
 from mleredux_techniques._kit.instances import (
     Array,
     fresh_names,
@@ -172,7 +173,7 @@ def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     import pandas as pd
 
     count = max(1, round(float(rng.uniform(0.15, 0.3)) * len(dataset.test)))
-    copies = dataset.test.iloc[np.sort(rng.permutation(len(dataset.test))[:count])].copy()
+    copies = reworded(dataset, dataset.test.iloc[np.sort(rng.permutation(len(dataset.test))[:count])], rng)
     train = pd.concat([dataset.train, copies], ignore_index=True).iloc[rng.permutation(len(dataset.train) + count)]
     made = replace(dataset, train=train.reset_index(drop=True))
     for name in dataset.ids:  # the copies get new ids
