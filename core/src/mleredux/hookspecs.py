@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from mleredux._core.models.experiment import Cell, Plan
+    from mleredux._core.models.tool import Tool
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
@@ -132,6 +133,11 @@ def mleredux_register_formats() -> Iterable[Format | Ref]:
 @hookspec
 def mleredux_register_executors() -> Iterable[Executor | Ref]:
     """Return executors, which place runs on machines."""
+
+
+@hookspec
+def mleredux_register_tools() -> Iterable[Tool | Ref]:
+    """Return MCP servers and skills, which are given to agents by name: `mleredux run … --tool NAME`."""
 
 
 @hookspec

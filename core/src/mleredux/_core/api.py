@@ -64,8 +64,8 @@ def run(
         network: `none`, `gateway` or `open`; None: the agent's default, but for an open network of an agent found by a
             reference (`repo:…`), which must be named here.
         grants: What else the agent may have: `{"variables": [...], "hosts": [...], "build_hosts": [...],
-            "images": [...], "llm_fields": [...], "llm_models": [...]}`. An agent found by a reference gets nothing
-            that it asks for unless it is here.
+            "images": [...], "llm_fields": [...], "llm_models": [...], "tools": [...]}`: `tools` are MCP servers
+            and skills. An agent found by a reference gets nothing that it asks for unless it is here.
         obfuscated: Whether the agent gets the description without the competition's name and story.
         verify: Whether to execute the final code again on permuted test data, to verify the result.
         context: Additional text for the agent.

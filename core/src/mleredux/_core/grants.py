@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from mleredux._core.models.grants import Grants
+from mleredux._core.tools import is_path
 from mleredux.errors import MlereduxError, NotGranted
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
 def within(wanted: Grants, allowed: Grants) -> Grants:
     """The part of some grants that others allow: what a service passes on of what its administrator allows.
 
-    A pattern, and a host with an address of its own, is allowed only as it is written.
+    A pattern, and a host with an address of its own, is allowed only as it is written; a tool at a path never is.
     """
     return Grants(
         variables=tuple(name for name in wanted.variables if name in allowed.variables),
@@ -125,6 +126,7 @@ def within(wanted: Grants, allowed: Grants) -> Grants:
             for name in wanted.llm_models
             if name in allowed.llm_models or (not _WILDCARDS & set(name) and includes_model(allowed.llm_models, name))
         ),
+        tools=tuple(name for name in wanted.tools if not is_path(name) and _named(allowed.tools, name)),
     )
 
 

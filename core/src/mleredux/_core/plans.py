@@ -18,6 +18,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.directory import installing
 from mleredux._core.task_images import imported, placed
+from mleredux._core.tools import absolute, check_tools, find_tools, is_path
 from mleredux.errors import MlereduxError, NotFound, NotGranted
 
 Kind = TypeVar("Kind", bound=BaseModel)
@@ -72,10 +73,15 @@ def plan(
             hint=f"Work on the task on your own machine: `mleredux start {task}`.",
         )
     given = grants or Grants()
+    if own_machine:
+        given = given.model_copy(update={"tools": tuple(map(absolute, given.tools))})
+    elif paths := [name for name in given.tools if is_path(name)]:
+        raise NotGranted(f"{paths[0]} is a path of another machine.", hint="Name tools that are installed there.")
     check_grants(found_agent, given, network, protected_variables(catalogue))
     wanted = network or found_agent.network
     if network is None and not is_foreign(found_agent):
         given = given.model_copy(update={"hosts": tuple(dict.fromkeys((*found_agent.hosts, *given.hosts)))})
+    check_tools(found_agent, find_tools(catalogue, given.tools), given, wanted)
     run_limits = _limits(found_agent.limits, dict(limits or {}))
     installed = catalogue.capabilities()
     if sandbox is not None and sandbox not in installed:

@@ -257,6 +257,7 @@ def row_of(
             "network": spec.get("network"),
             "obfuscated": bool(spec.get("obfuscated")),
             "options": spec.get("options") or {},
+            "tools": {name: str(digest)[:12] for name, digest in (use.get("tools") or {}).items()},
             "limits": limits,
         },
         experiment=spec.get("experiment"),

@@ -46,7 +46,7 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
     made = asked(ann, grants)
     assert made.status_code == 201, made.text
     spec = local.service.store.get(made.json()["id"]).spec
-    assert spec.grants.model_dump(mode="json", exclude={"images"}) == grants
+    assert spec.grants.model_dump(mode="json", exclude={"images", "tools"}) == grants
     nothing = local.service.store.get(asked(ann, {}).json()["id"]).spec.grants
     assert not (nothing.hosts or nothing.build_hosts or nothing.variables or nothing.llm_fields)
     arm = {"agent": "dummy", "sandbox": "docker", "grants": {"hosts": ["data.example.org"]}}
@@ -84,6 +84,8 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
         {"llm_models": ["big-1", "bigger"]},
         {"llm_models": ["*"]},
         {"llm_models": ["big-search-1"]},  # must be named exactly
+        {"tools": ["rows"]},
+        {"tools": ["/etc"]},
     ],
 )  # fmt: skip
 def test_nothing_beyond_what_the_administrator_allows_is_granted(

@@ -31,6 +31,7 @@ def restored() -> Iterator[None]:
     """Restore logging after the test."""
     root = logging.getLogger()
     before, level, hook = list(root.handlers), root.level, threading.excepthook
+    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # servers in this process may have set another
     yield
     root.handlers[:], threading.excepthook = before, hook
     root.setLevel(level)

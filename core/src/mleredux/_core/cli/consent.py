@@ -17,13 +17,21 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields", "allow_llm_models")
+OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields", "allow_llm_models", "tools")
 """Parameters of `grant_options`."""
 
 
 def grant_options(command: _Command) -> _Command:
     """Add the options that grant what a foreign agent asks for; on a server, within what its administrator allows."""
     for option in (
+        click.option(
+            "--tool",
+            "tools",
+            multiple=True,
+            metavar="NAME",
+            help="MCP server or skill for the agent: of `mleredux list tools`, a folder with SKILL.md, or a JSON file "
+            "with `mcpServers`.",
+        ),
         click.option(
             "--allow-llm-model",
             "allow_llm_models",
@@ -71,6 +79,7 @@ def granted(
     allow_images: Sequence[str],
     allow_llm_fields: Sequence[str] = (),
     allow_llm_models: Sequence[str] = (),
+    tools: Sequence[str] = (),
 ) -> Grants:
     """What the options grant.
 
@@ -87,6 +96,7 @@ def granted(
         images=allow_images,
         llm_fields=allow_llm_fields,
         llm_models=allow_llm_models,
+        tools=tools,
     )
 
 

@@ -17,6 +17,7 @@ _COLUMNS = {
     "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "title", "writable_root", "plugin"),
     "formats": ("id", "suffix", "together", "title", "plugin"),
     "executors": ("id", "title", "plugin"),
+    "tools": ("id", "kind", "title", "version", "plugin"),
 }
 _MISSING = {"tasks": "pip install 'mleredux[starter]'", "agents": "pip install 'mleredux[starter]'"}
 
@@ -38,11 +39,11 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """List installed tasks, techniques, agents, graders, sandboxes, formats or executors."""
+    """List installed tasks, techniques, agents, graders, sandboxes, formats, executors or tools."""
     for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
         if kind != "tasks" and value:
             raise click.UsageError(f"{option} filters tasks; leave it out.")
-    if kind in ("formats", "executors"):  # those of this machine, which uses them
+    if kind in ("formats", "executors", "tools"):  # those of this machine, which uses them
         rows = listed(catalogue(ctx), kind)
     else:
         rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux._core.models.tool import ToolKind
 
 Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
@@ -135,6 +136,9 @@ class Agent(Model):
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""
+    tools: tuple[ToolKind, ...] = ()
+    """The kinds of tools that it can be given: of `mcp`, it finds the file `$MLEREDUX_MCP_FILE` with the servers as the
+    key `mcpServers`; of `skill`, folders in `$MLEREDUX_SKILLS_DIR`. Its instructions name both."""
     tags: tuple[str, ...] = ()
     smoke: Smoke | None = None
     """Must pass once for each environment that is built; None: no smoke run."""

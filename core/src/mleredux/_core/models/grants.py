@@ -42,6 +42,12 @@ def _model(name: str) -> str:
     return name
 
 
+def _tool(name: str) -> str:
+    if not name.isprintable() or not 0 < len(name) <= 4096:
+        raise ValueError(f"{name[:80]!r} is not the name of a tool")
+    return name
+
+
 VariableName = Annotated[str, AfterValidator(_variable)]
 HostName = Annotated[str, AfterValidator(_host)]
 """`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
@@ -51,6 +57,10 @@ FieldName = Annotated[str, AfterValidator(_field)]
 
 ModelName = Annotated[str, AfterValidator(_model)]
 """A language model, or a pattern: `gpt-5*`. One that searches by itself is granted only by its exact name."""
+
+
+ToolName = Annotated[str, AfterValidator(_tool)]
+"""The id of a tool, or the path of a skill's folder or of a file of MCP servers."""
 
 
 class Grants(Model):
@@ -68,3 +78,5 @@ class Grants(Model):
     """Fields of requests to language models that the gateway lets through besides the usual ones; no manifest asks."""
     llm_models: tuple[ModelName, ...] = ()
     """Language models besides those that the gateway's configuration offers; no manifest asks."""
+    tools: tuple[ToolName, ...] = ()
+    """MCP servers and skills: ids of `mleredux list tools`, and on one's own machine paths; no manifest asks."""

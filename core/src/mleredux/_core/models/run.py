@@ -153,6 +153,8 @@ class RunUse(Model):
     """Identity of the agent's environment: the digest of an image, or of the interpreter's packages."""
     packages: dict[str, str] = {}
     """Versions of mleredux and its plugins."""
+    tools: dict[str, str] = {}
+    """The SHA-256 of each tool that the agent was given, its declaration and its files, by id."""
     python: str | None = None
     git_commit: str | None = None
     host: str | None = None

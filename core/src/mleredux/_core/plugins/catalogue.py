@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mleredux._core.capabilities import Capabilities
     from mleredux._core.executors.protocol import Executor
     from mleredux._core.models import Agent, Grader, Task, Technique
+    from mleredux._core.models.tool import Tool
     from mleredux._core.protocols import Sandbox
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
@@ -258,6 +259,11 @@ class Catalogue:
         """An executor by id."""
         executor: Executor = self.get("executors", name)
         return executor
+
+    def tool(self, name: str) -> Tool:
+        """A tool by id."""
+        tool: Tool = self.get("tools", name)
+        return tool
 
     def capabilities(self) -> dict[str, Capabilities]:
         """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""

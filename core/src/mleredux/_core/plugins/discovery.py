@@ -22,6 +22,7 @@ SINGULAR = {
     "sandboxes": "sandbox",
     "formats": "format",
     "executors": "executor",
+    "tools": "tool",
     "commands": "command",
 }
 KINDS = tuple(SINGULAR)
@@ -30,7 +31,7 @@ KINDS = tuple(SINGULAR)
 
 @dataclass(frozen=True)
 class Ref:
-    """A task, agent, grader, sandbox, format, executor or command that is imported on use.
+    """A task, agent, grader, sandbox, format, executor, tool or command that is imported on use.
 
     Attributes:
         id: Its id.

@@ -28,6 +28,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
     from mleredux._core.models import Agent, Grader, Task, Technique
+    from mleredux._core.models.tool import Tool
     from mleredux._core.protocols import Sandbox
 
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
@@ -46,6 +47,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return {name: getattr(item, name) for name in ("id", "title", "suffix", "together")}
     if kind == "executors" and isinstance(item, Executor):
         return {"id": item.id, "title": item.title, "allocates": item.allocates}
+    if kind == "tools" and isinstance(item, Tool):
+        return {"id": item.id, "title": item.title, "version": item.version, "kind": item.kind}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
@@ -57,6 +60,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
         "formats": "a mleredux.plugin.export.Format",
         "executors": "an object with the methods of mleredux.plugin.executor.Executor",
+        "tools": "a mleredux.plugin.tool.Tool",
         "commands": "a click.Command",
     }[kind]
     raise TypeError(f"a {type(item).__name__} was given instead of {expected} (or a Ref to one)")

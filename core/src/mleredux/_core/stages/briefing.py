@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.execution.contract import contract
 from mleredux._core.models import Agent, Task
+from mleredux._core.models.tool import Tool
 from mleredux._core.protocols import Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.store import Run
+from mleredux._core.tools import told
 
 _VALIDATE = """\
 #!/bin/sh
@@ -88,7 +91,9 @@ def _network(run: Run, isolated: bool) -> str:
     return f"only {', '.join(hosts)} {others}can be reached, through the proxy that the usual variables name"
 
 
-def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: Capabilities) -> None:
+def write_briefing(
+    run: Run, task: Task, layout: Layout, folder: Path, sandbox: Capabilities, tools: Sequence[Tool] = ()
+) -> None:
     """Write the folder that the agent sees as its task: texts, `task.json`, `validate.sh`, and an empty `data`.
 
     Args:
@@ -97,6 +102,7 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: 
         layout: Where the agent finds things.
         folder: The folder.
         sandbox: What the sandbox is capable of, by which the agent is told what holds there.
+        tools: What it is given, which `give_tools` writes.
     """
     spec, isolated = run.spec, sandbox.isolated
     folder.mkdir(exist_ok=True)
@@ -121,6 +127,7 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: 
             data="everything there is; the answers of the test set are not here" if isolated else "everything there is",
             isolation="" if isolated else _NOT_ISOLATED,
         )
+        + told(tools, layout.task)
         + contract(task),
         encoding="utf-8",
     )

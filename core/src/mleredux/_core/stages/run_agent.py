@@ -34,7 +34,8 @@ from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.intake import readable
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
-from mleredux.errors import Cancelled, SandboxError
+from mleredux._core.tools import digests, find_tools, give_tools
+from mleredux.errors import Cancelled, ResumeRefused, SandboxError
 
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20
@@ -262,14 +263,30 @@ def _launch(
         proxy_socket=egress.path if egress else None,
     )
     layout = context.sandbox.layout(launch)
-    write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities)
+    tools = find_tools(context.catalogue, run.spec.grants.tools)
+    _check_same(run, digests(tools))
+    write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities, tools)
     passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
+    variables |= give_tools(agent, tools, folders["task"], layout.task)
     if egress:
         variables = {**proxy_variables(local=True), **variables}
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)
+
+
+def _check_same(run: Run, found: dict[str, str]) -> None:
+    """Record the tools of a run, which stay the same when it goes on.
+
+    Raises:
+        ResumeRefused: They changed.
+    """
+    before = run.use.tools
+    if changed := sorted(name for name in before if found.get(name) != before[name]):
+        raise ResumeRefused(f"The tool {changed[0]} changed since the run began.", hint="Start a new run.")
+    if found:
+        run.record_use(tools=found)
 
 
 def _clear(launch: Launch, *, aside: bool) -> None:

@@ -37,4 +37,5 @@ agent = cli_agent(
     options=Options,
     configure=configure,
     unisolated="named",
+    tools=("mcp", "skill"),
 )

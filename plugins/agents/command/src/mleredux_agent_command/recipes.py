@@ -40,16 +40,32 @@ def find_recipe(name: str) -> CommandRecipe:
     return recipe
 
 
+def _with_servers(command: str, entry: str) -> str:
+    """A command after lines that set `$servers` to the run's MCP servers as JSON, by name.
+
+    Args:
+        entry: Each server in the program's own form, as an expression of `server`.
+    """
+    return f"""\
+servers="$(node -p '
+const servers = Object.entries(require(process.env.MLEREDUX_MCP_FILE).mcpServers)
+JSON.stringify(Object.fromEntries(servers.map(([name, server]) => [name, {entry}])))
+')"
+{command}"""
+
+
 _CLAUDE_CODE = """\
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1
 export ANTHROPIC_DEFAULT_HAIKU_MODEL="$MLEREDUX_MODEL" BASH_DEFAULT_TIMEOUT_MS=1800000 BASH_MAX_TIMEOUT_MS=7200000
+mkdir -p "$HOME/.claude" && ln -s "$MLEREDUX_SKILLS_DIR" "$HOME/.claude/skills"
 exec claude --print --model "$MLEREDUX_MODEL" --dangerously-skip-permissions \\
+    --mcp-config "$MLEREDUX_MCP_FILE" --strict-mcp-config \\
     --output-format stream-json --verbose <"$MLEREDUX_PROMPT_FILE" >logs/claude-code.jsonl
 """
 # What runs on the provider's side, or needs another network than the gateway, is switched off.
 _CODEX = """\
 export CODEX_HOME="$HOME/.codex"
-mkdir -p "$CODEX_HOME"
+mkdir -p "$CODEX_HOME" && cp -R "$MLEREDUX_SKILLS_DIR" "$CODEX_HOME/skills" && chmod -R u+w "$CODEX_HOME/skills"
 cat >"$CODEX_HOME/config.toml" <<TOML
 model_provider = "gateway"
 web_search = "disabled"
@@ -66,32 +82,53 @@ base_url = "$OPENAI_BASE_URL"
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
 TOML
+node -e '
+const text = JSON.stringify
+const table = (all) => "{" + Object.entries(all || {}).map(([key, value]) => text(key) + " = " + text(value)) + "}"
+for (const [name, server] of Object.entries(require(process.env.MLEREDUX_MCP_FILE).mcpServers)) {
+  const lines = server.url
+    ? ["url = " + text(server.url), "http_headers = " + table(server.headers)]
+    : ["command = " + text(server.command), "args = " + text(server.args), "env = " + table(server.env)]
+  for (const line of ["[mcp_servers." + text(name) + "]", ...lines]) console.log(line)
+}' >>"$CODEX_HOME/config.toml"
 exec codex exec --model "$MLEREDUX_MODEL" --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \\
     --json - <"$MLEREDUX_PROMPT_FILE" >logs/codex.jsonl
 """
-_OPENCODE = """\
+_OPENCODE = _with_servers(
+    """\
 export OPENCODE_CONFIG="$HOME/opencode.json" OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1
+mkdir -p "$HOME/.config/opencode" && ln -s "$MLEREDUX_SKILLS_DIR" "$HOME/.config/opencode/skills"
 cat >"$OPENCODE_CONFIG" <<JSON
-{"autoupdate": false, "share": "disabled", "permission": "allow", "provider": {"gateway": {
+{"autoupdate": false, "share": "disabled", "permission": "allow", "mcp": $servers, "provider": {"gateway": {
  "npm": "@ai-sdk/openai-compatible", "name": "gateway",
  "options": {"baseURL": "$OPENAI_BASE_URL", "apiKey": "{env:OPENAI_API_KEY}"},
  "models": {"$MLEREDUX_MODEL": {"name": "$MLEREDUX_MODEL"}}}}}
 JSON
 exec opencode run --model "gateway/$MLEREDUX_MODEL" --format json <"$MLEREDUX_PROMPT_FILE" >logs/opencode.jsonl
-"""
-_GEMINI_CLI = """\
+""",
+    'server.url ? {type: "remote", url: server.url, headers: server.headers}'
+    ' : {type: "local", command: [server.command, ...server.args], environment: server.env}',
+)
+_HTTP_URL = "server.url ? {httpUrl: server.url, headers: server.headers} : server"
+_GEMINI_CLI = _with_servers(
+    """\
 export GEMINI_CLI_TRUST_WORKSPACE=true
-mkdir -p "$HOME/.gemini"
+mkdir -p "$HOME/.gemini" && ln -s "$MLEREDUX_SKILLS_DIR" "$HOME/.gemini/skills"
 cat >"$HOME/.gemini/settings.json" <<JSON
 {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": false},
- "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+ "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}, "mcpServers": $servers,
  "tools": {"exclude": ["google_web_search", "web_fetch"]}}
 JSON
 exec gemini --model "$MLEREDUX_MODEL" --yolo --output-format stream-json \\
     <"$MLEREDUX_PROMPT_FILE" >logs/gemini-cli.jsonl
-"""
+""",
+    _HTTP_URL,
+)
 # It asks for the name of its user, and that of a container has none.
-_QWEN_CODE = """\
+_QWEN_CODE = _with_servers(
+    """\
+mkdir -p "$HOME/.qwen" && ln -s "$MLEREDUX_SKILLS_DIR" "$HOME/.qwen/skills"
+printf '{"mcpServers": %s}' "$servers" >"$HOME/.qwen/settings.json"
 cat >"$HOME/user.cjs" <<'JS'
 const os = require("os")
 const user = {uid: process.getuid(), gid: process.getgid(), username: "agent", homedir: os.homedir(), shell: null}
@@ -100,7 +137,9 @@ require("module").syncBuiltinESMExports()
 JS
 export NODE_OPTIONS="--require=$HOME/user.cjs" OPENAI_MODEL="$MLEREDUX_MODEL"
 exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROMPT_FILE" >logs/qwen-code.jsonl
-"""
+""",
+    _HTTP_URL,
+)
 
 CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5")
 CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5")

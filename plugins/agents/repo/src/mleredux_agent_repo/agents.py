@@ -78,6 +78,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,
         tags=("repo",),
+        tools=tuple(about.tools),
     )
 
 

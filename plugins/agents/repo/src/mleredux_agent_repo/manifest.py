@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import HostName, Network
 from mleredux.plugin.task import ID_PATTERN
+from mleredux.plugin.tool import ToolKind
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 MANIFEST = "mleredux-agent.toml"
@@ -78,6 +79,8 @@ class AgentTable(_Table):
     command: list[str] = Field(min_length=1)
     """Run with the output folder as working directory; files of the repository are in `/opt/agent`."""
     network: Network = "none"
+    tools: list[ToolKind] = []
+    """Kinds of tools that it can be given: `mcp` (the file `$MLEREDUX_MCP_FILE`), `skill` (`$MLEREDUX_SKILLS_DIR`)."""
 
 
 class BuildTable(_Table):

@@ -47,6 +47,8 @@ class Settings(BaseModel):
     """Fields of requests to language models that users may grant to agents: names or patterns."""
     agent_llm_models: tuple[str, ...] = ()
     """Language models that users may grant to agents besides those that the gateway offers: names or patterns."""
+    agent_tools: tuple[str, ...] = ()
+    """MCP servers and skills of installed plugins that users may give to agents: ids or patterns."""
     oidc_issuer: str | None = None
     """An OpenID provider, through which people may sign in to the pages."""
     oidc_client: str | None = None
@@ -79,7 +81,8 @@ class Settings(BaseModel):
             MlereduxError: A name is not valid.
         """
         return granted(
-            self.agent_variables, self.agent_hosts, self.agent_images, self.agent_llm_fields, self.agent_llm_models
+            *(self.agent_variables, self.agent_hosts, self.agent_images),
+            *(self.agent_llm_fields, self.agent_llm_models, self.agent_tools),
         )
 
     @property

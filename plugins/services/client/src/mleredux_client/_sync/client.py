@@ -105,7 +105,7 @@ class Client(Offers, Grades, Builds):
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
             grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
-                "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...]}`.
+                "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...], "tools": [...]}`.
             secrets: Names of secrets of yours or the project's that it gets as variables (see `secrets.set`).
             obfuscated: Whether the agent gets the description without the competition's name and story.
             verify: Whether the final code is executed again to verify the result; None: as the server is configured.

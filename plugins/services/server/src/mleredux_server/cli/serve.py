@@ -136,6 +136,13 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
 )
 @click.option(
+    "--agent-tool",
+    "agent_tools",
+    multiple=True,
+    metavar="NAME",
+    help="MCP servers and skills of installed plugins that users may give to agents; a pattern is allowed.",
+)
+@click.option(
     "--default-quota",
     multiple=True,
     metavar="FIELD=VALUE",

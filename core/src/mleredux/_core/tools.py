@@ -1,0 +1,213 @@
+"""What agents are given besides a task: MCP servers and skills, copied into the run's folder and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from mleredux._core.models.tool import Tool
+from mleredux._core.store.trees import remove_tree
+from mleredux.errors import MlereduxError, NotFound, NotGranted
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent, Grants
+    from mleredux._core.plugins import Catalogue
+
+MCP_FILE, SKILLS, SERVERS = "mcp.json", "skills", "servers"
+"""In the folder of the task: servers by name, as the key `mcpServers`; skills; files of servers."""
+SKILL_FILE = "SKILL.md"
+_MOST_BYTES = 100 << 20
+_LEFT_OUT = frozenset({".git", "__pycache__", ".venv"})
+_HEADER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_FIELD = re.compile(r"^(name|description):[ \t]*(.+)$", re.MULTILINE)
+
+
+def is_path(name: str) -> bool:
+    """Whether a tool is named by a path: a skill's folder, or a file of MCP servers."""
+    return "/" in name or name.endswith(".json")
+
+
+def absolute(name: str) -> str:
+    """A tool's name that holds from any folder."""
+    return str(Path(name).expanduser().absolute()) if is_path(name) else name
+
+
+def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
+    """Tools by their ids and paths.
+
+    Raises:
+        NotFound: There is none.
+        MlereduxError: What is at a path is neither a skill nor a file of MCP servers, or two have the same id.
+    """
+    found: dict[str, Tool] = {}
+    for name in dict.fromkeys(names):
+        for tool in _at(Path(absolute(name))) if is_path(name) else [catalogue.tool(name)]:
+            if tool.id in found:
+                raise MlereduxError(f"There are two tools named {tool.id}.", hint="Rename one, or leave it out.")
+            found[tool.id] = tool
+    return tuple(found.values())
+
+
+def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: str) -> None:
+    """Check that an agent can use tools.
+
+    Raises:
+        MlereduxError: It can't, or a server's host was not granted.
+    """
+    from mleredux._core.egress import Rule
+
+    for tool in tools:
+        if tool.kind not in agent.tools:
+            words = {"mcp": "an MCP server", "skill": "a skill"}[tool.kind]
+            raise MlereduxError(
+                f"Agent {agent.id} can't be given {tool.id}: it does not take {words}.",
+                hint="Agents that do declare it as `tools`; so does `-a command`.",
+            )
+        if tool.url is None or network == "open":
+            continue
+        parts = urlsplit(tool.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
+            usual = port in (80, 443)
+            host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
+            raise NotGranted(f"{tool.id} is at {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
+
+
+def digests(tools: Iterable[Tool]) -> dict[str, str]:
+    """The SHA-256 of each tool, its declaration and its files, by id."""
+    found = {}
+    for tool in tools:
+        digest = hashlib.sha256(tool.model_dump_json(exclude={"folder"}).encode())
+        for path, content in _files(tool):
+            digest.update(f"{path}\0{len(content)}\0".encode() + content)
+        found[tool.id] = digest.hexdigest()
+    return found
+
+
+def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -> dict[str, str]:
+    """Write the tools into the folder of a run's task; return the variables that name them.
+
+    Args:
+        agent: One that takes no tools gets nothing.
+        tools: What `find_tools` returned.
+        folder: The folder.
+        place: Where the agent finds it.
+
+    Raises:
+        MlereduxError: The files of a tool are too large, or can't be read.
+    """
+    for name in (SKILLS, SERVERS):
+        remove_tree(folder / name)
+    (folder / MCP_FILE).unlink(missing_ok=True)
+    variables = {}
+    servers: dict[str, Any] = {}
+    for tool in tools:
+        kept = f"{SKILLS if tool.kind == 'skill' else SERVERS}/{tool.id}"
+        for path, content in _files(tool):
+            target = folder / kept / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            executable = os.access(tool.folder / path, os.X_OK) if tool.folder else False
+            target.chmod(0o755 if executable else 0o644)
+        if tool.kind == "mcp":
+            servers[tool.id] = _entry(tool, f"{place}/{kept}")
+    if "mcp" in agent.tools:
+        (folder / MCP_FILE).write_text(json.dumps({"mcpServers": servers}, indent=1) + "\n", encoding="utf-8")
+        variables["MLEREDUX_MCP_FILE"] = f"{place}/{MCP_FILE}"
+    if "skill" in agent.tools:
+        (folder / SKILLS).mkdir(exist_ok=True)
+        variables["MLEREDUX_SKILLS_DIR"] = f"{place}/{SKILLS}"
+    return variables
+
+
+def told(tools: Iterable[Tool], place: str) -> str:
+    """Lines of the agent's instructions."""
+    lines = []
+    for tool in tools:
+        title = tool.title.rstrip(".")
+        if tool.kind == "mcp":
+            lines.append(f"- You have the MCP server `{tool.id}`: {title}.")
+        else:
+            lines.append(
+                f"- You have a skill: {title}. Read `{place}/{SKILLS}/{tool.id}/{SKILL_FILE}` when it applies."
+            )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _entry(tool: Tool, place: str) -> dict[str, Any]:
+    """A server in the form of `mcpServers`."""
+    if tool.url is not None:
+        return {"type": "http", "url": tool.url, **({"headers": tool.headers} if tool.headers else {})}
+    command, *arguments = (part.replace("{folder}", place) for part in tool.command)
+    return {"command": command, "args": arguments, "env": tool.env}
+
+
+def _at(path: Path) -> Iterator[Tool]:
+    """The tools at a path of this machine."""
+    if (path / SKILL_FILE).is_file():
+        yield _skill(path)
+        return
+    if not path.is_file():
+        raise NotFound(f"{path} is no tool.", hint=f"Name a folder with {SKILL_FILE}, or a file with `mcpServers`.")
+    try:
+        servers = json.loads(path.read_bytes())["mcpServers"].items()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = 'Write {"mcpServers": {"NAME": {"command": "…", "args": […]}}}.'
+        raise MlereduxError(f"{path} names no MCP servers ({type(error).__name__}).", hint=hint) from None
+    for name, entry in servers:
+        try:
+            yield _server(str(name), dict(entry), path.parent)
+        except (ValidationError, ValueError, TypeError) as error:
+            said = str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
+            raise MlereduxError(f"The MCP server {name!r} of {path} is not valid: {said}.") from None
+
+
+def _server(name: str, entry: dict[str, Any], folder: Path) -> Tool:
+    kind = str(entry.pop("type", "http" if "url" in entry else "stdio"))
+    if kind not in ("stdio", "http", "streamable-http"):
+        raise ValueError(f"the transport {kind!r} is not supported, only stdio and http")
+    files = entry.pop("folder", None)
+    command = (entry.pop("command"), *entry.pop("args", ())) if "command" in entry else ()
+    given: dict[str, Any] = {key: entry[key] for key in ("env", "url", "headers", "title") if key in entry}
+    return Tool(id=name, **{"title": name, **given}, command=command, folder=folder / files if files else None)
+
+
+def _skill(folder: Path) -> Tool:
+    text = (folder / SKILL_FILE).read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
+    header = _HEADER.match(text)
+    fields = {name: value.strip().strip("\"'") for name, value in _FIELD.findall(header[1])} if header else {}
+    try:
+        return Tool(id=fields.get("name", folder.name), title=fields.get("description", folder.name), folder=folder)
+    except ValidationError as error:
+        hint = "A name has letters, digits, `.`, `_` and `-`."
+        raise MlereduxError(f"{folder / SKILL_FILE}: {error.errors()[0]['msg']}.", hint=hint) from None
+
+
+def _files(tool: Tool) -> Iterator[tuple[str, bytes]]:
+    """Paths and contents of a tool's regular files; links are not followed."""
+    if tool.folder is None:
+        return
+    if not tool.folder.is_dir():
+        raise MlereduxError(f"The files of the tool {tool.id} are not in {tool.folder}.", hint="Reinstall it.")
+    size = 0
+    for above, folders, names in os.walk(tool.folder):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
+        for name in sorted(names):
+            path = Path(above) / name
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            if (size := size + status.st_size) > _MOST_BYTES:
+                raise MlereduxError(
+                    f"The files of the tool {tool.id} are larger than {_MOST_BYTES >> 20} MB.", hint="Give it fewer."
+                )
+            yield path.relative_to(tool.folder).as_posix(), path.read_bytes()
