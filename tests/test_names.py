@@ -20,6 +20,7 @@ ROLES = {
     "bridges": "bridge",
     "executors": "executor",
     "competitions": "competition",
+    "stores": "store",
 }
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}
 NOUNS = {

@@ -57,6 +57,10 @@ class ExecutorError(MlereduxError):
     """An executor refused a run, or its engine does not respond."""
 
 
+class StoreError(ExecutorError):
+    """An object store refused a request, does not respond, or returned a damaged object."""
+
+
 class AgentBroken(MlereduxError):
     """The agent itself is faulty: it does not meet a requirement for all agents."""
 

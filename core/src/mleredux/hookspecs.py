@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import click
 
     from mleredux._core.cli.backend import Backend
+    from mleredux._core.executors.objects import ObjectStore
     from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
     from mleredux._core.models import (
@@ -187,6 +188,11 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | Non
 @hookspec
 def mleredux_protected_variables() -> Iterable[str] | None:
     """Return names of environment variables that no agent may get, such as keys of LLM providers."""
+
+
+@hookspec(firstresult=True)
+def mleredux_open_store(url: str) -> ObjectStore | None:
+    """Open the object store at a URL, which carries runs and data between machines; None for other schemes."""
 
 
 @hookspec(firstresult=True)

@@ -45,9 +45,11 @@ class Lab:
     Args:
         home: A folder; `starts` in it must be named by the environment (`environment`) before the engine starts jobs.
         executor: The executor.
+        object_store: URL of the object store for its nodes.
     """
 
-    def __init__(self, home: Path, executor: Executor) -> None:
+    def __init__(self, home: Path, executor: Executor, object_store: str | None = None) -> None:
+        self.object_store = object_store
         self.home, self.executor, self.store = home, executor, RunStore(home / "runs")
         self.starts_folder = home / "starts"
         self.starts_folder.mkdir(exist_ok=True)
@@ -73,7 +75,12 @@ class Lab:
 
         data = DataStore(self.home / "data")
         self._pipelines.append(
-            Pipeline(self.store, self.catalogue, data, progress=progress, executor=self.executor, jobs=1000)
+            Pipeline(
+                *(self.store, self.catalogue, data, 1000),
+                progress=progress,
+                executor=self.executor,
+                object_store=self.object_store,
+            )
         )
         return self._pipelines[-1]
 

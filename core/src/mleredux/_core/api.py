@@ -47,6 +47,7 @@ def run(
     context: str | None = None,
     base_image: str | None = None,
     executor: str | None = None,
+    object_store: str | None = None,
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
     progress: Callable[[Run, str], None] = lambda _run, _message: None,
@@ -71,6 +72,7 @@ def run(
         context: Additional text for the agent.
         base_image: Base image, if an image is built.
         executor: Id of an executor, which places the run on a machine; None: this process executes it.
+        object_store: URL of an object store for the executor's nodes; None: they share the file system.
         runs_dir: Folder for runs; None: `default_runs_dir()`.
         data_dir: Folder for data; None: `default_data_dir()`.
         progress: Called with short progress messages.
@@ -98,7 +100,13 @@ def run(
     )
     made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, verify=verify, context=context)
     place = current().executor(executor) if executor else None
-    pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress, executor=place)
+    pipeline = Pipeline(
+        *(store, current(), data),
+        base_image=base_image,
+        progress=progress,
+        executor=place,
+        object_store=object_store,
+    )
     return pipeline.execute([made])[0]
 
 

@@ -46,6 +46,7 @@ class Pipeline:
         cancelled: Whether cancellation of all runs was requested elsewhere.
         tracked: Whether plugins are told of the runs' events.
         executor: Executes the runs; None: this process does.
+        object_store: URL of an object store, through which its nodes get runs and data; None: they share a file system.
     """
 
     store: RunStore
@@ -58,6 +59,7 @@ class Pipeline:
     cancelled: Callable[[], bool] = lambda: False
     tracked: bool = True
     executor: Executor | None = None
+    object_store: str | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:

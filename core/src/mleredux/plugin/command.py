@@ -28,6 +28,7 @@ from mleredux._core.cli.output import (
     print_json,
     print_table,
     runs_dir_option,
+    store_option,
     write_log,
 )
 from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
@@ -73,5 +74,6 @@ __all__ = [
     "see_through",
     "server_of",
     "statement",
+    "store_option",
     "write_log",
 ]

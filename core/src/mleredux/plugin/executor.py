@@ -10,11 +10,25 @@ each ticket on some node, tells whether it waits, runs or has ended, and kills i
 
     def news(self, jobs: list[str]) -> dict[str, JobStatus]:
         return {job: JobStatus("running" if self.queue.has(job) else "ended") for job in jobs}
+
+An object store carries runs and data to nodes that share no file system. A plugin opens one by its URL with
+`mleredux_open_store`, as an object with the methods of `ObjectStore`.
 """
 
 from __future__ import annotations
 
+from mleredux._core.executors.objects import ObjectStore, Stored
 from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket, job_environment
-from mleredux.errors import ExecutorError
+from mleredux.errors import ExecutorError, StoreError
 
-__all__ = ["Executor", "ExecutorError", "JobStatus", "Node", "Ticket", "job_environment"]
+__all__ = [
+    "Executor",
+    "ExecutorError",
+    "JobStatus",
+    "Node",
+    "ObjectStore",
+    "StoreError",
+    "Stored",
+    "Ticket",
+    "job_environment",
+]

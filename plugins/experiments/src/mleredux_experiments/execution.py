@@ -81,6 +81,7 @@ class Execution:
         catalogue: Plugins.
         progress: Called with a run and a short message.
         executor: Id of the executor of the runs; None: this process executes them.
+        object_store: URL of the object store through which its nodes get runs; None: they share a file system.
     """
 
     record: Record
@@ -89,6 +90,7 @@ class Execution:
     catalogue: Catalogue
     progress: Callable[[Run, str], None] = lambda _run, _message: None
     executor: str | None = None
+    object_store: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     looked: int = 0
     """Number of complete seeds at the last look of the sequential test."""
@@ -230,6 +232,7 @@ class Execution:
             progress=self.progress,
             cancelled=self.stop.is_set,
             executor=self.catalogue.executor(self.executor) if self.executor else None,
+            object_store=self.object_store if self.executor else None,
         )
 
     def _resumable(self, place: Place) -> Run | None:

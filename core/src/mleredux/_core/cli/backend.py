@@ -40,6 +40,8 @@ class RunRequest:
     """Whether it runs again when its agents change: the run itself then takes the place of a smoke run."""
     executor: str | None = None
     """The executor of the runs; None: this process."""
+    store: str | None = None
+    """URL of the object store through which its nodes get runs; None: they share the file system."""
     replay: str | None = None
     """The run whose recorded answers of language models are given."""
     jobs: int

@@ -122,6 +122,7 @@ class LocalBackend:
                 DataStore(run.spec.data_dir),
                 base_image=request.base_image,
                 executor=executor,
+                object_store=request.store if executor else None,
             )
             check_resumable(run, self._catalogue, base_image=request.base_image)
             return _LocalBatch([run], pipeline)
@@ -134,6 +135,7 @@ class LocalBackend:
             request.base_image,
             smoke=not request.watch,
             executor=executor,
+            object_store=request.store if executor else None,
         )
         planned = self._plan(request)
         if request.replay:

@@ -26,6 +26,13 @@ runs_dir_option = local_option(
     why="the server has its own runs folder.",
 )
 """The option `--runs-dir` of a click command; the command gets `runs_dir`."""
+store_option = local_option(
+    "--store",
+    metavar="URL",
+    help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
+    why="the server has its own.",
+)
+"""The option `--store` of a click command; the command gets `store`."""
 data_dir_option = local_option(
     "--data-dir",
     type=click.Path(file_okay=False),

@@ -12,7 +12,7 @@ from mleredux._core.cli.backend import Backend, Batch, RunRequest
 from mleredux._core.cli.consent import OPTIONS, grant_options, granted
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
-from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
+from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option, store_option
 from mleredux._core.cli.server import local_option, server_option
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _SAME = (
     *(
         "base_image",
         "executor",
+        "store",
         "jobs",
         "source",
         "watch",
@@ -101,6 +102,7 @@ _SAME = (
     help="Executor that places the runs on machines.  [default: this process executes them]",
     why="the server executes its runs.",
 )
+@store_option
 @local_option(
     "--from",
     "source",
@@ -158,6 +160,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
     if not (asked["tasks"] or asked["sets"] or asked["resume"]):
         raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
+    if asked["store"] and not asked["executor"]:
+        raise click.UsageError("--store is for an executor's nodes; give --executor too.")
     if asked["watch"] and (asked["as_json"] or asked["resume"]):
         raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
     there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])

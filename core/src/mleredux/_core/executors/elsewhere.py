@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.protocol import Executor, JobStatus, Ticket
+from mleredux._core.executors.replica import Replica
+from mleredux._core.executors.shelf import Shelf
 from mleredux._core.executors.tickets import read_ticket, write_ticket
-from mleredux._core.models import Cause
+from mleredux._core.models import Cause, State
 from mleredux._core.store.lease import LEASE_SECONDS, read_lease, take_away
-from mleredux.errors import ExecutorError
+from mleredux.errors import ExecutorError, StoreError
 
 if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 NODE_PROGRAM = "mleredux._core.executors.node"
 """The module that executes a run on its node."""
 _POLL_SECONDS = 0.5
+_PULL_SECONDS = 1.0
 _PAUSE_SECONDS = 5.0
 """Until a run is given again to an executor that refused it, or did not respond."""
 _REFUSED_SECONDS = 3600.0
@@ -45,11 +49,14 @@ class _Followed:
         tries: Jobs that it was given since a stage was finished.
         again: When it may be given again.
         refused: Since when the executor has refused that.
+        replica: The run in an object store, if its node shares no file system with this machine.
     """
 
     run: Run
     ticket: Ticket
     job: str
+    replica: Replica | None = None
+    pulled: float = 0.0
     tries: int = 1
     again: float = 0.0
     refused: float | None = None
@@ -73,6 +80,9 @@ class Elsewhere:
         executor: Where they are executed.
         program: Returns the module that executes a run on its node, as `NODE_PROGRAM` does.
 
+    Raises:
+        StoreError: The pipeline's object store can't be opened.
+
     Attributes:
         open: Runs that have not ended, by id.
     """
@@ -82,6 +92,8 @@ class Elsewhere:
     ) -> None:
         self._pipeline, self._executor, self._program = pipeline, executor, program
         self.open: dict[str, _Followed] = {}
+        self._objects = open_store(pipeline.catalogue, pipeline.object_store) if pipeline.object_store else None
+        self._shelf = Shelf(self._objects, pipeline.data) if self._objects is not None else None
 
     def execute(self, runs: Sequence[Run]) -> None:
         """Execute runs to their end; those with a live job from an earlier call are followed.
@@ -154,12 +166,17 @@ class Elsewhere:
             return None
         if self._executor.news([job])[job].state == "ended":
             return None
-        return _Followed(run, self._ticket(run, ticket["nonce"]), job)
+        return _Followed(run, self._ticket(run, ticket["nonce"]), job, self._replica(run))
+
+    def _replica(self, run: Run) -> Replica | None:
+        return Replica(self._objects, run.id, run.path) if self._objects is not None else None
 
     def _ticket(self, run: Run, nonce: str) -> Ticket:
-        command = (sys.executable, "-m", self._program(run), str(run.path), nonce)
-        limits = run.spec.limits
-        return Ticket(run.id, run.path, command, limits, limits.time_limit + limits.grace + _OVERHEAD_SECONDS)
+        place = (str(run.path),) if self._objects is None else (self._objects.url, run.id)
+        command = (sys.executable, "-m", self._program(run), *place, nonce)
+        limits, shared = run.spec.limits, self._objects is None
+        seconds = limits.time_limit + limits.grace + _OVERHEAD_SECONDS
+        return Ticket(run.id, run.path, command, limits, seconds, shared)
 
     def _give(self, runs: Sequence[Run]) -> list[_Followed]:
         if not runs:
@@ -173,12 +190,18 @@ class Elsewhere:
             "base_image": pipeline.base_image,
             "smoke": pipeline.smoke,
         }
-        for run in runs:
+        replicas = [self._replica(run) for run in runs]
+        for run, replica in zip(runs, replicas, strict=True):
             nonce = secrets.token_hex(8)
             write_ticket(run.path, {**common, "nonce": nonce, "job": None})  # first: an older job of it does nothing
+            if replica is not None and self._shelf is not None:
+                if run.state is State.CANCELLED:
+                    run.forget_cancel()
+                data = self._shelf.publish(pipeline.catalogue.task(run.spec.task))
+                replica.offer({**common, "nonce": nonce, "data": data})
             tickets.append(self._ticket(run, nonce))
         jobs = self._executor.give(tickets)
-        followed = [_Followed(run, ticket, job) for run, ticket, job in zip(runs, tickets, jobs, strict=True)]
+        followed = [_Followed(*parts) for parts in zip(runs, tickets, jobs, replicas, strict=True)]
         for one in followed:
             write_ticket(one.run.path, {**common, "nonce": one.nonce, "job": one.job})
         return followed
@@ -188,6 +211,15 @@ class Elsewhere:
         run, now = one.run, time.monotonic()
         with contextlib.suppress(ExecutorError):  # it is asked again
             self._executor.pull(one.ticket)
+        try:
+            self._pull(one, status, now)
+        except StoreError as error:  # until it responds nothing is known of the run, and nothing is lost
+            one.changed = now
+            self._show(one, f"{run.state} ({error.message})")
+            if self._pipeline.stopping() or run.cancel_asked:
+                with contextlib.suppress(ExecutorError):
+                    self._executor.stop(one.job)
+            return False
         if run.state.final and not run.alive:
             if status is not None and status.state == "waiting":
                 self._stop(one)  # it was cancelled in the queue
@@ -207,6 +239,18 @@ class Elsewhere:
         elif now - one.changed > (_START_SECONDS if lease is None else _SILENT_SECONDS):
             self._stop(one)  # when it is gone, the run goes on with another job
         return False
+
+    def _pull(self, one: _Followed, status: JobStatus | None, now: float) -> None:
+        ended = status is not None and status.state == "ended"
+        if one.replica is not None and (ended or now - one.pulled >= _PULL_SECONDS):
+            one.replica.pull()
+            one.pulled = now
+
+    def _take_away(self, one: _Followed) -> None:
+        """Refuse what a job may still write."""
+        if one.replica is not None:
+            one.replica.fence()
+        take_away(one.run.path)
 
     def _cancelled(self, one: _Followed, status: JobStatus | None, now: float) -> bool:
         """End a run that was cancelled and does not end by itself; return whether it has ended."""
@@ -237,7 +281,7 @@ class Elsewhere:
         if one.tries >= _MOST_JOBS:
             detail = f" The last one: {status.detail}." if status.detail else ""
             message = f"{_MOST_JOBS} jobs of {self._executor.id} ended in succession without making progress.{detail}"
-            take_away(run.path)
+            self._take_away(one)
             return run.give_up(Cause.ENVIRONMENT_BROKE, message)
         if time.monotonic() < one.again:
             return False
@@ -248,12 +292,13 @@ class Elsewhere:
             one.again = time.monotonic() + _PAUSE_SECONDS
             one.refused = one.refused or time.monotonic()
             if (seconds := time.monotonic() - one.refused) > _REFUSED_SECONDS:
-                take_away(run.path)
+                self._take_away(one)
                 said = f"{self._executor.id} has refused it for {seconds / 60:.0f} minutes: {error.message}"
                 return run.give_up(Cause.ENVIRONMENT_BROKE, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
         one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
+        one.replica = fresh.replica
         one.tries, one.refused = one.tries + 1, None
         return False
 
@@ -261,7 +306,7 @@ class Elsewhere:
         """Kill a job, and refuse what it may still write."""
         with contextlib.suppress(ExecutorError):
             self._executor.stop(one.job)
-        take_away(one.run.path)
+        self._take_away(one)
         one.changed = time.monotonic()
 
     def _show(self, one: _Followed, message: str) -> None:

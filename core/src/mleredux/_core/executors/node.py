@@ -2,6 +2,9 @@
 
 It may be started again at any time. What an earlier start of it still writes is refused from then on, and a start for
 a ticket that was replaced meanwhile does nothing.
+
+The run is in a directory that both machines see, or in an object store: the node then works in a folder of its own,
+which it publishes.
 """
 
 from __future__ import annotations
@@ -12,14 +15,29 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.loans import lend
+from mleredux._core.locations import cache_dir
+from mleredux._core.store import Run, RunStore
 from mleredux._core.store.lease import Lease, take_away
+from mleredux.errors import MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux._core.executors.objects import ObjectStore
+    from mleredux._core.executors.replica import Replica
 
 LOG_FILE = "worker.log"
+NODE_VARIABLE = "MLEREDUX_NODE_DIR"
+
+
+def node_dir() -> Path:
+    """The folder of runs and data that come from an object store: `MLEREDUX_NODE_DIR`, or one in the user's cache."""
+    return Path(os.environ.get(NODE_VARIABLE) or cache_dir() / "node").absolute()
 
 
 def main(
@@ -37,21 +55,90 @@ def main(
     ticket = read_ticket(folder)
     if ticket.get("nonce") != nonce:
         return
+    _prepare(folder)
+    loan = borrow(folder, nonce)
+    if read_ticket(folder).get("nonce") == nonce:
+        _execute(folder, ticket, loan=loan)
+
+
+def main_from(url: str, run_id: str, nonce: str) -> None:
+    """Execute a run of an object store.
+
+    Raises:
+        StoreError: The object store can't be opened, or does not respond.
+    """
+    from mleredux._core.executors.objects import open_store
+    from mleredux._core.executors.replica import Replica
+    from mleredux._core.plugins import Catalogue
+    from mleredux._core.store.trees import remove_tree
+
+    home = node_dir()
+    folder = home / "runs" / run_id
+    objects = open_store(Catalogue(), url)
+    for name in objects.variables:
+        os.environ.pop(name, None)
+    replica = Replica(objects, run_id, folder)
+    if not replica.claim(nonce):
+        return
+    if folder.exists():
+        take_away(folder)
+    if not replica.current:
+        _sweep(folder)
+        remove_tree(folder)
+    replica.update()
+    _prepare(folder)
+    _execute(folder, replica.ticket, Source(objects, replica, home / "data"))
+    if RunStore(folder.parent).get(run_id).state.final:
+        remove_tree(folder)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a run and its data come from: an object store, the run there, and the folder of staged data here."""
+
+    objects: ObjectStore
+    replica: Replica
+    home: Path
+
+    def stage(self, run: Run, name: str | None) -> Path:
+        """The directory of the data of a run; without published data one in which they are prepared."""
+        from mleredux._core.executors.staging import stage
+
+        if name is None:
+            return self.home / "own"
+        return stage(self.objects, name, run.spec.task, self.home)[0]
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what an older attempt left in sandboxes of this node, which has been executed elsewhere since."""
+    from mleredux._core.plugins import Catalogue
+
+    with contextlib.suppress(MlereduxError):
+        store, run = RunStore(folder.parent), Run(folder)
+        for _ in Catalogue().sandbox(run.spec.sandbox).sweep(store.owner, lambda run_id: run_id != run.id):
+            continue
+
+
+def _prepare(folder: Path) -> None:
+    """Write what this process prints into the run's directory, and handle signals."""
     log = os.open(folder / "logs" / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGUSR1, lambda _number, _frame: _notice(folder))
-    loan = borrow(folder, nonce)
-    if read_ticket(folder).get("nonce") != nonce:
-        return
 
+
+def _execute(
+    folder: Path,
+    ticket: dict[str, Any],
+    source: Source | None = None,
+    loan: tuple[Mapping[str, str], Iterable[str]] = ({}, ()),
+) -> None:
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
     from mleredux._core.plugins import Catalogue
     from mleredux._core.plugins.catalogue import set_current
     from mleredux._core.sandboxes.slots import Slots
-    from mleredux._core.store import RunStore
 
     catalogue = Catalogue(block=ticket["block"], load=ticket["load"])
     set_current(catalogue)
@@ -61,6 +148,12 @@ def main(
         stack.enter_context(lend(*loan))
         lease = stack.enter_context(Lease(folder, take_away(folder)))
         run.guard(lease.check)
+        data = Path(run.spec.data_dir)
+        if source is not None:
+            from mleredux._core.executors.replica import Publication
+
+            stack.enter_context(Publication(source.replica, folder))
+            data = source.stage(run, ticket["data"])
         slots = None
         if ticket["allocates"]:
             private = stack.enter_context(tempfile.TemporaryDirectory(prefix="mleredux-slots-"))
@@ -68,7 +161,7 @@ def main(
         pipeline = Pipeline(
             store,
             catalogue,
-            DataStore(run.spec.data_dir),
+            DataStore(data),
             base_image=ticket["base_image"],
             smoke=ticket["smoke"],
             cancelled=lease.lost,
@@ -92,4 +185,7 @@ def _notice(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    if len(sys.argv) == 4:
+        main_from(*sys.argv[1:])
+    else:
+        main(Path(sys.argv[1]), sys.argv[2])

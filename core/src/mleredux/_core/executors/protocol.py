@@ -53,12 +53,13 @@ class Ticket:
     """The input of `Executor.give`: one run to execute.
 
     Attributes:
-        folder: The run's directory, which the node sees under the same path.
+        folder: The run's directory here.
         command: Executes the run to its end. It may be started again at any time, also on another node: only the last
             one that was started writes. SIGUSR1 tells it that its time is nearly over, SIGTERM that it must stop; the
             run then goes on when the command is started again.
         limits: What the run may use; the node needs a little more memory for the command itself.
         seconds: How long the command takes at most.
+        shared: Whether the node must see the folder, under the same path; else the command uses an object store.
     """
 
     run_id: str
@@ -66,6 +67,12 @@ class Ticket:
     command: tuple[str, ...]
     limits: Limits
     seconds: float
+    shared: bool = True
+
+    @property
+    def work_dir(self) -> Path:
+        """A directory that exists on the node, in which the command can start."""
+        return self.folder.parent if self.shared else Path("/")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mleredux._core.plugins.discovery import KINDS
 FILE = Path(__file__).parents[2] / "directory.toml"
 _PARTS = (
     "agent artifact audit bridge command competition executor experiment "
-    "grader sandbox service technique testing tracker"
+    "grader sandbox service store technique testing tracker"
 )
 ROLES = tuple(_PARTS.split())
 PROVIDED = (*KINDS, "schemes")

@@ -168,7 +168,7 @@ def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
         "cpus": f"{limits.cpus:g}",
         "memory_mb": str(limits.memory_mb),
         "command": [str(_HERE / "supervisor.py"), str(ticket.seconds), *ticket.command],
-        "folder": str(ticket.folder.parent),
+        "folder": str(ticket.work_dir),
     }
 
 

@@ -113,7 +113,7 @@ def _requirements(ticket: Ticket) -> tuple[str, ...]:
         "--requeue",
         "--open-mode=append",
         "--output=/dev/null",
-        f"--chdir={ticket.folder.parent}",
+        f"--chdir={ticket.work_dir}",
     )
 
 

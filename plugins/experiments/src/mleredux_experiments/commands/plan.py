@@ -21,6 +21,7 @@ from mleredux.plugin.command import (
     print_table,
     runs_dir_option,
     server_of,
+    store_option,
 )
 from mleredux.plugin.experiment import Plan, plan_cells
 
@@ -90,6 +91,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
 @click.argument("plan", metavar="PLAN_OR_DIR")
 @jobs_option
 @executor_option
+@store_option
 @click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
 @runs_dir_option
 @data_dir_option
@@ -100,6 +102,7 @@ def run(
     plan: str,
     jobs: int,
     executor: str | None,
+    store: str | None,
     project: str | None,
     runs_dir: str | None,
     data_dir: str | None,
@@ -120,7 +123,9 @@ def run(
     found = find(plan, runs_dir, catalogue(ctx))
     if isinstance(found, Plan):
         found = start(found, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
-    found.executor = executor
+    if store is not None and executor is None:
+        raise click.UsageError("--store is for an executor's nodes; give --executor too.", ctx)
+    found.executor, found.object_store = executor, store
     _execute(ctx, found, jobs, as_json)
 
 

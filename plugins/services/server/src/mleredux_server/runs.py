@@ -72,6 +72,8 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
         Problem: Its agent asks for something that this server does not grant.
         MlereduxError: It can't run here.
     """
+    if request.secrets and service.settings.store:
+        raise Problem("invalid", "The nodes of this server can't get secrets.", hint="Leave `secrets` out.")
     agent = service.catalogue.agent(request.agent, request.options)
     try:
         fields = plan(

@@ -25,6 +25,8 @@ class Settings(BaseModel):
     """Processes that execute runs; 0: one per CPU."""
     executor: str = "local"
     """What executes runs: `local` is this server's own worker processes."""
+    store: str | None = None
+    """URL of the object store through which the executor's nodes get runs and data; None: they share a file system."""
     base_image: str | None = None
     max_upload_mb: int = Field(default=2048, ge=1)
     max_agent_mb: int = Field(default=100, ge=1)

@@ -35,6 +35,12 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     metavar="ID",
     help="Executor that places the runs on machines, e.g. slurm.  [default: local, processes of this server]",
 )
+@click.option(
+    "--store",
+    metavar="URL",
+    envvar="MLEREDUX_STORE",
+    help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
+)
 @click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image of built images.")
 @click.option(
     "--log-format",

@@ -42,7 +42,12 @@ class Remote:
     def __init__(self, service: Service, wake: Callable[[], None]) -> None:
         self._service, self._wake = service, wake
         self.executor = service.catalogue.executor(service.settings.executor)
-        pipeline = Pipeline(service.store, service.catalogue, service.data, base_image=service.settings.base_image)
+        settings = service.settings
+        pipeline = Pipeline(
+            *(service.store, service.catalogue, service.data),
+            base_image=settings.base_image,
+            object_store=settings.store,
+        )
         self._elsewhere = Elsewhere(pipeline, self.executor, self._program)
         self._runs: set[str] = set()
         self._borrowers: set[str] = set()

@@ -1,0 +1,297 @@
+"""A run in an object store: what a node publishes there, and what is read from there.
+
+One small object, the head, is only ever swapped: it says which attempt may write and names the tree of its files. So an
+attempt that lost its run can't replace anything of a newer one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from mleredux._core.executors.objects import ObjectStore, digest, read_verified
+from mleredux._core.executors.snapshots import Scanner, Tree, restore
+from mleredux._core.store import Run
+from mleredux._core.store.files import write_atomically
+from mleredux._core.store.lease import LEASE_FILE, next_fence, read_lease
+from mleredux.errors import ResumeRefused, StoreError
+
+_EVENTS = "events.jsonl"
+_SEEN_FILE = ".replica"
+"""The tree that a folder is like."""
+_TRIES = 5
+_EVERY = 2.0
+_SHARE = 10
+"""Publishing takes at most the inverse of this share of the time."""
+_LONGEST = 20.0
+_PATIENCE = 3600.0
+_SHORT_PATIENCE = 20.0
+
+
+def _private(path: str) -> bool:
+    """Whether a path in a run's directory is of one machine only: locks, leases, controls of sandboxes."""
+    return path.startswith((".", "logs/.writing-"))
+
+
+def _grows(path: str) -> bool:
+    return path == _EVENTS or path.startswith("logs/")
+
+
+class Replica:
+    """A run in an object store, and its directory on this machine.
+
+    Args:
+        objects: The object store.
+        run_id: The run.
+        folder: Its directory here.
+    """
+
+    def __init__(self, objects: ObjectStore, run_id: str, folder: Path) -> None:
+        self._objects, self._home, self._folder = objects, f"runs/{run_id}", folder
+        self._writer = secrets.token_hex(8)
+        self._head: dict[str, Any] | None = None
+        self._tag: str | None = None
+        self._tree, self._name = Tree(), ""
+        self._scanner = Scanner(folder, skip=_private, grows=_grows)
+        self._names: dict[str, str] = {}
+
+    @property
+    def ticket(self) -> dict[str, Any]:
+        """The ticket that was offered last."""
+        return dict((self._head or {}).get("ticket") or {})
+
+    @property
+    def attempt(self) -> int:
+        """The number of starts of the run, over all nodes."""
+        return int((self._head or {}).get("attempt", 0))
+
+    def offer(self, ticket: dict[str, Any]) -> None:
+        """Publish the run for the job with this ticket; what earlier ones still write is refused from now on.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        self._load()
+        mine = {"writer": self._writer, "attempt": self.attempt + 1, "lease": None}
+        self._change(lambda _head: True, ticket={}, **mine, **self._wishes())
+        self.update()
+        self.push()
+        self._change(self._is_ours, ticket=ticket, writer="", **self._wishes())
+
+    def fence(self) -> None:
+        """Refuse what any attempt still writes.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        self._load()
+        self._change(lambda _head: True, ticket={}, writer="")
+
+    def claim(self, nonce: str) -> bool:
+        """Become the attempt that may write; return whether the ticket is still valid.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        self._load()
+        number = self.attempt + 1
+
+        def valid(head: dict[str, Any]) -> bool:
+            offered = head.get("ticket", {}).get("nonce") == nonce and head["attempt"] < number
+            return offered or self._is_ours(head)  # the reply to the claim was lost
+
+        return self._change(valid, writer=self._writer, attempt=number, lease=None)
+
+    def pull(self) -> None:
+        """Bring the directory here up to date, and tell the node what users asked for.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        self._load()
+        self.update()
+        head = self._head or {}
+        if head.get("lease") and head["lease"] != read_lease(self._folder):
+            write_atomically(self._folder / LEASE_FILE, json.dumps(head["lease"]))
+        wishes = self._wishes()
+        if head and any(head.get(name) != wish for name, wish in wishes.items()):
+            self._change(lambda head: head.get("writer") != "" or bool(head.get("ticket")), **wishes)
+
+    def push(self, *, all_again: bool = False) -> None:
+        """Publish what is in the directory.
+
+        Args:
+            all_again: Read files again that are only appended to otherwise: logs in which secrets were masked.
+
+        Raises:
+            ResumeRefused: The run was given to another attempt.
+            StoreError: The object store does not respond.
+        """
+        if all_again:
+            self._scanner.forget()
+        events = self._folder / _EVENTS  # first: whatever it tells of is in the other files then
+        most = {_EVENTS: events.stat().st_size} if events.exists() else {}
+        tree = self._scanner.scan(self._put, most)
+        content = tree.dump()
+        name = digest(content)
+        dropped: list[str] = []
+        if name != self._name.rpartition("/")[2]:
+            name = f"{self.attempt}/{name}"
+            self._objects.write(f"{self._home}/{name}", content)
+            dropped = [*(self._tree.names() - tree.names()), *filter(None, [self._name])]
+        else:
+            name = self._name
+        if not self._change(self._is_ours, tree=name, lease=read_lease(self._folder)):
+            raise ResumeRefused(f"Run {self._folder.name} was given to another job.", hint="This one must stop.")
+        self._note(tree, name)
+        self._objects.delete(f"{self._home}/{one}" for one in dropped)
+        self._obey()
+
+    def _is_ours(self, head: dict[str, Any]) -> bool:
+        return head.get("writer") == self._writer
+
+    @property
+    def current(self) -> bool:
+        """Whether the directory here was the last that the tree was made of or like; it may be newer, never older."""
+        try:
+            return (self._folder / _SEEN_FILE).read_text() == (self._head or {}).get("tree")
+        except OSError:
+            return False
+
+    def _load(self) -> None:
+        found = self._objects.read(f"{self._home}/head")
+        self._head, self._tag = (json.loads(found.content), found.tag) if found else ({}, None)
+
+    def _change(self, allowed: Callable[[dict[str, Any]], bool], **fields: Any) -> bool:
+        """Change the head, however often others do meanwhile; return whether that was allowed."""
+        while True:
+            if self._head is None:
+                self._load()
+            head = self._head or {}
+            if not allowed(head):
+                return False
+            # Tags are hashes of the content in some stores: no two contents may be the same.
+            fresh = {**head, **fields, "stamp": secrets.token_hex(8)}
+            self._head = None
+            tag = self._objects.swap(f"{self._home}/head", json.dumps(fresh).encode(), self._tag)
+            if tag is not None:
+                self._head, self._tag = fresh, tag
+                return True
+
+    def update(self) -> None:
+        """Make the directory like what was published last, unless it is current.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        for _ in range(_TRIES):
+            name = (self._head or {}).get("tree")
+            if not name or name == self._name:
+                return
+            try:
+                tree = Tree.load(self._get(name))
+                if self._name or not self.current:
+                    restore(self._folder, tree, self._get, skip=_private, grows=_grows, known=self._tree, last=_EVENTS)
+            except _Gone:  # a newer tree has replaced it
+                self._load()
+                continue
+            self._note(tree, name)
+            return
+        raise StoreError(f"{self._home} in {self._objects.url} changes faster than it can be read.")
+
+    def _note(self, tree: Tree, name: str) -> None:
+        self._tree, self._name = tree, name
+        self._names = {one.rpartition("/")[2]: one for one in tree.names()}
+        write_atomically(self._folder / _SEEN_FILE, name)
+
+    def _put(self, data: bytes) -> str:
+        name = digest(data)
+        if name not in self._names:
+            # With the attempt: what an older one deletes late is its own.
+            self._objects.write(f"{self._home}/{self.attempt}/{name}", data)
+            self._names[name] = f"{self.attempt}/{name}"
+        return self._names[name]
+
+    def _get(self, name: str) -> bytes:
+        data = read_verified(self._objects, f"{self._home}/{name}")
+        if data is None:
+            raise _Gone
+        return data
+
+    def _wishes(self) -> dict[str, Any]:
+        """What users ask of the run: to be cancelled, or not to be graded before a time."""
+        run = Run(self._folder)
+        end = run.hold_end
+        return {"cancel": run.cancel_asked, "hold": end.isoformat() if end else None}
+
+    def _obey(self) -> None:
+        """Bring what users ask for into the directory of a node."""
+        head, run = self._head or {}, Run(self._folder)
+        if head.get("cancel") and not run.cancel_asked:
+            run.ask_to_cancel()
+        if "hold" in head and head["hold"] != self._wishes()["hold"]:
+            run.hold(datetime.fromisoformat(head["hold"])) if head["hold"] else run.release()
+
+
+class _Gone(Exception):
+    """An object was deleted since something named it."""
+
+
+class Publication:
+    """Publishes a run again and again while its directory changes, and once more at the end.
+
+    Args:
+        replica: The run, claimed.
+        folder: Its directory.
+    """
+
+    def __init__(self, replica: Replica, folder: Path) -> None:
+        self._replica, self._folder = replica, folder
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="publication", daemon=True)
+
+    def __enter__(self) -> Publication:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+        end = time.monotonic() + (_SHORT_PATIENCE if isinstance(error, SystemExit) else _PATIENCE)
+        while True:
+            try:
+                return self._replica.push(all_again=True)
+            except ResumeRefused:
+                return None
+            except StoreError as problem:
+                print(problem, file=sys.stderr)
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_EVERY)
+
+    def _work(self) -> None:
+        pause = _EVERY
+        while not self._end.wait(pause):
+            began = time.monotonic()
+            try:
+                self._replica.push()
+            except ResumeRefused as error:
+                print(error, file=sys.stderr)
+                next_fence(self._folder)  # the lease is lost: nothing more is written
+                return
+            except (StoreError, OSError) as error:  # the run goes on; it is published when the store responds
+                print(error, file=sys.stderr)
+            pause = min(max(_EVERY, _SHARE * (time.monotonic() - began)), _LONGEST)
+            with contextlib.suppress(OSError):
+                sys.stderr.flush()

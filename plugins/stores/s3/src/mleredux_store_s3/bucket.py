@@ -1,0 +1,116 @@
+"""A part of a bucket, by `obstore`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from mleredux.plugin.executor import Stored, StoreError
+
+from mleredux_store_s3 import VARIABLES
+
+_INSTALL = 'Install it: `pip install "mleredux-store-s3[s3]"`.'
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_SECONDS = timedelta(seconds=20)
+_MOST = 1000
+"""Objects that one request may delete."""
+
+
+class Bucket:
+    """The objects of a bucket below a prefix.
+
+    Region, endpoint and credentials are those of the environment, read now: `AWS_REGION`, `AWS_ENDPOINT_URL`,
+    `AWS_ACCESS_KEY_ID`, …, or those of the machine's role.
+
+    Args:
+        url: `s3://BUCKET/PREFIX`.
+
+    Raises:
+        StoreError: It is invalid, or obstore is not installed.
+    """
+
+    variables: tuple[str, ...] = VARIABLES
+
+    def __init__(self, url: str) -> None:
+        try:
+            import obstore
+            from obstore.exceptions import BaseError
+            from obstore.store import S3Store
+        except ImportError as error:
+            raise StoreError("The object store needs obstore.", hint=_INSTALL) from error
+        parts = urlsplit(url)
+        if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
+            raise StoreError(
+                "The URL of an object store is s3://BUCKET/PREFIX.",
+                hint="Credentials and the endpoint come from variables such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.",
+            )
+        endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
+        plain = (endpoint or "").startswith("http://")
+        try:
+            self._store = S3Store(
+                parts.netloc,
+                prefix=parts.path.strip("/") or None,
+                config={"endpoint": endpoint} if endpoint else {},
+                client_options={"allow_http": plain, "timeout": timedelta(seconds=60)},
+                retry_config={"max_retries": 3, "retry_timeout": _SECONDS},
+            )
+        except BaseError as error:
+            raise _explained(error, url) from error
+        self.url = url
+        self._obstore, self._error = obstore, BaseError
+
+    def read(self, key: str) -> Stored | None:
+        """Get an object."""
+        with self._explained():
+            try:
+                found = self._obstore.get(self._store, key)
+                return Stored(bytes(found.bytes()), _tag(found.meta["e_tag"], self.url))
+            except FileNotFoundError:
+                return None
+
+    def write(self, key: str, content: bytes) -> None:
+        """Put an object."""
+        with self._explained():
+            self._obstore.put(self._store, key, content)
+
+    def swap(self, key: str, content: bytes, tag: str | None) -> str | None:
+        """Put an object with `If-Match`, or with `If-None-Match: *`."""
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with self._explained():
+            try:
+                # One request: it is conditional only as a whole.
+                put = self._obstore.put(
+                    self._store, key, content, mode="create" if tag is None else {"e_tag": tag}, use_multipart=False
+                )
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                return None
+            return _tag(put["e_tag"], self.url)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects, up to 1000 by one request."""
+        wanted = list(keys)
+        with self._explained():
+            for begin in range(0, len(wanted), _MOST):
+                self._obstore.delete(self._store, wanted[begin : begin + _MOST])
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._error, OSError) as error:
+            raise _explained(error, self.url) from error
+
+
+def _tag(found: str | None, url: str) -> str:
+    if found is None:
+        raise StoreError(f"{url} returns no ETags.", hint="Runs need conditional writes, as S3 has them.")
+    return found
+
+
+def _explained(error: Exception, url: str) -> StoreError:
+    reason = " ".join(str(error).partition("\n\nDebug source")[0].split())
+    return StoreError(f"The object store {url} refused a request or does not respond: {reason[:300]}.")

@@ -1,0 +1,216 @@
+"""Runs on nodes that have only an object store in common with the machine that gives them runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mleredux._core.executors.objects import open_store
+from mleredux._core.executors.replica import Replica
+from mleredux._core.executors.staging import Shelf, stage
+from mleredux._core.executors.tickets import read_ticket
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.store import Run, RunStore
+from mleredux.errors import ResumeRefused, StoreError
+from mleredux.plugin.host import plan
+from mleredux_store_s3.bucket import Bucket
+from mleredux_testing.lab import PLUGINS, Lab, until
+from mleredux_testing.s3 import ApartExecutor, S3Server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    made = S3Server()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def bucket(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return Bucket(server.url(tmp_path.name))
+
+
+@pytest.fixture
+def lab(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "starts").mkdir()
+    for name, value in Lab.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    nodes = [tmp_path / "a", tmp_path / "b"]
+    made = Lab(tmp_path / "here", ApartExecutor(tmp_path / "here", nodes), bucket.url)
+    made.starts_folder = tmp_path / "starts"
+    yield made
+    made.close()
+
+
+def test_objects_are_created_and_replaced_only_as_expected(bucket: Bucket) -> None:
+    assert bucket.read("a/b") is None
+    first = bucket.swap("a/b", b"1", None)
+    assert first is not None and bucket.swap("a/b", b"2", None) is None
+    second = bucket.swap("a/b", b"3", first)
+    assert second is not None and bucket.swap("a/b", b"4", first) is None
+    assert bucket.read("a/b") == (b"3", second)
+    bucket.delete(["a/b", "a/none"])
+    assert bucket.read("a/b") is None and bucket.swap("a/b", b"5", second) is None
+    for url in ("s3://", "s3://key:secret@bucket/x", "s3://bucket/x?a=b"):
+        with pytest.raises(StoreError, match="s3://BUCKET/PREFIX"):
+            Bucket(url)
+    with pytest.raises(StoreError, match="No installed plugin"):
+        open_store(Catalogue(), "gs://bucket")
+
+
+def test_an_attempt_that_lost_its_run_replaces_nothing_of_the_newer_one(bucket: Bucket, tmp_path: Path) -> None:
+    run = _new(tmp_path)
+    (run.logs_dir / "agent.log").write_bytes(b"one\n")
+    (run.output_dir / "link").symlink_to("/etc/passwd")
+    with (run.output_dir / "sparse").open("wb") as file:
+        file.truncate(1 << 34)
+    here = Replica(bucket, run.id, run.path)
+    here.offer({"nonce": "n"})
+    folders = [tmp_path / name / run.id for name in ("old", "new")]
+    old, new = (Replica(bucket, run.id, folder) for folder in folders)
+    assert not old.claim("another nonce") and old.claim("n")
+    old.update()
+    assert (folders[0] / "output" / "sparse").stat().st_blocks == 0
+    assert (folders[0] / "output" / "link").readlink() == Path("/etc/passwd")
+    with (folders[0] / "logs" / "agent.log").open("ab") as log:
+        log.write(b"two\n")
+    old.push()
+    assert new.claim("n") and new.attempt == old.attempt + 1
+    new.update()
+    (folders[0] / "result").write_text("old")
+    (folders[1] / "result").write_text("new")
+    new.push()
+    with pytest.raises(ResumeRefused):
+        old.push()
+    (folders[0] / "result").write_text("older")
+    with pytest.raises(ResumeRefused):
+        old.push(all_again=True)
+    inode = (run.logs_dir / "agent.log").stat().st_ino
+    run.ask_to_cancel()
+    here.pull()
+    assert (run.path / "result").read_text() == "new"
+    assert (run.logs_dir / "agent.log").read_bytes() == b"one\ntwo\n"
+    assert (run.logs_dir / "agent.log").stat().st_ino == inode, "who follows the log reads on"
+    new.push()
+    assert Run(folders[1]).cancel_asked
+    here.fence()
+    with pytest.raises(ResumeRefused):
+        new.push()
+    assert not Replica(bucket, run.id, folders[0]).claim("n")
+
+
+def test_a_log_that_grows_is_stored_in_few_pieces_and_masked_ones_leave_nothing(
+    bucket: Bucket, tmp_path: Path, server: S3Server
+) -> None:
+    run = _new(tmp_path)
+    here = Replica(bucket, run.id, run.path)
+    here.offer({"nonce": "n"})
+    node = Replica(bucket, run.id, tmp_path / "node" / run.id)
+    assert node.claim("n")
+    node.update()
+    log = tmp_path / "node" / run.id / "logs" / "agent.log"
+    for number in range(80):
+        with log.open("a") as file:
+            file.write(f"line {number} with a-secret\n")
+        node.push()
+    here.pull()
+    assert (run.logs_dir / "agent.log").read_bytes() == log.read_bytes()
+    with log.open("r+b") as file:
+        file.write(log.read_bytes().replace(b"a-secret", b"********"))
+    node.push()
+    here.pull()
+    assert (run.logs_dir / "agent.log").read_bytes() == log.read_bytes()
+    import boto3
+
+    client = boto3.client("s3", endpoint_url=server.environment["AWS_ENDPOINT_URL"])
+    stored = client.list_objects_v2(Bucket="mleredux", Prefix=f"{tmp_path.name}/runs/{run.id}/")["Contents"]
+    assert len(stored) < 10, "what is superseded is deleted"
+    bodies = [client.get_object(Bucket="mleredux", Key=one["Key"])["Body"].read() for one in stored]
+    assert not any(b"a-secret" in body for body in bodies)
+
+
+def test_data_are_staged_once_verified_and_repaired(bucket: Bucket, tmp_path: Path, server: S3Server) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mleredux._core.data import DataStore
+
+    catalogue = Catalogue(load=("mleredux_testing.toys",))
+    task, data = catalogue.task("toy"), DataStore(tmp_path / "data")
+    shelf = Shelf(bucket, data)
+    assert shelf.publish(task) is None
+    prepared = prepare(task, catalogue, data)
+    name = shelf.publish(task)
+    assert name is not None
+    before = len(server.requests)
+    assert shelf.publish(task) == name and len(server.requests) == before
+    home = tmp_path / "node"
+    with ThreadPoolExecutor(4) as pool:
+        staged = list(pool.map(lambda _: stage(bucket, name, task.id, home), range(4)))
+    assert sorted(fetched for _, fetched in staged)[:3] == [0, 0, 0]
+    found = DataStore(staged[0][0]).find(task)
+    assert found is not None and found.digest == prepared.digest
+    before = len(server.requests)
+    assert stage(bucket, name, task.id, home)[1] == 0 and len(server.requests) == before
+    answers = next(path for path in found.private.iterdir() if path.is_file())
+    assert answers.stat().st_mode & 0o222 == 0
+    right = answers.read_bytes()
+    times = answers.stat()
+    answers.chmod(0o644)
+    answers.write_bytes(b"x" * len(right))
+    os.utime(answers, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (found.public / "added").write_text("x")
+    assert stage(bucket, name, task.id, home)[1] == len(right)
+    assert answers.read_bytes() == right and not (found.public / "added").exists()
+    tree = bucket.read(f"data/trees/{name}")
+    assert tree is not None
+    bucket.write(f"data/trees/{name}", tree.content + b"x")
+    with pytest.raises(StoreError, match="damaged"):
+        stage(bucket, name, task.id, tmp_path / "other")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="hiding folders from a process needs root")
+def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_shared(
+    lab: Lab, tmp_path: Path, server: S3Server
+) -> None:
+    catalogue = lab.catalogue
+    prepare(catalogue.task("toy"), catalogue, lab.pipeline().data)
+    killed, kept, cancelled = runs = [lab.new(waits=True) for _ in range(3)]
+    thread = lab.follow(runs)
+    until(lambda: all(lab.starts(run) for run in runs))
+    until(lambda: all(run.log.state.agent_started for run in runs))
+    server.stop()
+    for process in lab.agents([killed]):
+        process.kill()
+    os.kill(int(read_ticket(killed.path)["job"].partition("-")[0]), signal.SIGKILL)
+    cancelled.ask_to_cancel()
+    server.start()
+    until(lambda: lab.starts(killed) == 2)
+    until(lambda: cancelled.state == "cancelled")
+    lab.release()
+    thread.join(90)
+    assert [run.state for run in runs] == ["done", "done", "cancelled"], lab.said
+    count = lab.count([killed, kept])
+    assert not count.lost and not count.twice
+    for run in (killed, kept):
+        assert [event.seq for event in run.events()] == list(range(len(run.events())))
+        assert run.report is not None and run.report.score is not None
+        assert run.manifest is not None and (run.output_dir / "submission.csv").is_file()
+        log = (run.logs_dir / "worker.log").read_text()
+        assert "a-secret-of-tests" not in log and f"bytes of {run.spec.task}" in log
+    assert not list((tmp_path / "a" / "runs").glob("*/run.json")), "the nodes keep no folders of runs that ended"
+    nodes = [tmp_path / "a", tmp_path / "b"]
+    assert [len(list((node / "data").glob("*.json"))) for node in nodes] == [1, 1]
+
+
+def _new(home: Path) -> Run:
+    catalogue = Catalogue(load=PLUGINS)
+    return RunStore(home / "runs").create(
+        **plan(catalogue, "toy", "waiting", sandbox="process"), data_dir=str(home / "data")
+    )
