@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.replica import Replica
-from mleredux._core.executors.staging import Shelf, stage
+from mleredux._core.executors.shelf import Shelf, stage
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
@@ -186,9 +186,10 @@ def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_s
     until(lambda: all(lab.starts(run) for run in runs))
     until(lambda: all(run.log.state.agent_started for run in runs))
     server.stop()
-    for process in lab.agents([killed]):
-        process.kill()
+    agents = lab.agents([killed])
     os.kill(int(read_ticket(killed.path)["job"].partition("-")[0]), signal.SIGKILL)
+    for process in agents:
+        process.kill()
     cancelled.ask_to_cancel()
     server.start()
     until(lambda: lab.starts(killed) == 2)

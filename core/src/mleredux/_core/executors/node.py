@@ -102,7 +102,7 @@ class Source:
 
     def stage(self, run: Run, name: str | None) -> Path:
         """The directory of the data of a run; without published data one in which they are prepared."""
-        from mleredux._core.executors.staging import stage
+        from mleredux._core.executors.shelf import stage
 
         if name is None:
             return self.home / "own"
