@@ -1,5 +1,8 @@
 """For authors of executors, which place runs on machines: a cluster's queue, a cloud.
 
+An object store carries runs and data to nodes that share no file system. A plugin opens one by its URL with
+`mleredux_open_store`, as an object with the methods of `ObjectStore`.
+
 An executor is an object with the attributes and methods of `Executor`, registered by a plugin. It starts the command of
 each ticket on some node, tells whether it waits, runs or has ended, and kills it::
 
@@ -10,9 +13,6 @@ each ticket on some node, tells whether it waits, runs or has ended, and kills i
 
     def news(self, jobs: list[str]) -> dict[str, JobStatus]:
         return {job: JobStatus("running" if self.queue.has(job) else "ended") for job in jobs}
-
-An object store carries runs and data to nodes that share no file system. A plugin opens one by its URL with
-`mleredux_open_store`, as an object with the methods of `ObjectStore`.
 """
 
 from __future__ import annotations
