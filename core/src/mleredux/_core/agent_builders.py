@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from mleredux._core.agent_options import libraries, read_options
 from mleredux._core.models import Agent, Build, Limits
+from mleredux._core.models.tool import ToolKind
 
 KIT = "mleredux_agentkit"
 """The package that is installed in the image of each of these agents."""
@@ -129,12 +130,14 @@ class CommandRecipe:
             semicolons; for npm also a local folder or `.tgz`.
         model: The default model.
         packages: Importable packages of this environment that are copied into the image.
+        tools: The kinds of tools that its command hands on to the program; see `Agent.tools`.
     """
 
     command: str
     install: str = ""
     model: str = ""
     packages: tuple[str, ...] = ()
+    tools: tuple[ToolKind, ...] = ()
 
     def build(self, asked: str) -> Build:
         """The build of the image, with the libraries requested by an option `libraries`.
@@ -208,4 +211,6 @@ def cli_agent(
         return {"command": recipe.start(chosen.model), "build": recipe.build(chosen.libraries)}
 
     defaults = options.model_construct(model=recipe.model)
-    return _configurable(options, defaults, started, id=id, title=title, limits=limits, **more)
+    return _configurable(
+        options, defaults, started, id=id, title=title, limits=limits, **{"tools": recipe.tools, **more}
+    )

@@ -16,7 +16,7 @@ from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.tools import digests, find_tools
 from mleredux.errors import MlereduxError, NotFound, NotGranted
-from mleredux.plugin.agent import Grants
+from mleredux.plugin.agent import CommandRecipe, Grants
 
 TOOLS = Path(__file__).parent / "tools"
 CLIENT = """\
@@ -105,6 +105,7 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
     ("agent", "tool", "error", "sentence"),
     [
         ("baseline", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
+        ("command recipe", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
         ("command", str(TOOLS / "server"), NotFound, "is no tool"),
         ("command", "nothing", NotFound, "no tool 'nothing'"),
         ("command", "{tmp}/http.json", NotGranted, "mcp.example.org, which was not granted"),
@@ -114,7 +115,12 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused(
-    agent: str, tool: str, error: type[MlereduxError], sentence: str, tmp_path: Path
+    agent: str,
+    tool: str,
+    error: type[MlereduxError],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     servers = {
         "http": {"url": "https://mcp.example.org/mcp"},
@@ -124,7 +130,13 @@ def test_what_cannot_be_used_is_refused(
     for name, entry in servers.items():
         (tmp_path / f"{name}.json").write_text(json.dumps({"mcpServers": {name: entry}}), encoding="utf-8")
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    agent, _, option = agent.partition(" ")
     options = {"command": "true"} if agent == "command" else {}
+    if option:
+        plain = CommandRecipe("true")
+        monkeypatch.setattr("mleredux_agent_command.options.recipe_names", lambda: ["plain"])
+        monkeypatch.setattr("mleredux_agent_command.agent.find_recipe", lambda _name: plain)
+        options = {"recipe": "plain"}
     how: Any = {"options": options, "sandbox": "process", "network": "none", "own_machine": True}
     grants = Grants(tools=(tool.replace("{tmp}", str(tmp_path)),))
     with pytest.raises(error, match=sentence):

@@ -27,7 +27,13 @@ def configure(options: dict[str, Any]) -> Agent:
         build = Build(image=asked.image)
     elif asked.context:
         build = Build(context=Path(asked.context).absolute())
-    return agent.model_copy(update={"command": recipe.start(asked.model) if recipe.command else (), "build": build})
+    return agent.model_copy(
+        update={
+            "command": recipe.start(asked.model) if recipe.command else (),
+            "build": build,
+            "tools": recipe.tools if asked.recipe and not asked.command else agent.tools,
+        }
+    )
 
 
 agent = cli_agent(

@@ -6,6 +6,7 @@ from importlib import metadata
 
 from mleredux.errors import NotFound, PluginError, one_line
 from mleredux.plugin.agent import CommandRecipe
+from mleredux.plugin.tool import ToolKind
 
 GROUP = "mleredux.recipes"
 
@@ -141,8 +142,9 @@ exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROM
     _HTTP_URL,
 )
 
-CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5")
-CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5")
-GEMINI_CLI = CommandRecipe(_GEMINI_CLI, "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro")
-OPENCODE = CommandRecipe(_OPENCODE, "npm:opencode-ai@1.18.33", "gpt-5.5")
-QWEN_CODE = CommandRecipe(_QWEN_CODE, "npm:@qwen-code/qwen-code@0.15.10", "qwen3-coder-plus")
+_TOOLS: tuple[ToolKind, ...] = ("mcp", "skill")
+CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5", tools=_TOOLS)
+CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5", tools=_TOOLS)
+GEMINI_CLI = CommandRecipe(_GEMINI_CLI, "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro", tools=_TOOLS)
+OPENCODE = CommandRecipe(_OPENCODE, "npm:opencode-ai@1.18.33", "gpt-5.5", tools=_TOOLS)
+QWEN_CODE = CommandRecipe(_QWEN_CODE, "npm:@qwen-code/qwen-code@0.15.10", "qwen3-coder-plus", tools=_TOOLS)
