@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import mleredux
 import pytest
@@ -55,6 +57,22 @@ def asked(command: list[str | Path], programs: Path) -> Any:
     return json.loads(ended.stdout)
 
 
+def _refuses_pages_of_other_sites(url: str) -> None:
+    place = urlsplit(url)
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    for path, headers, expected in (
+        ("/reset", {"Origin": "http://other.example"}, 403),
+        ("/reset", {"Origin": "http://other.example", "Host": "other.example"}, 400),
+        ("/ws", {"Origin": "http://other.example", **upgrade, **key}, 403),
+        ("/ws", {"Origin": f"http://{place.netloc}", **upgrade, **key}, 101),
+    ):
+        connection = http.client.HTTPConnection(place.netloc, timeout=60)
+        connection.request("GET" if path == "/ws" else "POST", path, None if path == "/ws" else b"{}", headers)
+        assert connection.getresponse().status == expected, (path, headers)
+        connection.close()
+
+
 def test_its_validator_accepts_the_manifest(programs: Path) -> None:
     package = Path(__file__).parents[1]
     report = asked([programs / "openenv", "validate", package, "--level", "static", "--skip-build", "--json"], programs)
@@ -70,6 +88,7 @@ def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs
         assert server.stdout is not None
         found = re.search(r"http://\S+:\d+", server.stdout.readline())
         assert found is not None
+        _refuses_pages_of_other_sites(found[0])
         report = asked([programs / "openenv", "validate", "--url", found[0], "--json"], programs)
         told = asked([programs / "python", "-c", WORK, found[0]], programs)
     finally:

@@ -12,8 +12,37 @@ import uvicorn
 from mleredux import MlereduxError
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.types import State
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mleredux_bridge_openenv.environment import TaskAction, TaskEnvironment, TaskObservation
+
+_LOOPBACK = ["127.0.0.1", "localhost"]
+
+
+class SameOrigin:
+    """Refuses what pages of other sites make a browser send, WebSockets included: an action is a command.
+
+    Together with a check of the host's name, which such pages can make stand for this machine.
+
+    Args:
+        app: The application that it protects.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        headers = dict(scope.get("headers", ()))
+        origin = headers.get(b"origin")
+        if origin is None or origin.partition(b"://")[2] == headers.get(b"host"):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await PlainTextResponse("Pages of other sites can't use this server.", 403)(scope, receive, send)
 
 
 def serve(
@@ -33,6 +62,9 @@ def serve(
     """
     make = partial(TaskEnvironment, tasks, reward=reward, invalid=invalid, places=places)
     app = create_fastapi_app(make, TaskAction, TaskObservation, max_concurrent_envs=sessions, state_cls=State)
+    app.add_middleware(SameOrigin)
+    if host in _LOOPBACK:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK)
     try:
         listening = socket.create_server((host, port))
     except OSError as error:
