@@ -107,8 +107,11 @@ def test_grants_in_a_wrong_form_are_refused(ann: httpx.Client, grants: dict[str,
     assert asked(ann, grants).status_code == 422
 
 
-def test_the_server_does_not_start_with_hosts_in_a_wrong_form(tmp_path: Path) -> None:
-    ended = click.testing.CliRunner().invoke(
-        command, ["--runs-dir", str(tmp_path / "runs"), "--agent-host", "http://x/"], obj=None
-    )
+def test_the_server_does_not_start_with_wrong_options(tmp_path: Path) -> None:
+    def started(*options: str) -> click.testing.Result:
+        return click.testing.CliRunner().invoke(command, ["--runs-dir", str(tmp_path / "runs"), *options], obj=None)
+
+    ended = started("--agent-host", "http://x/")
     assert ended.exit_code == 1 and "is not a host" in str(ended.exception), ended.output
+    ended = started("--store", "s3://bucket/prefix")
+    assert ended.exit_code == 2 and "give --executor too" in ended.output, ended.output

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -26,7 +27,7 @@ from mleredux_server.files.uploads import Upload
 from mleredux_server.problems import Problem
 from mleredux_server.references import granted
 from mleredux_server.settings import Settings
-from mleredux_server.sources import delete_source, store_source
+from mleredux_server.sources import check_source, delete_source, store_source
 from mleredux_server.uploaded import sources_dir
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
@@ -325,6 +326,12 @@ def test_an_upload_repairs_a_folder_and_is_kept_for_every_project(local: LocalSe
     local.settle(run.id, "done")
     delete_source(local.service, local.caller("bob"), store("bob"))
     assert not place.exists()
+
+
+def test_an_upload_is_refused_where_the_nodes_share_no_files(local: LocalServer) -> None:
+    settings = local.service.settings.model_copy(update={"executor": "slurm", "store": "s3://bucket/prefix"})
+    with pytest.raises(Problem, match="share no files"):
+        check_source(replace(local.service, settings=settings), local.caller("admin"), f"upload:x@{'0' * 64}")
 
 
 def test_what_is_too_large_is_refused_though_it_is_small_when_sent(ann: Client, tmp_path: Path) -> None:

@@ -84,10 +84,13 @@ def check_source(service: Service, caller: Caller, reference: str) -> None:
     """Check whether the caller may name an uploaded agent; other references are not checked.
 
     Raises:
-        Problem: There is none that they can see.
+        Problem: There is none that they can see, or this server's nodes don't get it.
     """
     if not reference.startswith(UPLOAD):
         return
+    if service.settings.store:
+        hint = "Use a repository."
+        raise Problem("forbidden", "Uploaded agents don't reach this server's nodes, which share no files.", hint=hint)
     digest = read_reference(reference)[1]
     with service.database.reading() as session:
         projects = set(session.scalars(select(Source.project_id).where(Source.id == digest)))

@@ -207,6 +207,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         os.environ[QUOTA_VARIABLE] = " ".join(quota)
         default_quota()  # raises if it is not valid
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    if settings.store and settings.executor == "local":
+        raise click.UsageError("--store is for an executor's nodes; give --executor too.")
     if settings.retain:
         from mleredux_server.retention import read_rules
 
