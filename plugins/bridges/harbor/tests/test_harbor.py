@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import mleredux
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux.plugin.command import current
+from mleredux_bridge_harbor import directory
 from mleredux_testing.pytest_plugin import skip_or_fail
 
 PARSE = """\
@@ -72,3 +75,14 @@ def test_errors_are_sentences(home: Path) -> None:
     assert code == 1 and "exists" in output
     code, output = export(home, "digitz")
     assert code == 1 and "There is no task 'digitz'" in output
+    code, output = export(home, "digits", "--invalid", "nan")
+    assert code == 1 and "finite" in output
+    (home / "file").touch()
+    ended = CliRunner().invoke(root, ["export-task", "digits", "-o", str(home / "file" / "x")])
+    assert ended.exit_code == 1 and "can't be made" in ended.output
+
+
+def test_any_title_is_valid_toml() -> None:
+    title = 'Caf\u00e9 \U0001f642 "x" \\ \x7f\n'
+    task = current().task("digits").model_copy(update={"title": title})
+    assert tomllib.loads(directory._config(task, None))["task"]["description"] == title

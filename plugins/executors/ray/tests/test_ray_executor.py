@@ -120,3 +120,6 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv(ray_executor.TIMEOUT_VARIABLE, "0.2")
     with pytest.raises(ExecutorError, match=r"did not respond within 0\.2 seconds"):
         RayExecutor().nodes()
+    monkeypatch.setenv(ray_executor.TIMEOUT_VARIABLE, "1m")
+    with pytest.raises(ExecutorError, match="MLEREDUX_RAY_TIMEOUT is not a number of seconds: 1m"):
+        RayExecutor().nodes()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import shlex
 import shutil
 import tempfile
@@ -107,15 +109,23 @@ def write_task(
     Raises:
         NotFound: There is no such task.
         DataError: The task can't be prepared.
-        MlereduxError: The folder exists, or a file or module without a distribution registers the task or its grader.
+        MlereduxError: The folder exists or can't be made, `invalid` is no finite number, or a file or module without a
+            distribution registers the task or its grader.
     """
-    if output.exists():
+    if not math.isfinite(invalid):
+        raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")
+    if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
     task = current().task(name)
     owners = graders_of(task)
     public = mleredux.prepare(name, data_dir=data_dir).public
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as made:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-")
+    except OSError as error:
+        hint = "Name a folder inside one that you can write to."
+        raise MlereduxError(f"{output} can't be made: {error.strerror}.", hint=hint) from error
+    with temporary as made:
         folder = Path(made) / "task"
         _write_environment(task, public, folder / "environment", image)
         _write_verifier(task, public.parent, folder / "tests", image, invalid, owners)
@@ -169,7 +179,8 @@ def _config(task: Task, time_limit: float | None) -> str:
     asked = task.resources
     wanted = {"cpus": asked.cpus, "memory_mb": asked.memory_mb, "gpus": asked.gpus or None}
     return _CONFIG.format(
-        **{key: json.dumps(value) for key, value in text.items()},  # strings of JSON are strings of TOML
+        # Strings of JSON are strings of TOML, except for DEL and escaped pairs of surrogates.
+        **{key: json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f") for key, value in text.items()},
         resources="".join(f"{key} = {value}\n" for key, value in wanted.items() if value is not None),
         lower=json.dumps(task.direction == "minimize"),
         seconds=float(time_limit or asked.time_limit or _TIME_LIMIT),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import secrets
 import select
@@ -126,7 +127,7 @@ class RayExecutor:
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.kill()
-            with driver:  # closes its pipes, and waits
+            with contextlib.suppress(BrokenPipeError), driver:  # closes its pipes, and waits
                 pass
 
 
@@ -155,6 +156,19 @@ def _options() -> dict[str, Any]:
     raise ExecutorError(f"{OPTIONS_VARIABLE} is not a JSON object: {text}.", hint=hint)
 
 
+def _timeout() -> float:
+    """Seconds that an answer may take.
+
+    Raises:
+        ExecutorError: The variable is not a number of seconds.
+    """
+    text = os.environ.get(TIMEOUT_VARIABLE) or str(_TIMEOUT_SECONDS)
+    with contextlib.suppress(ValueError):
+        if 0 < (seconds := float(text)) < math.inf:
+            return seconds
+    raise ExecutorError(f"{TIMEOUT_VARIABLE} is not a number of seconds: {text}.", hint="For example: 60.")
+
+
 def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
     limits = ticket.limits
     return {
@@ -179,7 +193,7 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
         ExecutorError: There was no answer in time.
     """
     assert driver.stdin is not None and driver.stdout is not None
-    seconds = float(os.environ.get(TIMEOUT_VARIABLE) or _TIMEOUT_SECONDS)
+    seconds = _timeout()
     end, read = time.monotonic() + seconds, b""
     with contextlib.suppress(BrokenPipeError):  # it has ended, and may have said why
         driver.stdin.write(request.encode() + b"\n")
