@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from mleredux._core.models.base import ID_PATTERN, Model
 
 ToolKind = Literal["mcp", "skill"]
+"""An MCP server, or a skill: a folder with SKILL.md."""
 
 
 class Tool(Model):
