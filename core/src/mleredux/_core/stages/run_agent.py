@@ -83,8 +83,8 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 disk.note_refused,
             )
             endpoint.start()
-            if not context.sandbox.capabilities.isolated and not attempts.unfinished:
-                note_data(run, prepared.public.parent)
+            if not context.sandbox.capabilities.isolated:
+                note_data(run, prepared.public.parent, going_on=attempts.unfinished)
             data = _shown_data(run, disk, prepared.public)
             run.emit(DiskOpened(limit_mb=run.spec.limits.disk_mb, enforced_by=disk.enforced_by, named=data is None))
             gateway = _open_gateway(context, endpoint)
