@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mleredux.plugin.executor import ObjectStore
 
 mleredux_contract = 2
@@ -32,9 +30,3 @@ def mleredux_open_store(url: str) -> ObjectStore | None:
     from mleredux_store_s3.bucket import Bucket
 
     return Bucket(url)
-
-
-@hookimpl
-def mleredux_protected_variables() -> Iterable[str]:
-    """The variables of credentials."""
-    return VARIABLES
