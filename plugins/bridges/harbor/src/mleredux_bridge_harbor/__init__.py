@@ -25,8 +25,8 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The oracle, which runs a task's own solution."""
-    return [Ref("harbor-oracle", f"{__name__}.agent:agent")]
+    """The oracle, which runs a task's own solution; and agents of Harbor."""
+    return [Ref("harbor-oracle", f"{__name__}.agent:agent"), Ref("harbor-agent", f"{__name__}.installed_agent:agent")]
 
 
 @hookimpl

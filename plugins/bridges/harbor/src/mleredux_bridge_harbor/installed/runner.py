@@ -1,0 +1,140 @@
+"""An agent of Harbor where its program is: `install` when the image is built, `run` in the agent's container."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harbor.agents.factory import AgentFactory
+from harbor.environments.base import ExecResult
+from harbor.models.agent.context import AgentContext
+from harbor.models.task.config import EnvironmentConfig, MCPServerConfig
+from harbor.models.trial.config import AgentConfig
+
+HERE = Path(__file__).parent
+LOGS = Path("/logs/agent")
+HOME = Path("/opt/harbor-home")
+
+
+class Here:
+    """The environment of Harbor's contract: this container, in which all commands are those of one user."""
+
+    default_user = None
+    context_id = None
+    session_id = environment_name = "mleredux"
+    task_env_config = EnvironmentConfig()
+
+    async def exec(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_sec: float | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        """Run a command by bash; what it prints is shown too."""
+        del user
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-c", command),
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        kept = await asyncio.gather(
+            _copy(process.stdout, sys.stdout.buffer),
+            _copy(process.stderr, sys.stderr.buffer),
+            asyncio.wait_for(process.wait(), timeout_sec),
+        )
+        return ExecResult(stdout=kept[0], stderr=kept[1], return_code=kept[2])
+
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        """Copy a file."""
+        Path(target_path).parent.mkdir(parents=True, exist_ok=True)
+        if not Path(target_path).exists() or not Path(target_path).samefile(source_path):
+            shutil.copy(source_path, target_path)
+
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        """Copy a folder."""
+        shutil.copytree(source_dir, target_dir, dirs_exist_ok=True)
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        """Copy a file."""
+        await self.upload_file(source_path, str(target_path))
+
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        """Copy a folder."""
+        await self.upload_dir(source_dir, str(target_dir))
+
+    @contextlib.contextmanager
+    def scoped_exec_env(self, env: dict[str, str]) -> Iterator[None]:
+        """Set variables for a while."""
+        before = dict(os.environ)
+        os.environ.update(env)
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+async def _copy(pipe: asyncio.StreamReader | None, to: Any) -> str:
+    assert pipe is not None
+    kept = b""
+    while piece := await pipe.read(1 << 16):
+        to.write(piece)
+        to.flush()
+        kept = (kept + piece)[-(1 << 20) :]
+    return kept.decode(errors="replace")
+
+
+def _servers() -> list[Any]:
+    path = os.environ.get("MLEREDUX_MCP_FILE")
+    named = json.loads(Path(path).read_bytes())["mcpServers"] if path else {}
+    for one in named.values():
+        if variables := one.pop("env", None):  # which Harbor's servers do not have
+            one["args"] = [*(f"{name}={value}" for name, value in variables.items()), one["command"], *one["args"]]
+            one["command"] = "env"
+    return [
+        MCPServerConfig(name=name, transport="http" if "url" in one else "stdio", **one) for name, one in named.items()
+    ]
+
+
+def _agent(model: str) -> Any:
+    asked = json.loads((HERE / "agent.json").read_bytes())
+    config = AgentConfig(name=asked["name"], model_name=model or None, kwargs=asked["arguments"])
+    more = {"mcp_servers": _servers(), "skills_dir": os.environ.get("MLEREDUX_SKILLS_DIR")}
+    return AgentFactory.create_agent_from_config(config, logs_dir=LOGS, **{k: v for k, v in more.items() if v})
+
+
+def main(what: str, model: str = "") -> None:
+    """Install the agent, or run it with the prompt of this run.
+
+    Raises:
+        SystemExit: It failed; the message says how.
+    """
+    if what == "run":
+        subprocess.run(["cp", "-rs", f"{HOME}/.", os.environ["HOME"]], check=True)
+    try:
+        agent, here = _agent(model), Here()
+        if what == "install":
+            asyncio.run(agent.setup(here))
+            return
+        context = AgentContext()
+        asyncio.run(agent.run(Path(os.environ["MLEREDUX_PROMPT_FILE"]).read_text(), here, context))
+        agent.populate_context_post_run(context)
+    except Exception as error:
+        raise SystemExit(f"{type(error).__name__}: {error}") from error
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

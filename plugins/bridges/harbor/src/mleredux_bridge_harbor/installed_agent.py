@@ -1,0 +1,105 @@
+"""Agents of Harbor, by its contract of installed agents: their own recipes install and run them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Agent, Build, CliOptions, CommandRecipe, cli_agent, libraries, read_options
+from mleredux.plugin.files import FileLock, cache_dir, remove_tree
+from pydantic import field_validator
+
+HARBOR = ("harbor==0.24.0", "uv==0.13.9")
+"""What is installed beside the agent; many recipes use uv, and download it where it is not there."""
+_FOLDER = Path(__file__).with_name("installed")
+_FILES = ("Dockerfile", "runner.py")
+_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9._,-]+\])?==[^\s;]+")
+
+
+class Options(CliOptions):
+    """Options and their defaults."""
+
+    name: str = ""
+    """Of an agent of Harbor, such as `vibe`; or `MODULE:CLASS`, with its package in `install`."""
+    install: str = ""
+    """Requirements `NAME==VERSION` that are installed beside Harbor, separated by semicolons."""
+    arguments: str = "{}"
+    """Harbor's `--agent-kwarg`, as a JSON object: `{"version": "2.4.6"}`."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, value: str) -> str:
+        if not re.fullmatch(r"[\w.-]*(:\w+)?", value):
+            raise ValueError(f"{value!r} is neither the name of an agent nor MODULE:CLASS")
+        return value
+
+    @field_validator("install")
+    @classmethod
+    def _are_requirements(cls, value: str) -> str:
+        for part in filter(None, (piece.strip() for piece in value.split(";"))):
+            if not _REQUIREMENT.fullmatch(part):
+                raise ValueError(f"{part!r} has no version; use NAME==VERSION")
+        return value
+
+    @field_validator("arguments")
+    @classmethod
+    def _is_an_object(cls, value: str) -> str:
+        try:
+            known = isinstance(json.loads(value), dict)
+        except ValueError:
+            known = False
+        if not known:
+            raise ValueError(f"{value!r} is not a JSON object")
+        return value
+
+
+def configure(options: dict[str, Any]) -> Agent:
+    """The agent that runs the one of Harbor that its options name.
+
+    Raises:
+        MlereduxError: An option is not valid, or none names an agent.
+    """
+    asked = read_options("harbor-agent", Options, options)
+    if not asked.name:
+        raise MlereduxError("No agent of Harbor is named.", hint="Name one: `-o name=vibe -o model=openai/gpt-5.5`.")
+    return agent.model_copy(update={"command": _RECIPE.start(asked.model), "build": Build(context=_context(asked))})
+
+
+def _context(asked: Options) -> Path:
+    """The folder of the image's recipe, named by its content."""
+    wanted = libraries(asked.libraries)
+    more = [part.strip() for part in asked.install.split(";") if part.strip()]
+    texts = {
+        "harbor.txt": "\n".join((*HARBOR, *more)),
+        "solutions.txt": "\n".join(wanted.python),
+        "agent.json": json.dumps({"name": asked.name, "arguments": json.loads(asked.arguments)}, sort_keys=True),
+        **{name: (_FOLDER / name).read_text(encoding="utf-8") for name in _FILES},
+    }
+    digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
+    folder = cache_dir() / "harbor-agents" / digest[:20]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            fresh = folder.with_name(f".{folder.name}")
+            remove_tree(fresh) if fresh.exists() else None
+            fresh.mkdir()
+            for name, text in texts.items():
+                (fresh / name).write_text(text, encoding="utf-8")
+            fresh.rename(folder)
+    return folder
+
+
+_RECIPE = CommandRecipe('exec /opt/harbor/bin/python /opt/harbor-agent/runner.py run "$MLEREDUX_MODEL"')
+
+agent = cli_agent(
+    id="harbor-agent",
+    title="Any agent of Harbor that is installed in its environment",
+    recipe=CommandRecipe("echo 'Name an agent of Harbor: -o name=NAME.' >&2; exit 2"),
+    options=Options,
+    configure=configure,
+    tools=("mcp", "skill"),
+)
