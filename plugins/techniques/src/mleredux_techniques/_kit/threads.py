@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import threading
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from threadpoolctl import threadpool_limits
+_LOCK = threading.RLock()
+"""The limit is that of the process: a thread that is done would lift that of another one."""
 
 
-def one_thread() -> threadpool_limits:
-    """Return a context in which linear algebra uses one thread."""
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Return a context in which linear algebra uses one thread; one thread of the process is in it at a time."""
     import scipy.linalg  # noqa: F401 - the limit holds for libraries that are loaded already
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(1)
+    with _LOCK, threadpool_limits(1):
+        yield
