@@ -7,12 +7,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
+from mleredux_testing.imports import lazily
 from mleredux_testing.pytest_plugin import skip_or_fail
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
+
+jsonschema = lazily("jsonschema")
 
 FOLDER = Path(__file__).parents[1] / "examples" / "clusters" / "kubernetes"
 

@@ -11,14 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from mleredux._core.models import Agent, Grants, Limits, LlmUse, RunSpec
 from mleredux._core.store import Run
 from mleredux_gateway import read_calls
 from mleredux_gateway.endpoint import RunGateway, open_gateway
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_testing.imports import lazily
+
+anthropic = lazily("anthropic")
+openai = lazily("openai")
 
 UPSTREAM_KEY = "sk-planted-5f1d0c77e2"
 CONFIG = """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import anthropic
 import httpx
-import openai
 import pytest
+from mleredux_testing.imports import lazily
+
+anthropic = lazily("anthropic")
+openai = lazily("openai")
 
 HELLO = {"role": "user", "content": "hello"}
 

@@ -8,11 +8,13 @@ import socket
 import time
 from typing import Any
 
-import anthropic
 import httpx
-import openai
 import pytest
 from mleredux.plugin.rollout import read_rollout
+from mleredux_testing.imports import lazily
+
+anthropic = lazily("anthropic")
+openai = lazily("openai")
 
 WEIGH = {"name": "weigh", "description": "Weighs.", "parameters": {"type": "object", "properties": {}}}
 CLAUDES_WEIGH: Any = {"name": "weigh", "input_schema": {"type": "object", "properties": {}}}

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 import yaml
 from mleredux._core.exports import ExportedRun
@@ -15,6 +14,9 @@ from mleredux_gateway.replay import Replay, difference
 from mleredux_gateway.scenario import SCENARIO
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_scripted_llm.scenario import load_scenario
+from mleredux_testing.imports import lazily
+
+openai = lazily("openai")
 
 WEIGH: Any = {"name": "weigh", "description": "Weighs.", "parameters": {"type": "object", "properties": {}}}
 

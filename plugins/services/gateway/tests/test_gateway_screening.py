@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import httpx
-import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +14,10 @@ from mleredux_gateway.screening import screen
 
 sys.path.insert(0, str(Path(__file__).parent))
 from billing_provider import billing  # type: ignore[import-not-found]
+from mleredux_testing.imports import lazily
+
+anthropic = lazily("anthropic")
+openai = lazily("openai")
 
 DATA = "data:image/png;base64,AAAA"
 LINKS = [

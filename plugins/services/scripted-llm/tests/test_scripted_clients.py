@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_testing.imports import lazily
+
+anthropic = lazily("anthropic")
+openai = lazily("openai")
 
 TOOL = {"name": "weigh", "description": "Weighs.", "parameters": {"type": "object", "properties": {}}}
 RULES: dict[str, Any] = {
