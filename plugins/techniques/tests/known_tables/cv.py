@@ -20,8 +20,9 @@ def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) ->
     method: dict[str, Any] = {"name": kind}
     if "time" in claims:
         within = claims.get("within")
-        time = {"column": claims["time"], "test_after_train": within is None, "within": within}
-        method = {"name": "TimeSeriesSplit", "time_column": claims["time"]}
+        order = {"descending": claims.get("descending", False)}
+        time = {"column": claims["time"], "test_after_train": within is None, "within": within, **order}
+        method = {"name": "TimeSeriesSplit", "time_column": claims["time"], **order}
     if "group" in claims:
         key = {"column": claims["group"], "separator": None, **claims.get("key", {})}
         ours, theirs = (_groups(frame, key) for frame in (dataset.train, dataset.test))

@@ -74,6 +74,7 @@ class Dataset:
         kinds: Kind of each id and feature, by the training table.
         group: Rows that belong together and were not split, if there are such.
         time: The column by which later rows became the test, if there is one.
+        falling: Whether that column falls as time passes, as days that are left do.
         metric: The base task's metric, by which strategies are evaluated.
         direction: Of that metric.
         train_rows: Number of rows of the full training table, of which `train` is a sample.
@@ -95,6 +96,7 @@ class Dataset:
     kinds: dict[str, Kind]
     group: GroupColumn | None = None
     time: str | None = None
+    falling: bool = False
     outputs: tuple[str, ...] = ()
     metric: str = ""
     direction: Literal["maximize", "minimize"] = "maximize"

@@ -129,7 +129,8 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     source = Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None)
     if thumbnail:
         source = DESCRIBED
-    return replace(draft, group=found.group, time=found.time, known_leaks=declared), source
+    falling = found.time in found.falling
+    return replace(draft, group=found.group, time=found.time, falling=falling, known_leaks=declared), source
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

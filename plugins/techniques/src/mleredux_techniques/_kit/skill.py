@@ -16,7 +16,7 @@ import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.splits import assign_folds, group_codes
-from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques._kit.structure import moments
 from mleredux_techniques._kit.views import View
 
 Array = np.ndarray[Any, Any]
@@ -72,8 +72,7 @@ class Judge:
         """Return folds that keep groups together; consecutive ones if the test is later."""
         rows = len(self.y)
         if self.ahead:
-            assert self.dataset.time is not None
-            order = np.argsort(in_time(self.dataset.train[self.dataset.time]).to_numpy(dtype=float), kind="stable")
+            order = np.argsort(moments(self.dataset, self.dataset.train).to_numpy(dtype=float), kind="stable")
             folds = np.empty(rows, dtype=int)
             folds[order] = np.arange(rows) * FOLDS // rows
             return folds

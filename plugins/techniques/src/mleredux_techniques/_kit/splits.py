@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques._kit.structure import moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +79,8 @@ def pool(
         sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} training rows, drawn at random."
     seeds = range(seed * repeats, (seed + 1) * repeats)
     if dataset.time is not None and len(rows) >= 4 * count:
-        moments = in_time(frame[dataset.time]).fillna(0.0).to_numpy()
-        later = moments > np.quantile(moments, 1 - FUTURE)
+        passed = moments(dataset, frame).fillna(0.0).to_numpy()
+        later = passed > np.quantile(passed, 1 - FUTURE)
         if not later.any():
             later = np.arange(len(rows)) >= (1 - FUTURE) * len(rows)
         parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))

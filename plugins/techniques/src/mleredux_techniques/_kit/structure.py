@@ -43,6 +43,7 @@ class Structure:
         group: The key of rows that were kept together; the coarsest.
         time: The column by which later rows are the test.
         times: All columns that do so.
+        falling: Those of them whose values fall as time passes: the test has the smallest.
         within: The column in whose groups test rows are later; None if they are later than all training rows.
         alternative: The key of a column that may be read either way, as numbered periods: groups, besides a time.
     """
@@ -50,37 +51,45 @@ class Structure:
     group: GroupColumn | None = None
     time: str | None = None
     times: tuple[str, ...] = ()
+    falling: tuple[str, ...] = ()
     within: str | None = None
     alternative: GroupColumn | None = None
 
 
 def structure_of(dataset: Dataset) -> Structure:
     """Find the groups and the order by which the test was split off, if any."""
-    times = separated(dataset)
+    rising = separated(dataset)
+    falling = separated(dataset, falling=True)
+    times = rising + falling
     dated = [name for name in times if looks_like_time(dataset.train[name])]
     whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
     group = group_column(dataset, without=set(times))
     within = None
     if not times and group is None and (found := _later_within(dataset)):
         times, within = [found[0]], found[1]
+        falling = times if found[2] else []
     named_groups = [name for name in whole if _is_rough(dataset, name)]
     ordered = [*dated, *(name for name in times if name not in dated and name not in named_groups)]
     if not ordered and group is None and named_groups:
         key = GroupColumn(named_groups[0])
-        return Structure(key, None, tuple(times), None, key)
+        return Structure(key, None, tuple(times), tuple(falling), None, key)
     alternative = GroupColumn(whole[0]) if whole and group is None else None
-    return Structure(group, ordered[0] if ordered else None, tuple(times), within, alternative)
+    return Structure(group, ordered[0] if ordered else None, tuple(times), tuple(falling), within, alternative)
 
 
-def separated(dataset: Dataset) -> list[str]:
-    """Return numbers and dates by which (nearly) all test rows are later than the training rows; dates first."""
+def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
+    """Return numbers and dates by which (nearly) all test rows are later than the training rows; dates first.
+
+    Args:
+        falling: Columns whose smallest values are the latest instead, without ids, which are numbered upwards.
+    """
     found = []
-    for name in (*dataset.features, *dataset.ids):
+    for name in (*dataset.features, *(() if falling else dataset.ids)):
         if dataset.kinds[name] == "boolean":
             continue
         if dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name]):
             continue
-        train, test = in_time(dataset.train[name]).dropna(), in_time(dataset.test[name]).dropna()
+        train, test = (-frame if falling else frame for frame in _moments_of(dataset, name))
         if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
             continue
         if follows(train, test) and _chance(len(train), len(test)) < CHANCE:
@@ -204,41 +213,56 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
     return found
 
 
-def _later_within(dataset: Dataset) -> tuple[str, str] | None:
-    """Return a column by which test rows are the last ones of each group, and the column of the groups.
+def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
+    """Return a column by which test rows are the last ones of each group, the column of the groups, and whether the
+    last ones have the smallest values.
 
     A random split has this order in a group of n training and m test rows with the probability n! m! / (n + m)!.
     """
     import pandas as pd
 
-    orders = [name for name in (*dataset.features, *dataset.ids) if _is_order(dataset, name)]
+    orders = [(name, sign) for name in (*dataset.features, *dataset.ids) if (sign := _order(dataset, name))]
     for key in [key for key in candidates(dataset) if key.separator is None and key.second is None]:
         ours, theirs = key.of(dataset.train), key.of(dataset.test)
         if len(set(ours) & set(theirs)) < 10 or ours.nunique() * 3 > len(ours):
             continue
-        for name in orders:
+        for name, sign in orders:
             if name == key.column:
                 continue
-            last = in_time(dataset.train[name]).groupby(ours).max()
-            first = in_time(dataset.test[name]).groupby(theirs).min()
+            last = (sign * in_time(dataset.train[name])).groupby(ours).max()
+            first = (sign * in_time(dataset.test[name])).groupby(theirs).min()
             both = pd.concat([last, first, ours.value_counts(), theirs.value_counts()], axis=1, join="inner").dropna()
             if len(both) < 10 or (both.iloc[:, 1] > both.iloc[:, 0]).mean() < WITHIN:
                 continue
             logs = [math.log(_chance(int(n), int(m))) for n, m in both.iloc[:, 2:].itertuples(index=False)]
             if sum(logs) < math.log(CHANCE):
-                return name, key.column
+                return name, key.column, sign < 0
     return None
 
 
-def _is_order(dataset: Dataset, name: str) -> bool:
-    """Whether a column has many different numbers or dates, which are higher in the test."""
+def _order(dataset: Dataset, name: str) -> int:
+    """Return 1 if a column has many different numbers or dates, which are higher in the test, -1 if they are lower, and
+    0 if neither holds.
+    """
     if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
-        return False
-    train, test = in_time(dataset.train[name]).dropna(), in_time(dataset.test[name]).dropna()
+        return 0
+    train, test = _moments_of(dataset, name)
     if train.nunique() < MIN_GROUPS or not len(test):
-        return False
+        return 0
     error = math.sqrt(train.var() * (1 / len(train) + 1 / len(test)))
-    return bool(test.mean() - train.mean() > 4 * error)
+    apart = test.mean() - train.mean()
+    return int(np.sign(apart)) if abs(apart) > 4 * error else 0
+
+
+def _moments_of(dataset: Dataset, name: str) -> list[pd.Series[Any]]:
+    return [in_time(frame[name]).dropna() for frame in (dataset.train, dataset.test)]
+
+
+def moments(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return the time of each row as numbers that grow as time passes, by the dataset's column of time."""
+    assert dataset.time is not None
+    passed = in_time(frame[dataset.time])
+    return -passed if dataset.falling else passed
 
 
 def looks_like_time(values: pd.Series[Any]) -> bool:

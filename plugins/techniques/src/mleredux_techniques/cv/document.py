@@ -75,6 +75,7 @@ class TimeSeriesSplit(Part):
 
     name: Literal["TimeSeriesSplit"]
     time_column: Name
+    descending: bool = Field(default=False, description="Whether rows with the largest values come first.")
     n_splits: Splits = 5
     gap: Annotated[int, Field(ge=0, le=100_000)] = 0
 
@@ -85,6 +86,7 @@ class GroupTimeSeriesSplit(Part):
     name: Literal["GroupTimeSeriesSplit"]
     groups: GroupKey
     time_column: Name
+    descending: bool = Field(default=False, description="Whether rows with the largest values come first.")
     n_splits: Splits = 5
     gap: Annotated[int, Field(ge=0, le=100_000)] = 0
 
@@ -124,6 +126,10 @@ class TimeOrder(Part):
 
     column: Name
     test_after_train: bool = Field(description="Whether (nearly) all test rows are later than all training rows.")
+    descending: bool = Field(
+        default=False,
+        description="Whether the largest values come first, as of days that are left: the test has the smallest.",
+    )
     within: Name | None = Field(
         default=None, description="If test rows are only later than those of their own group: the column of the groups."
     )
@@ -160,9 +166,10 @@ class CvAnalysis(Document):
         ):
             raise ValueError("method keeps groups together that groups does not name")
         if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)) and (
-            self.time is None or self.time.column != method.time_column
+            self.time is None
+            or (self.time.column, self.time.descending) != (method.time_column, method.descending)
         ):
-            raise ValueError("method goes by a time that time does not name")
+            raise ValueError("method goes by a time, or an order of it, that time does not name")
         if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:
             raise ValueError("duplicate_rows or shared_rows is larger than the table")
         if self.smallest_class is not None and self.smallest_class > self.train_rows:

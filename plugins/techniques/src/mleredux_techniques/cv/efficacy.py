@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from mleredux_techniques._kit.reference import Model, predict
 from mleredux_techniques._kit.results import Efficacy, Figure
 from mleredux_techniques._kit.scorer import scorer
 from mleredux_techniques._kit.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
-from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques._kit.structure import moments
 from mleredux_techniques.cv.document import (
     CvAnalysis,
     CvMethod,
@@ -105,15 +105,19 @@ def strong(dataset: Dataset) -> CvMethod:
     if dataset.group is not None:
         key = GroupKey(**asdict(dataset.group))
         if dataset.time is not None:
-            return GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, time_column=dataset.time, n_splits=3)
+            return GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, **_in_order(dataset))
         if classes:
             return StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
         return GroupKFold(name="GroupKFold", groups=key)
     if dataset.time is not None:
-        return TimeSeriesSplit(name="TimeSeriesSplit", time_column=dataset.time, n_splits=3)
+        return TimeSeriesSplit(name="TimeSeriesSplit", **_in_order(dataset))
     if classes:
         return StratifiedKFold(name="StratifiedKFold")
     return NAIVE
+
+
+def _in_order(dataset: Dataset) -> dict[str, Any]:
+    return {"time_column": dataset.time, "descending": dataset.falling, "n_splits": 3}
 
 
 def _rows(dataset: Dataset, number: int) -> tuple[pd.DataFrame, Array, Array]:
@@ -133,8 +137,8 @@ def _rows(dataset: Dataset, number: int) -> tuple[pd.DataFrame, Array, Array]:
     rng = np.random.default_rng(number)
     if dataset.time is not None:
         rows = np.sort(rng.permutation(len(whole))[: int(SHARE * len(whole))])
-        moments = in_time(whole[dataset.time]).fillna(0.0).to_numpy()[rows]
-        later = moments > np.quantile(moments, 1 - FUTURE)
+        passed = moments(dataset, whole).fillna(0.0).to_numpy()[rows]
+        later = passed > np.quantile(passed, 1 - FUTURE)
         return whole, rows[~later], rows[later]
     groups = group_codes(dataset, whole)
     shuffled = rng.permutation(groups.max() + 1)

@@ -20,7 +20,7 @@ TOLERANCES = """\
   that name the same groups; half for them, a quarter each for `train_groups` and `shared_groups` within 2 % (half
   within 10 %); one column of a pair gets a quarter
 - `time` (0.4): a column by which the test is the future, of all training rows or of those of its group; the order of
-  the split counts, not the name of the column
+  the split counts, not the name of the column; half for the wrong order (`descending`)
 - numbers that repeat and are higher in all of the test, as those of periods or of late customers, are both groups and
   times: either of `groups` and `time` is right
 - `target`, `problem` (0.01 each): exactly
@@ -51,11 +51,14 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 def _order(dataset: Dataset) -> dict[str, Any]:
     """Return the column of time, all that order the split in the same way, and the groups that one may be read as."""
     if dataset.planted:
-        return {"time": dataset.time, "times": [dataset.time] if dataset.time else [], "within": None, "either": None}
+        times = [dataset.time] if dataset.time else []
+        falling = times if dataset.falling else []
+        return {"time": dataset.time, "times": times, "falling": falling, "within": None, "either": None}
     found = structure_of(dataset)
     return {
         "time": dataset.time,
         "times": list(found.times),
+        "falling": list(found.falling),
         "within": found.within,
         "either": _groups(dataset, found.alternative),
     }
@@ -195,8 +198,12 @@ def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
         told = "By no column are the test rows later than the training rows."
         claimed = given is not None and not (truth["either"] and given in times)
         return finding("time", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
-    told = f"The test rows are later than the training rows in {listing(map(repr, times))}" + (
+    falling = truth.get("falling", ())
+    shown = (f"{name!r}, descending" if name in falling else repr(name) for name in times)
+    told = f"The test rows are later than the training rows in {listing(shown)}" + (
         f", within each {truth['within']!r}." if truth["within"] else "."
     )
     score = float(given in times or as_groups)
+    if given in times and document.time is not None and document.time.descending != (given in falling):
+        score = 0.5
     return finding("time", 0.4, score, versus(given, times), told, true=1, given=1)

@@ -64,12 +64,12 @@ def _splitter(
     """Return scikit-learn's splitter, the rows in its order, their strata, and their groups, if any."""
     from sklearn import model_selection
 
-    options = method.model_dump(exclude={"name", "groups", "time_column"})
+    options = method.model_dump(exclude={"name", "groups", "time_column", "descending"})
     order, groups = np.arange(len(frame)), None
     name = method.name
     if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)):
         name = "TimeSeriesSplit"
-        order = _in_time(_column(frame, method.time_column))
+        order = _in_time(_column(frame, method.time_column), method.descending)
     elif isinstance(method, GroupKFold | StratifiedGroupKFold):
         groups = _groups(frame, method)
         if isinstance(method, StratifiedGroupKFold):
@@ -100,8 +100,8 @@ def _strata(target: Array, classes: bool) -> Array:
     return np.asarray(ranks * QUANTILES // max(len(target), 1))
 
 
-def _in_time(values: pd.Series[Any]) -> Array:
+def _in_time(values: pd.Series[Any], descending: bool) -> Array:
     moments = in_time(values).to_numpy(dtype=float)
     if np.isnan(moments).mean() > 0.5:
         raise CannotSplit(f"The column {values.name!r} contains neither times nor numbers to order the rows by.")
-    return np.argsort(moments, kind="stable")
+    return np.argsort(-moments if descending else moments, kind="stable")

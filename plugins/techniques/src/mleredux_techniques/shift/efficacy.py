@@ -20,7 +20,7 @@ from mleredux_techniques._kit.reference import MODELS, predict
 from mleredux_techniques._kit.results import Efficacy
 from mleredux_techniques._kit.scorer import scorer
 from mleredux_techniques._kit.splits import Pool, Split, parts_of
-from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques._kit.structure import in_time, moments
 from mleredux_techniques.shift.document import ShiftAnalysis
 from mleredux_techniques.shift.facts import KEY
 
@@ -133,7 +133,8 @@ def _losses(instance: Instance, advice: Advice, by: str | None, target: dict[str
     if advice.recent != 1:
         if by not in rows.columns:
             raise ValueError(f"there is no feature {by!r}, by which rows are recent")
-        order = np.argsort(in_time(rows.train[by]).to_numpy(dtype=float), kind="stable")
+        passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
+        order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
         count = max(round(abs(advice.recent) * len(order)), 2)
         places = np.sort(order[-count:] if advice.recent > 0 else order[:count])
     used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
