@@ -68,7 +68,9 @@ def falling_counter(rng: Rng) -> Known:
     """Days that are left: the test has the smallest."""
     rows, moments = mixed(rng, 1000), rng.random(1000)
     _turning(rng, rows, moments)
-    return Known(put(rows, left=(900 * (1 - moments)).astype(int)), moments > 0.7, {"time": "left", "descending": True}, RANDOM)
+    return Known(
+        put(rows, left=(900 * (1 - moments)).astype(int)), moments > 0.7, {"time": "left", "descending": True}, RANDOM
+    )
 
 
 def stations_and_years(rng: Rng) -> Known:

@@ -40,9 +40,18 @@ class Difference:
     @property
     def significant(self) -> bool:
         """Whether it is significantly larger than zero, by a t-test."""
+        return self.mean > 0 and self.mean > self._bound
+
+    @property
+    def upper(self) -> float:
+        """The upper end of its confidence interval."""
+        return self.mean + self._bound
+
+    @property
+    def _bound(self) -> float:
         from scipy.stats import t
 
-        return self.mean > 0 and self.mean > t.ppf(CONFIDENCE, max(self.splits - 1, 1)) * self.standard_error
+        return float(t.ppf(CONFIDENCE, max(self.splits - 1, 1))) * self.standard_error
 
     @property
     def ratio(self) -> float:

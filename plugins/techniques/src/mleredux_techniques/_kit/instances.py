@@ -197,6 +197,13 @@ def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generato
     return (frame[dataset.target] == chosen).to_numpy(dtype=float)
 
 
+def whole(dataset: Dataset, levels: int) -> Dataset:
+    """Replace the target by whole numbers in the same order, about as many as the levels."""
+    values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
+    target = np.round(levels * (values - values.min()) / (np.ptp(values) or 1.0))
+    return _with_target(dataset, target)
+
+
 def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Replace the target by one in the same order with a long tail."""
     from scipy.special import ndtri
@@ -205,6 +212,10 @@ def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     values = values + 1e-6 * rng.standard_normal(len(values)) * values.std()
     place = (np.argsort(np.argsort(values)) + 0.5) / len(values)
     target = np.round(float(10 ** rng.uniform(1, 3)) * np.exp(float(rng.uniform(0.5, 0.8)) * ndtri(place)), 3)
+    return _with_target(dataset, target)
+
+
+def _with_target(dataset: Dataset, target: Array) -> Dataset:
     cut = len(dataset.train)
     return replace(
         dataset,

@@ -2,7 +2,8 @@
 ask about predictions.
 
 Natural predictions are those of the reference models. In planted data they are distorted in known ways: probabilities
-times weights by class and to a power, numbers times a factor and plus some of their standard deviation.
+times weights by class and to a power, or in other columns; numbers times a factor and plus some of their standard
+deviation, or near the truth.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ DIGITS = 6
 FOLDS, REPEATS = 5, 2
 OVERLAP = 1 / (FOLDS - 1)
 MIXED = 0.85
+FRACTION = 0.45
+CLASSES = ("flat", "flat", "turned", "turned", "strength")
+"""Planted distortions of probabilities: two of five each, and one of five that most steps repair."""
 KEY = "predictions"
 """The key of predictions in the truth, and of their distortions in what was planted."""
 
@@ -115,12 +119,26 @@ def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> A
         places = np.flatnonzero(rng.random(len(told)) < MIXED)
         told = told.copy()
         told[places] = told[rng.permutation(places)]
+    if truth is not None and "near" in how:
+        return np.asarray(truth + np.random.default_rng(how["near"]).uniform(-FRACTION, FRACTION, told.shape))
     if truth is not None and "fitted" in how:
         told = how["fitted"] * truth + (1 - how["fitted"]) * told
-    if not {"power", "weights", "inverted"} & set(how):
+    if not {"power", "weights", "turned"} & set(how):
         return np.asarray(told * how.get("factor", 1.0) + how.get("offset", 0.0) * told.std())
     found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
-    return found[:, ::-1] if how.get("inverted") else found
+    return turned(found) if how.get("turned") else found
+
+
+def turned(told: Array) -> Array:
+    """Return probabilities whose logarithms are turned by a quarter: each class has the difference of two others.
+
+    All columns together tell as much as before, if the number of classes is odd; each alone tells little of its class.
+    Of two classes, each has the other's.
+    """
+    if told.shape[1] == 2:
+        return told[:, ::-1]
+    logs = np.log(told)
+    return powered(np.exp((np.roll(logs, 1, axis=1) - np.roll(logs, -1, axis=1)) / 3**0.5), 1.0)
 
 
 def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:

@@ -61,10 +61,12 @@ def measure(document: CalibrationAnalysis, instance: Instance) -> Efficacy:
 
 
 def gap(instance: Instance) -> Difference:
-    """Return what a logistic calibration of all models gains over none."""
+    """Return what the better of a logistic and an isotonic calibration of all models gains over none."""
     models, metric, _held = _known(instance)
     naive = _losses(models, metric, dict.fromkeys(models, "none"), "argmax", {})
-    return difference(naive, _losses(models, metric, dict.fromkeys(models, "sigmoid"), "argmax", {}), OVERLAP)
+    methods: tuple[Method, ...] = ("sigmoid", "isotonic")
+    told = [_losses(models, metric, dict.fromkeys(models, method), "argmax", {}) for method in methods]
+    return difference(naive, min(told, key=lambda one: float(one.mean())), OVERLAP)
 
 
 def _known(instance: Instance) -> tuple[Models, Scorer, dict[str, Any]]:

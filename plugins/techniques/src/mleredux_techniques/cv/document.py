@@ -166,8 +166,7 @@ class CvAnalysis(Document):
         ):
             raise ValueError("method keeps groups together that groups does not name")
         if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)) and (
-            self.time is None
-            or (self.time.column, self.time.descending) != (method.time_column, method.descending)
+            self.time is None or (self.time.column, self.time.descending) != (method.time_column, method.descending)
         ):
             raise ValueError("method goes by a time, or an order of it, that time does not name")
         if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:

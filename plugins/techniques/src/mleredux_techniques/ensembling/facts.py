@@ -14,14 +14,17 @@ from mleredux_techniques._kit.splits import parts_of
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 
 CLOSE = 0.01
+FLOOR = 0.1
+"""Scores nearer to that of the truth than this share of what there is to learn are as near as this share."""
 SAME = 0.995
 UNSURE = 0.001
 LOST, ERRORS = 0.1, 4.0
 """A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
 standard errors."""
 TOLERANCES = """\
-- `score` of each model (weight 0.3): within 1 % of what there is to learn (the score of the truth minus that of a
-  constant; half within 5 %); models that do not exist count against it
+- `score` of each model (weight 0.3): within 1 % of its distance from the score of the truth (half within 5 %; of at
+  least 10 % and at most all of what there is to learn, the score of the truth minus that of a constant); models that do
+  not exist count against it
 - `optimistic` (0.4): F1 of the models whose score is worse on the private test by more than 10 % of what there is to
   learn and four standard errors; only models whose score is correct count
 - `copies` (0.3): F1 of the pairs; either answer is correct for a correlation from 0.994 to 0.996
@@ -58,15 +61,17 @@ def describe(ours: dict[str, Known], theirs: dict[str, Known], judge: Scorer) ->
                 unsure.append(sorted([names[a], names[b]]))
             elif near > SAME:
                 copies.append(sorted([names[a], names[b]]))
-    return {"models": found, "copies": copies, "unsure": unsure, "unit": judge.unit}
+    return {"models": found, "copies": copies, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
 
 
 def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the scores."""
     true: dict[str, dict[str, Any]] = truth["models"]
     given = {one.model: one for one in document.models}
-    off = {name: abs(one.score - true[name]["score"]) / truth["unit"] for name, one in given.items() if name in true}
-    credits = {name: 1.0 if far <= CLOSE else 0.5 if far <= 5 * CLOSE else 0.0 for name, far in off.items()}
+    known = {name: fact["score"] for name, fact in true.items()}
+    far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
+    off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
+    credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
     told = listing(f"{name} {one['score']:.4g}" for name, one in true.items())
     are = {name for name, one in true.items() if one["optimistic"]}
     said = {name for name, one in given.items() if one.optimistic}

@@ -4,11 +4,16 @@ Strong: the best of a panel that begins with the unchanged data, which is right 
 Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: what is
 done without reading the metric, the worse of the unchanged data and balanced class weights; if these two do not
 differ from the strong choice, random undersampling.
+
+What is done must be worth it: an action that does not gain significantly over less (nothing, or weights and thresholds
+instead of dropped, copied or made-up rows) gets `UNNEEDED` of its score, also where no choice makes a difference, as
+for most rankings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +52,11 @@ PANEL: tuple[ImbalanceStrategy, ...] = (
 """The candidates for the strong choice, simplest first. Oversampling and SMOTE do the same as weights, more slowly."""
 DIFFERENT = 2.0
 """Minimum difference of the naive choice from the strong one, in standard errors."""
+UNNEEDED = 0.4
+"""Share of its score that an action keeps that is not needed."""
+EQUAL = 0.05
+"""Nothing is as good as an action on labels if it loses at most this share of what there is to learn, with the
+confidence of a difference. Resampling, and any action on probabilities and rankings, must show that it gains."""
 INNER_FOLDS = 3
 POWERS = np.linspace(0.0, 2.0, 21)
 """Probabilities are divided by the class's share of the training rows to this power: 0: unchanged, 1: balanced."""
@@ -56,7 +66,38 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
     given, (naive, strong) = document.strategies[0], contrast(instance)
     one = pool(instance.dataset)
-    return judged(instance, one, *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)))
+    found = judged(instance, one, *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)))
+    less = None if given == strong else _less(instance, one, given)
+    if less is None:
+        return found
+    told = f"{_told(less).capitalize()}: as good, by the same splits. An action that is not needed gets {UNNEEDED}."
+    score = round(UNNEEDED * (1.0 if found.score is None else found.score), 4)
+    parts = [
+        replace(part, score=score, weight=1.0, explanation=f"{part.explanation} {told}")
+        if part.name == "efficacy"
+        else part
+        for part in found.parts
+    ]
+    return replace(found, score=score, training=score, uncertainty=UNNEEDED * (found.uncertainty or 0.0), parts=parts)
+
+
+def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:
+    """Return what changes less of the training rows, and is shown to do as well as a strategy; None if nothing is."""
+    told, metric = losses(instance, one, given), scorer(instance.dataset, instance.base)
+    for how in PANEL:
+        if _cost(how) < _cost(given):
+            gain = difference(losses(instance, one, how), told, one.overlap)
+            shown = metric.asked != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
+            if shown and not gain.significant:
+                return how
+    return None
+
+
+def _cost(strategy: ImbalanceStrategy) -> int:
+    """Return 0 if nothing is done, 1 if all rows stay as they are, and 2 if rows are dropped, copied or made up."""
+    if isinstance(strategy, NoStrategy):
+        return 0
+    return 1 if isinstance(strategy, ClassWeight | TunedThresholdClassifierCV) else 2
 
 
 def gap(instance: Instance) -> Difference:

@@ -46,7 +46,7 @@ def predictions(dataset: Dataset) -> dict[str, Any]:
     """Return the predictions of the public file: the mean of the reference models', distorted if planted."""
     found = out_of_fold(dataset)
     told = np.mean(list(found["values"].values()), axis=0)
-    return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}))})
+    return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}), found["truth"])})
 
 
 def files(dataset: Dataset) -> dict[str, str]:
@@ -101,7 +101,8 @@ def measure(document: MetricAnalysis, instance: Instance) -> Efficacy:
 def gap(instance: Instance) -> Difference:
     """Return what the best of a few sequences of steps gains over none."""
     known, metric = _known(instance)
-    few: tuple[Step, ...] = ("mean", "median", "log_mean") if metric.asked == "numbers" else ("sigmoid",)
+    numbers: tuple[Step, ...] = ("mean", "median", "log_mean", "scale", "round")
+    few = numbers if metric.asked == "numbers" else ("sigmoid", "isotonic")
     told = min((_losses(known, metric, (step,)) for step in few), key=lambda one: float(one.mean()))
     return difference(_losses(known, metric, NAIVE), told, OVERLAP)
 

@@ -1,4 +1,4 @@
-"""Accuracy against confidence of each model, and a logistic calibration of those that are off."""
+"""Accuracy against confidence of each model, and the simplest calibration of those that are off."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_agent_analyst.predictions import LABELS, read
+from mleredux_agent_analyst.predictions import LABELS, best_step, read
 from mleredux_agent_analyst.tables import Array, Tables
 
 LEAST, BINS = 0.02, 10
@@ -31,7 +31,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
                 "error": float(np.abs(np.bincount(bins, sure - right)).sum() / len(sure)),
                 "verdict": verdict,
                 "classes": classes,
-                "method": "none" if verdict == "calibrated" else "temperature",
+                "method": "none" if verdict == "calibrated" else best_step(tables.metric, found, told),
             }
         )
     return {"models": models, "decision": "thresholds" if tables.metric in LABELS[2:] else "argmax"}

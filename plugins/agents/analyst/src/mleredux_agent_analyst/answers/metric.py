@@ -1,4 +1,4 @@
-"""What common metrics reward, by their names, and a post-processing of predictions by rules of thumb."""
+"""What common metrics reward, by their names, and the simplest post-processing that improves other rows."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_agent_analyst.predictions import LABELS, ORDER, constant, read, score
+from mleredux_agent_analyst.predictions import LABELS, ORDER, best_step, constant, read, score
 from mleredux_agent_analyst.tables import Tables
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: one power of probabilities, the median for absolute errors, else the mean."""
+    """Return the document: the median for absolute errors, else what improves other rows most."""
     found, metric = read(tables), tables.metric
     (told,) = found.values.values()
     best = constant(metric, found)
     level = np.array([[best.get(name, 0.0) for name in found.names]] if found.names else [[best]])
     asks, ignores = ("numbers", []) if not found.names else ("probabilities", [])
-    steps = ["median" if metric == "mae" else "log_mean" if metric == "rmsle" else "mean"]
-    if found.names:
-        steps = ["temperature"]
+    steps = ["median" if metric == "mae" else "log_mean" if metric == "rmsle" else best_step(metric, found, told)]
     if metric in LABELS:
         asks, ignores, steps = "labels", ["sharpening"], ["none"]
     elif metric in ORDER:
