@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from mleredux_techniques._kit.postprocessing import Known, applied
-from mleredux_techniques._kit.predictions import distorted
+from mleredux_techniques._kit.predictions import KEY, distorted
 from mleredux_techniques._kit.splits import outputs
 from mleredux_techniques.calibration.facts import describe
 from mleredux_techniques.ensembling import facts
 from mleredux_techniques.kit import scorer
+from technique_documents import TECHNIQUES
 from technique_documents.bases import base_of
+from technique_documents.source import source
 from test_techniques_debugging import table
 
 ROWS = 1_500
@@ -53,6 +55,36 @@ def test_steps_undo_distortions(how: dict[str, Any], step: Any) -> None:
     undone = applied([step], fit, made[1000:], judge)
     before, after = np.abs(made[1000:] - told[1000:]).mean(), np.abs(undone - told[1000:]).mean()
     assert after < 0.3 * before
+
+
+@pytest.mark.parametrize("problem", ["multiclass", "regression"])
+def test_no_post_processing_is_right_whatever_was_planted(problem: str) -> None:
+    """Who knows the source code, but not the predictions, has at most two thirds of what the best steps gain."""
+    dataset, rng = table(problem), np.random.default_rng(0)
+    judge, gains = scorer(dataset, base_of(dataset)), []
+    steps = ["mean", "scale", "round"] if problem == "regression" else ["temperature", "sigmoid", "isotonic"]
+    for _ in range(30):
+        made = TECHNIQUES["metric"].plant(dataset, rng)  # type: ignore[misc]
+        if problem == "regression":
+            codes = made.train[made.target].to_numpy(dtype=float)
+            truth = codes[:, None]
+            told = truth + 0.5 * codes.std() * rng.standard_normal(truth.shape)
+        else:
+            told, codes = honest(int(rng.integers(99)))
+            truth = np.eye(3)[codes]
+        shown, cut = distorted(told, made.planted[KEY], truth), len(codes) // 2
+        fit = Known(shown[:cut], codes[:cut], dataset.train.head(cut))
+        lost = [_lost(applied([step], fit, shown[cut:], judge), codes[cut:]) for step in ["none", *steps]]  # type: ignore[list-item]
+        gains.append(np.clip((lost[0] - np.array(lost)) / (lost[0] - min(lost)), 0, 1))
+    assert np.mean(gains, axis=0).max() <= 0.67, dict(zip(steps, np.mean(gains, axis=0)[1:], strict=True))
+    best = {"constant": 0.0, "asks": "numbers" if problem == "regression" else "probabilities"}
+    assert set(source("metric", best, {}, {})["steps"]) < set(steps)
+
+
+def _lost(told: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]) -> float:
+    if told.shape[1] == 1:
+        return float(np.sqrt(((told[:, 0] - codes) ** 2).mean()))
+    return float(-np.log(told[np.arange(len(codes)), codes]).mean())
 
 
 def test_copies_and_models_that_were_fitted_to_their_rows_are_found() -> None:

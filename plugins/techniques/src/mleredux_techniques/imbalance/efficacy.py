@@ -82,15 +82,15 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
 
 
 def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:
-    """Return what changes less of the training rows, and is shown to do as well as a strategy; None if nothing is."""
+    """Return the best of what changes less of the training rows than a strategy that it does not gain on; or None."""
     told, metric = losses(instance, one, given), scorer(instance.dataset, instance.base)
-    for how in PANEL:
+    found = []
+    for place, how in enumerate(PANEL):
         if _cost(how) < _cost(given):
             gain = difference(losses(instance, one, how), told, one.overlap)
             shown = metric.asked != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
-            if shown and not gain.significant:
-                return how
-    return None
+            found += [(gain.mean, place)] if shown and not gain.significant else []
+    return PANEL[min(found)[1]] if found else None
 
 
 def _cost(strategy: ImbalanceStrategy) -> int:
@@ -116,6 +116,9 @@ def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
         told = {f"{how!r}": losses(instance, one, how) for how in PANEL}
         panel = {f"{how!r}": how for how in PANEL}
         best = best_of(panel, told.__getitem__, one.overlap)
+        for other in (one, pool(instance.dataset)):
+            if (less := _less(instance, other, panel[best])) is not None:
+                best = f"{less!r}"
         reflexes = sorted((f"{how!r}" for how in (_NONE, _WEIGHTS)), key=lambda name: -float(told[name].mean()))
         differ = difference(told[reflexes[0]], told[best], one.overlap).ratio > DIFFERENT
         return (panel[reflexes[0]] if differ else _UNDER), panel[best]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import ORDER_METRICS
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.instances import clean, merged, skewed, whole
 from mleredux_techniques._kit.predictions import CLASSES, KEY
@@ -32,10 +31,9 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     options: dict[str, Any] = {"power": power, "weights": weights.round(4).tolist()}
     kind = str(rng.choice(CLASSES))
     drawn = _some(options, rng)
-    if kind == "flat":
-        drawn = {"power": float(rng.uniform(0.01, 0.02))}
-    elif kind == "turned" and (count > 2 or dataset.metric in ORDER_METRICS):
-        drawn = {"power": float(rng.uniform(0.2, 0.35)), "turned": True}  # sure errors would hide what a step misses
+    if kind != "strength":
+        drawn["power"] = float(rng.uniform(0.01, 0.02) if kind == "flat" else rng.uniform(0.2, 0.35))
+        drawn |= {"turned": True} if kind == "turned" else {}
     names = {"power": "sharpened" if drawn.get("power", 1.0) > 1 else "flattened", "weights": "weighted"}
     return merged(made, [names.get(name, name) for name in drawn], **{KEY: drawn})
 
