@@ -108,8 +108,10 @@ def write(known: dict[str, Any], command: str) -> str:
     scores = {agent: {name: found[agent] for name, found in scored.items()} for agent in PANEL}
     told = discrimination(scores)
     summary = [["technique", "tasks", "decided", "difficulty", "discrimination", *PANEL]]
-    for technique in (*TECHNIQUES, "all"):
-        held = [name for name in scored if technique in ("all", name.partition("+")[0])]
+    plain = [name for name in scored if name.startswith("cv+") and not scored[name]["decided"]]
+    for technique in (*TECHNIQUES, NOTHING, "all"):
+        held = [name for name in scored if technique in ("all", name.partition("+")[0]) and name not in plain]
+        held = plain if technique == NOTHING else held
         if not held:
             continue
         means = {agent: float(np.mean([scores[agent][name] for name in held])) for agent in PANEL}
@@ -143,6 +145,7 @@ def write(known: dict[str, Any], command: str) -> str:
     )
 
 
+NOTHING = "cv without groups or time"
 PAGE = """\
 # Technique items
 
@@ -154,7 +157,8 @@ answer. `constant` counts right, says "no" to every judgement and gives naive ad
 `analyst` applies rules of thumb; `perfect` knows the truth and gives the best advice of the panels.
 
 Difficulty is 1 minus the panel's mean score. Discrimination is the correlation of a task's score with the mean score
-of all other tasks over the agents (corrected point-biserial). *Decided* counts the tasks where good advice differs
+of all other tasks over the agents (corrected point-biserial). Of `cv`, instances without groups and time, where the
+constant answer is right, are apart, and not among *all*. *Decided* counts the tasks where good advice differs
 significantly from naive advice.
 
 ## Summary

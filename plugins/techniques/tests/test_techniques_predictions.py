@@ -59,7 +59,7 @@ def test_steps_undo_distortions(how: dict[str, Any], step: Any) -> None:
 
 @pytest.mark.parametrize("problem", ["multiclass", "regression"])
 def test_no_post_processing_is_right_whatever_was_planted(problem: str) -> None:
-    """Who knows the source code, but not the predictions, has at most two thirds of what the best steps gain."""
+    """Who knows the source code, but not the predictions, has at most four fifths of what the best steps gain."""
     dataset, rng = table(problem), np.random.default_rng(0)
     judge, gains = scorer(dataset, base_of(dataset)), []
     steps = ["mean", "scale", "round"] if problem == "regression" else ["temperature", "sigmoid", "isotonic"]
@@ -76,7 +76,7 @@ def test_no_post_processing_is_right_whatever_was_planted(problem: str) -> None:
         fit = Known(shown[:cut], codes[:cut], dataset.train.head(cut))
         lost = [_lost(applied([step], fit, shown[cut:], judge), codes[cut:]) for step in ["none", *steps]]  # type: ignore[list-item]
         gains.append(np.clip((lost[0] - np.array(lost)) / (lost[0] - min(lost)), 0, 1))
-    assert np.mean(gains, axis=0).max() <= 0.67, dict(zip(steps, np.mean(gains, axis=0)[1:], strict=True))
+    assert np.mean(gains, axis=0).max() <= 0.8, dict(zip(steps, np.mean(gains, axis=0)[1:], strict=True))
     best = {"constant": 0.0, "asks": "numbers" if problem == "regression" else "probabilities"}
     assert set(source("metric", best, {}, {})["steps"]) < set(steps)
 
