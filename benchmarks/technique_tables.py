@@ -92,8 +92,8 @@ were corrected). What was lost led to general mechanisms: pairs of dates, groups
 of pairs that grows with chance, marks and numbered stages, amounts with a currency, times of day. So the figures below
 are not blind any more. The tables are in `plugins/techniques/tests/held_tables`.
 
-For most rankings no strategy makes a difference, and for some correlations dropping rows is as good as thresholds: there
-a document that recommends the unneeded action gets 0.4 of its efficacy, and doing less is right.
+For most rankings no strategy makes a difference, and for some correlations dropping rows is as good as thresholds:
+there a document that recommends the unneeded action gets 0.4 of its efficacy, and doing less is right.
 
 {summary}
 
