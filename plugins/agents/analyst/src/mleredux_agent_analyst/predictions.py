@@ -95,7 +95,8 @@ def _shares(told: Array) -> Array:
 def _bins(told: Array, truth: Array, fit: Array, rows: int = 40) -> Array:
     """Return the mean of the truth in bins of similar predictions of the fitted rows."""
     parts = np.array_split(np.flatnonzero(fit)[np.argsort(told[fit], kind="stable")], max(int(fit.sum()) // rows, 1))
-    return np.interp(told, [told[part].mean() for part in parts], [truth[part].mean() for part in parts])
+    places, levels = ([float(of[part].mean()) for part in parts] for of in (told, truth))
+    return np.asarray(np.interp(told, places, levels))
 
 
 def constant(metric: str, found: Predictions) -> Any:
