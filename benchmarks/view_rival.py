@@ -1,12 +1,15 @@
 """How the web pages compare with Inspect's viewer and MLflow, in the same browser, on as many runs and as many bytes.
 
     python -m venv rival && rival/bin/pip install inspect-ai mlflow
-    uv run python benchmarks/view_rival.py --python rival/bin/python [--runs 2000] [--steps 300000] [--log-mb 100]
+    uv run python benchmarks/view_rival.py --python rival/bin/python [--runs 10000] [--steps 300000] [--log-mb 100]
+        [--folder DIR] [--only-make]
 
-A run is a run of MLflow, and a log file of one sample for Inspect, with the same rollout of twelve steps. The long log
-is an artifact of MLflow, and the output of a tool for Inspect; the long rollout is the messages of a sample, and MLflow
-has nothing like it. A page counts as shown when a text of it is in the document, and painted two frames later. Needs
-Chromium (`.ci/chromium`).
+A run is a run of MLflow, and a log file of one sample for Inspect, with the same rollout of twelve steps. The first one
+is written by the program itself, and the others are copies of it: of the file, or of the rows of its database. The long
+log is an artifact of MLflow, and the output of a tool for Inspect; the long rollout is the messages of a sample, and
+MLflow has nothing like it. Each page is opened three times in a new tab with an empty cache. It counts as shown when a
+text of it is in the document, and painted two frames later; memory is measured after a garbage collection. Data that
+was made in DIR before is used again. Needs Chromium (`.ci/chromium`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,13 +30,15 @@ from pathlib import Path
 from typing import Any
 
 from _measuring import machine, table
+from mleredux.plugin.artifact import RunStore
 from playwright.sync_api import Error, sync_playwright
 from view import BYTES, LOG_LINE, PAINTED, make_run, rollout_text
 
 SECONDS = 60
 SHOWN = "(text) => document.body && document.body.innerText.includes(text)"
+TIMES = 3
 INSPECT = """
-import sys, pathlib
+import sys, pathlib, zipfile
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log, write_eval_log
@@ -43,36 +49,55 @@ log = read_eval_log(made[0].location)
 def told(count):
     words = "Step {n}: I try {trees} trees and read the validation score."
     return [ChatMessageAssistant(content=words.format(n=n, trees=100 * n)) for n in range(count)]
+def place(name):
+    return folder / "logs" / f"2026-11-22T10-00-00+00-00_{name}_{name}.eval"
 def write(name, messages):
     log.eval.task, log.eval.run_id, log.eval.eval_id, log.eval.task_id = name, name, name, name
     log.samples[0].messages, log.samples[0].events = messages, []
-    write_eval_log(log, str(folder / "logs" / f"2026-11-22T10-00-00+00-00_{name}_{name}.eval"))
+    write_eval_log(log, str(place(name)))
 (folder / "logs").mkdir()
-for number in range(runs):
-    write(f"task{number:05d}", told(12))
+write("task00000", told(12))
+with zipfile.ZipFile(place("task00000")) as archive:
+    parts = [(part, archive.read(part)) for part in archive.infolist()]
+for number in range(1, runs):
+    name = f"task{number:05d}"
+    with zipfile.ZipFile(place(name), "w") as archive:
+        for part, content in parts:
+            archive.writestr(part.filename, content.replace(b"task00000", name.encode()), part.compress_type)
 write("longrollout", told(steps))
 line = "epoch %d loss 0.12345 accuracy 0.98765 lr 0.001 time 12.3 s elapsed\\n"
 text = "".join(line % n for n in range(size // 69)) + "the last line"
 write("longlog", [ChatMessageUser(content="begin"), ChatMessageTool(content=text)])
 """
 MLFLOW = """
-import sys, pathlib, time, uuid
-import mlflow
+import sys, pathlib, sqlite3, uuid
 from mlflow.entities import Metric, Param
 from mlflow.tracking import MlflowClient
 folder, runs, steps, size = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
 client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
 experiment = client.create_experiment("runs", artifact_location=f"file://{folder}/artifacts")
-for number in range(runs):
-    run = client.create_run(experiment, run_name=f"task{number:05d}").info.run_id
-    scores = [Metric("score", 0.6 + n / 50, 1 + n, n) for n in range(5)]
-    client.log_batch(run, scores, [Param("agent", "aide"), Param("seed", str(number % 5))])
-    client.set_terminated(run)
-run = client.create_run(experiment, run_name="longlog").info.run_id
+first = client.create_run(experiment, run_name="task00000").info.run_id
+scores = [Metric("score", 0.6 + n / 50, 1 + n, n) for n in range(5)]
+client.log_batch(first, scores, [Param("agent", "aide"), Param("seed", "0")])
+client.set_terminated(first)
+long = client.create_run(experiment, run_name="longlog").info.run_id
 line = "epoch %d loss 0.12345 accuracy 0.98765 lr 0.001 time 12.3 s elapsed\\n"
 (folder / "agent.log").write_text("".join(line % n for n in range(size // 69)) + "the last line")
-client.log_artifact(run, str(folder / "agent.log"))
-print(run, experiment)
+client.log_artifact(long, str(folder / "agent.log"))
+with sqlite3.connect(folder / "mlflow.db") as database:
+    for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+        if "run_uuid" not in columns:
+            continue
+        rows = database.execute(f"SELECT * FROM {table} WHERE run_uuid = ?", [first]).fetchall()
+        ids = (uuid.UUID(int=number).hex for number in range(1, runs))
+        copies = (
+            [one.replace(first, own).replace("task00000", f"task{number:05d}") if isinstance(one, str) else one
+             for one in row]
+            for number, own in enumerate(ids, start=1) for row in rows
+        )
+        database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", copies)
+(folder / "ids").write_text(f"{long} {experiment}")
 """
 
 
@@ -109,43 +134,70 @@ def free_port() -> int:
 
 
 class Measured:
-    """What one viewer takes: painted after so many ms, bytes, and MB of memory of scripts, by what is opened."""
+    """What one viewer takes: painted after so many ms, bytes, and MB of memory, by what is opened; medians."""
 
     def __init__(self, browser: Any, once: str | None = None) -> None:
-        self.context, self.found = browser.new_context(), dict[str, float | None]()
+        self.browser, self.context, self.found = browser, browser.new_context(), dict[str, float | None]()
+        self.memory = browser.new_browser_cdp_session()
         if once:
             page = self.context.new_page()
             page.goto(once)
             page.close()
 
     def open(self, name: str, url: str, text: str) -> None:
-        """Open an address in a fresh page with an empty cache, and wait for a text."""
+        """Open an address in fresh tabs with an empty cache, and wait for a text."""
+        taken = [one for _ in range(TIMES) if (one := self._opened(name, url, text))]
+        for key, values in zip(("", " bytes", " scripts", " memory"), zip(*taken, strict=True), strict=False):
+            self.found[name + key] = statistics.median(values)
+
+    def _opened(self, name: str, url: str, text: str) -> tuple[float, ...] | None:
+        if self.found.get(name, 0) is None:
+            return None  # it did not get there before
         page = self.context.new_page()
-        page.context.new_cdp_session(page).send("Network.clearBrowserCache")
-        begun = time.perf_counter()
+        tab = page.context.new_cdp_session(page)
+        tab.send("Network.clearBrowserCache")
+        empty, begun = self._used(), time.perf_counter()
         try:
             page.goto(url, timeout=SECONDS * 1000, wait_until="commit")
             page.wait_for_function(SHOWN, arg=text, timeout=SECONDS * 1000)
             page.evaluate(PAINTED)
-            self.found[name] = (time.perf_counter() - begun) * 1000
-            self.found[f"{name} bytes"] = page.evaluate(BYTES)
-            self.found[f"{name} memory"] = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
-        except Error as error:  # it does not get there
+            taken, size = (time.perf_counter() - begun) * 1000, page.evaluate(BYTES)
+            tab.send("HeapProfiler.collectGarbage")
+            scripts = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
+            return taken, size, scripts, self._used() - empty
+        except Error as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
             self.found[name] = None
-        page.close()
+            return None
+        finally:
+            page.close()
+
+    def _used(self) -> float:
+        """MB that the browser's renderers have for themselves."""
+        found = self.memory.send("SystemInfo.getProcessInfo")["processInfo"]
+        total = 0
+        for pid in (one["id"] for one in found if one["type"] == "renderer"):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Private_"):
+                    total += int(line.split()[1])
+        return total / 1024
 
 
-def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
     """Measure the pages of this project."""
     runs = folder / "runs"
-    for number in range(asked.runs):
-        make_run(runs, number, steps=12)
-    large = make_run(runs, asked.runs + 1, steps=2, status="done", task="wine")
-    with (large / "logs/agent.log").open("wb") as file:
-        file.writelines(LOG_LINE % number for number in range((asked.log_mb << 20) // 69))
-        file.write(b"the last line")
-    (large / "rollout.json").write_text(rollout_text(asked.steps))
+    if not runs.exists():
+        for number in range(asked.runs):
+            make_run(runs, number, steps=12)
+        large = make_run(runs, asked.runs + 1, steps=2, status="done", task="wine")
+        with (large / "logs/agent.log").open("wb") as file:
+            file.writelines(LOG_LINE % number for number in range((asked.log_mb << 20) // 69))
+            file.write(b"the last line")
+        (large / "rollout.json").write_text(rollout_text(asked.steps))
+        RunStore(runs).rows()  # the index, which is MLflow's database
+    if asked.only_make:
+        return None
+    (large,) = runs.glob(f"*-{asked.runs + 1:06d}")
     command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", runs]
     with served(command, None) as once:
         measured, base = Measured(browser, once), once.partition("/?")[0]
@@ -155,10 +207,11 @@ def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
     return measured
 
 
-def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
     """Measure Inspect's viewer."""
-    made = [asked.python, "-c", INSPECT, folder, asked.runs, asked.steps, asked.log_mb << 20]
-    subprocess.run(list(map(str, made)), check=True, stdout=subprocess.DEVNULL)
+    _make(folder, INSPECT, asked)
+    if asked.only_make:
+        return None
     port = free_port()
     program = asked.python.with_name("inspect")
     command = [program, "view", "start", "--log-dir", folder / "logs", "--port", str(port)]
@@ -170,11 +223,12 @@ def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
     return measured
 
 
-def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
     """Measure MLflow."""
-    made = [asked.python, "-c", MLFLOW, folder, asked.runs, asked.steps, asked.log_mb << 20]
-    done = subprocess.run(list(map(str, made)), check=True, stdout=subprocess.PIPE, text=True)
-    run, experiment = done.stdout.split()[-2:]
+    _make(folder, MLFLOW, asked)
+    if asked.only_make:
+        return None
+    run, experiment = (folder / "ids").read_text().split()
     port = free_port()
     command = [asked.python.with_name("mlflow"), "server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
     with served([*command, "--port", str(port), "--workers", "1"], f"http://127.0.0.1:{port}/") as base:
@@ -184,34 +238,48 @@ def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
     return measured
 
 
+def _make(folder: Path, program: str, asked: argparse.Namespace) -> None:
+    if not any(folder.iterdir()):
+        made = [asked.python, "-c", program, folder, asked.runs, asked.steps, asked.log_mb << 20]
+        subprocess.run(list(map(str, made)), check=True, stdout=subprocess.DEVNULL)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", type=Path, required=True, help="Of an environment with inspect-ai and mlflow.")
-    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--log-mb", type=int, default=100)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--only-make", action="store_true", help="Make the data, and measure nothing.")
     asked = parser.parse_args()
     asked.python = asked.python.absolute()
-    folder = asked.folder or Path(tempfile.mkdtemp(prefix="view-"))
+    folder = (asked.folder or Path(tempfile.mkdtemp(prefix="view-"))).absolute()
     found = {}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        arguments = ["--no-sandbox", "--enable-precise-memory-info"]
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         for name, measure in (("mleredux", own), ("Inspect", inspect), ("MLflow", mlflow)):
-            (folder / name).mkdir(parents=True)
-            found[name] = measure(folder / name, browser, asked).found
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            if measured := measure(folder / name, browser, asked):
+                found[name] = measured.found
         browser.close()
+    if asked.only_make:
+        return
     rows = [("", *found, "better of the two / mleredux")]
-    for title, key in (
-        (f"list of {asked.runs:,} runs, painted (ms)", "list"),
-        ("bytes for it", "list bytes"),
-        ("script memory of its tab (MB)", "list memory"),
-        (f"log of {asked.log_mb} MB, painted (ms)", "log"),
-        ("script memory of its tab (MB)", "log memory"),
-        (f"rollout of {asked.steps:,} steps, painted (ms)", "rollout"),
-        ("script memory of its tab (MB)", "rollout memory"),
-    ):
+    opened = {
+        "list": f"list of {asked.runs:,} runs",
+        "log": f"log of {asked.log_mb} MB",
+        "rollout": f"rollout of {asked.steps:,} steps",
+    }
+    kinds = {
+        ", painted (ms)": "",
+        ": bytes": " bytes",
+        ": scripts' memory (MB)": " scripts",
+        ": memory of the tab (MB)": " memory",
+    }
+    for title, key in ((f"{title}{kind}", name + end) for name, title in opened.items() for kind, end in kinds.items()):
         values = [one.get(key) for one in found.values()]
         others = [value for value in values[1:] if value is not None]
         ratio = f"{min(others) / values[0]:.1f}" if others and values[0] else "–"

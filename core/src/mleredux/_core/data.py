@@ -22,7 +22,7 @@ from mleredux._core.models import Task
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
-from mleredux.errors import DataError, MlereduxError, TaskBroken, one_line
+from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
 
 __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
 
@@ -30,6 +30,8 @@ DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
 SPOILED_FILE = "spoiled"
 """Marker next to prepared files that an agent changed; they are prepared again before the next use."""
+REFUSAL_FILE = "not-applicable.json"
+"""In the folder of a task: why a technique does not apply to its data, as preparing it found."""
 OTHER_DATA_NOTE = (
     "The prepared files differ from the published ones (the raw data was different), so the score can't be compared."
 )
@@ -79,6 +81,13 @@ class DataStore:
     def leaderboard(self, task: Task) -> Path:
         """The path of a downloaded leaderboard of the task."""
         return self.home(task) / LEADERBOARD_FILE
+
+    def refusal(self, task: Task) -> str | None:
+        """Why a technique does not apply to the task's data, as preparing it found; None if that is not known."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            kept = json.loads((self.home(task) / REFUSAL_FILE).read_bytes())
+            return str(kept["message"]) if kept["task_version"] == task.version else None
+        return None
 
     def find(self, task: Task) -> Prepared | None:
         """Return the task's prepared files if they are complete and of its version, else None.
@@ -194,6 +203,7 @@ class DataStore:
             write_canary(scratch, task.id)
             self._write_record(task, scratch, schema=place / "schema", differing=differing)
             _replace(scratch, place)
+            (place.parent / REFUSAL_FILE).unlink(missing_ok=True)
 
     def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
         """The folder of raw data, and whether it was created by mleredux."""
@@ -254,6 +264,10 @@ class DataStore:
     def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path) -> None:
         try:
             done = preparer(task, raw, scratch / "public", scratch / "private")
+        except NotApplicable as error:
+            note = {"task_version": task.version, "message": error.message}
+            write_atomically(self.home(task) / REFUSAL_FILE, json.dumps(note) + "\n")
+            raise
         except MlereduxError:
             raise
         except Exception as error:  # a task's code may raise anything

@@ -100,7 +100,7 @@ def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
 
 def forest(found: Comparison) -> Figure:
     """The differences of the tasks, largest first, with their mean and its interval above them."""
-    told = sorted((one for one in found.tasks if one.difference), key=lambda one: abs(one.difference), reverse=True)
+    told = sorted(found.tasks, key=lambda one: abs(one.difference), reverse=True)
     told = sorted(told[:_MOST_TASKS], key=lambda one: one.difference)
     figure, axes = _axes(1.6 + 0.2 * (len(told) + 2))
     places = np.arange(len(told))

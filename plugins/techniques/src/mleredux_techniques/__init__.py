@@ -10,7 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Artifact, Run
-    from mleredux.plugin.page import Page, Panel
+    from mleredux.plugin.page import Action, Page, Panel
     from mleredux.plugin.task import Task
 
 mleredux_contract = 2
@@ -65,12 +65,13 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 
 @hookimpl
-def mleredux_register_pages() -> Iterable[Page | Panel]:
+def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
     """The techniques with their questions, and what they established about a task."""
-    from mleredux.plugin.page import Page, Panel
+    from mleredux.plugin.page import Action, Page, Panel
 
     where = f"{__name__}.pages"
     return [
         Page(path="/techniques", template="techniques.html.j2", function=f"{where}:techniques", menu="Techniques"),
+        Action(path="/techniques/own", function=f"{where}:own"),
         Panel(title="Techniques", template="on_task.html.j2", function=f"{where}:on_task", place="task"),
     ]

@@ -28,7 +28,8 @@ RIGHT = 0.995
 """A question with at least this score was answered right: reports show it as 1.00."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SEEDS = 10**9
-_TRIES = 30
+TRIES = 30
+"""Maximum number of seeds of a student that are skipped."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | 
             return student, hand_out(student, folder, data_dir)
         except NotApplicable:
             number = terms.refused.get(student.name, 0)
-            if terms.task is None or student.task != own_task(student.name, terms.task, number) or number == _TRIES:
+            if terms.task is None or student.task != own_task(student.name, terms.task, number) or number == TRIES:
                 raise
             terms.refused[student.name] = number + 1
             terms.keep(folder)
@@ -239,8 +240,7 @@ def collect(
             report = mleredux.grade(counted[-1], student.task, data_dir=data_dir)
             row |= _graded(student, folder / student.name / FEEDBACK, report)
         rows.append(row)
-    if any(row["questions"] for row in rows):
-        write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     return rows
 
 

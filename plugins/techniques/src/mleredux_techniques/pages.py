@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotFound
+import mleredux
+from mleredux.errors import MlereduxError, NotApplicable, NotFound
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.command import current
+from mleredux.plugin.command import DataStore, current
 from mleredux.plugin.page import Visit
 from mleredux.plugin.task import Task
 
-from mleredux_techniques.classroom import RESULTS, is_name, own_task, questions
+from mleredux_techniques.classroom import RESULTS, TRIES, is_name, own_task, questions
 from mleredux_techniques.curriculum import collect
 
 _MOST_RUNS = 1_000
@@ -69,11 +71,12 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
     if "@" in task.id:
         rows = visit.rows(_MOST_RUNS, task=[task.id])
         handed = [row for row in visit.submissions() if row["task"] == task.id]
-        name = visit.user or visit.text("name")
-        own = own_task(name, task.id) if is_name(name) and "+" not in task.id else None
+        plain = "+" not in task.id
+        own = next(_variants(visit, visit.user, task.id), None) if plain and is_name(visit.user) else None
         asked = questions([*_answers(visit, rows), *_weighed(handed)])
-        found = {"questions": asked, "runs": len(rows) + len(handed), "name": name, "own": own}
-        return {**found, "plain": "+" not in task.id, "lessons": None, "offered": []}
+        found = {"questions": asked, "runs": len(rows) + len(handed), "own": own, "plain": plain}
+        why = DataStore(visit.data_dir).refusal(task)
+        return {**found, "why": why, "base": re.sub(r"\+[^@]*", "", task.id, count=1), "lessons": None, "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
         for name, entry in current().entries("techniques").items()
@@ -84,6 +87,35 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
     except NotFound:
         lessons = []
     return {"offered": offered, "lessons": lessons, "questions": [], "runs": 0} if offered or lessons else None
+
+
+def own(visit: Visit) -> str:
+    """Lead a person to their own variant, once it is prepared; where the task does not apply to its data, to the next.
+
+    Raises:
+        MlereduxError: The name can't be one of a class, or no variant can be prepared.
+    """
+    name, task = ((visit.form.get(field) or [""])[-1].strip() for field in ("name", "task"))
+    if not is_name(name):
+        raise MlereduxError(f"{name!r} is not a name.", hint="Use letters, digits, `.`, `_`, `@` and `-`.")
+    refused: MlereduxError = NotApplicable(f"{task} applies to no variant of {name}.", hint="Choose another task.")
+    for variant in _variants(visit, name, task):
+        try:
+            mleredux.prepare(variant, data_dir=visit.data_dir)
+        except NotApplicable as error:
+            refused = error
+        else:
+            return visit.link("tasks", variant)
+    raise refused
+
+
+def _variants(visit: Visit, name: str, task: str) -> Iterator[str]:
+    """Yield the variants of a person, without those to which the task is known not to apply, as a class gets them."""
+    store = DataStore(visit.data_dir)
+    for number in range(TRIES + 1):
+        variant = own_task(name, task, number)
+        if store.refusal(current().task(variant)) is None:
+            yield variant
 
 
 def _answers(visit: Visit, rows: list[Any]) -> list[dict[str, Any]]:

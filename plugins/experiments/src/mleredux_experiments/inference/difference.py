@@ -115,7 +115,7 @@ class Comparison:
 
     def amount(self, value: float, *, plus: bool = False) -> str:
         """A difference as text, without its unit."""
-        text = f"{value:+.1f}" if self.unit == "points" else f"{value:+.3g}"
+        text = f"{value:+z.1f}" if self.unit == "points" else f"{value:+z.3g}"
         return (text if plus else text.removeprefix("+")).replace("-", "−")
 
     def between(self, interval: Interval | None) -> str:

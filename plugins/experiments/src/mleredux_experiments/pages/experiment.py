@@ -67,6 +67,8 @@ def experiments(visit: Visit) -> dict[str, Any]:
 def experiment(visit: Visit) -> dict[str, Any]:
     """One experiment: its matrix, budget, estimate, deviations, and the analysis so far.
 
+    The analysis, which takes seconds, is asked for once the others are shown, as the part `analysis` of the page.
+
     Raises:
         NotFound: There is none of this name.
     """
@@ -77,14 +79,14 @@ def experiment(visit: Visit) -> dict[str, Any]:
     matrix: dict[str, dict[tuple[str, int], Place]] = {}
     for one in places:
         matrix.setdefault(one.cell.task, {})[one.cell.arm, one.cell.seed] = one
-    values: dict[str, Any] = {"analysis": None, "why": ""}
-    try:
-        if visit.text("part") == "runs":
-            raise MlereduxError("Only the runs were asked for.")
-        values |= shown(analysis_of(readable(visit, (run for one in places for run in one.runs)), record))
-    except MlereduxError as error:
-        values["why"] = error.message
+    values: dict[str, Any] = {"analysis": None, "why": "", "later": True}
     status = execution.status()
+    if visit.static or visit.text("part") == "analysis" or not status["ended"]:
+        try:
+            values["later"] = False
+            values |= shown(analysis_of(readable(visit, (run for one in places for run in one.runs)), record))
+        except MlereduxError as error:
+            values["why"] = error.message
     return {
         "name": visit.parts["name"],
         "title": title,

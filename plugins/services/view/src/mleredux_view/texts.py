@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from mleredux.plugin.artifact import TONES, duration, moment, number, short_reference, size
 
 _SPARK = (84, 22, 3)
@@ -70,7 +71,13 @@ def thousands(value: Any) -> str:
     return f"{value:,}"
 
 
+def code(text: str) -> Markup:
+    """A sentence in which what stands between backticks is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
+
+
 FILTERS = {
+    "code": code,
     "short_agent": short_agent,
     "tone": status_tone,
     "words": words,

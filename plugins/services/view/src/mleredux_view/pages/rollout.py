@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.rollout import Step
 from mleredux_artifact_reports.shared import StepView, step_view
 
+from mleredux_view.charts import cpus
 from mleredux_view.pages.run import about
 from mleredux_view.stepfile import StepFile
 from mleredux_view.texts import money
@@ -15,6 +23,8 @@ from mleredux_view.visit import Shown, Visit, page
 
 _PER_PAGE = 50
 _TOOLS = 40
+_SAMPLED = 60.0
+"""Resources are sampled at least once in so many seconds."""
 
 
 @page("/runs/{run_id}/steps")
@@ -39,7 +49,8 @@ def steps(visit: Visit) -> Shown:
     at = min(visit.count("page", 1) or 1, pages)
     if step := visit.count("step", 0):
         at = min(pages, (step - 1) // _PER_PAGE + 1)
-    shown = [(number, _view(trace, number)) for number in numbers[(at - 1) * _PER_PAGE : at * _PER_PAGE]]
+    resources = _resources(run)
+    shown = [(number, _view(trace, number, resources)) for number in numbers[(at - 1) * _PER_PAGE : at * _PER_PAGE]]
     return Shown(
         "steps.html.j2",
         {**values, "steps": [view for _, view in shown if view], "unreadable": sum(view is None for _, view in shown),
@@ -50,9 +61,34 @@ def steps(visit: Visit) -> Shown:
     )  # fmt: skip
 
 
-def _view(trace: StepFile, number: int) -> StepView | None:
+def _view(trace: StepFile, number: int, resources: Callable[[Step], list[tuple[str, str]]]) -> StepView | None:
+    """A step; what it cost, and what the agent used then, stand beside it."""
     step = trace.step(number)
-    return step_view(step) if step is not None else None
+    if step is None:
+        return None
+    view, used, metrics = step_view(step), resources(step), step.metrics
+    tokens = (metrics.prompt_tokens or 0) + (metrics.completion_tokens or 0) if metrics else 0
+    told = [f"{tokens:,} tokens" * (tokens > 0), money(metrics.cost_usd) if metrics and metrics.cost_usd else ""]
+    beside = " · ".join(filter(None, [*told, *(value for _, value in used[:1])]))
+    return replace(view, facts=[*view.facts, *used], chips=[*view.chips, *([("use", beside)] if beside else [])])
+
+
+def _resources(run: Run) -> Callable[[Step], list[tuple[str, str]]]:
+    """A function that tells the memory and the CPUs in use at the time of a step, if they were sampled then."""
+    samples, began = run.resources(), run.log.state.agent_started
+    times, in_use = [one.seconds for one in samples], dict(cpus(samples))
+
+    def found(step: Step) -> list[tuple[str, str]]:
+        with suppress(ValueError, OverflowError):
+            when = datetime.fromisoformat(step.timestamp or "")
+            after = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - (began or 0.0)
+            if times and times[0] <= after <= times[-1] + _SAMPLED:
+                one = samples[bisect.bisect_right(times, after) - 1]
+                known = [("memory", f"{one.memory_mb:,.0f} MB")] if one.memory_mb is not None else []
+                return [*known, *([("CPUs", f"{in_use[one.seconds]:.1f}")] if one.seconds in in_use else [])]
+        return []
+
+    return found
 
 
 def _address(visit: Visit) -> Any:

@@ -5,7 +5,7 @@
   const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
 
   // On narrow screens filters begin closed.
-  if (innerWidth < 1000) $$(".facet[open]:not(:has(:checked))").forEach((facet) => { facet.open = false; });
+  if (innerWidth < 1040) $$(".facet[open]:not(:has(:checked))").forEach((facet) => { facet.open = false; });
 
   // Live: a message of the stream asks for the same page again; htmx morphs what changed.
   const address = document.body.dataset.live;
