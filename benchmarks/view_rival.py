@@ -117,7 +117,7 @@ def served(command: list[Any], url: str | None) -> Iterator[str]:
 
 
 def _answering(url: str) -> str:
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + 5 * SECONDS
     while time.monotonic() < until:
         try:
             urllib.request.urlopen(url, timeout=5)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux.errors import NotApplicable
-from mleredux_techniques import classroom
+from mleredux._core.data import DataStore
+from mleredux.errors import MlereduxError, NotApplicable
+from mleredux.plugin.command import current
+from mleredux_techniques import classroom, pages
+from mleredux_techniques._kit import preparation
 from mleredux_techniques.classroom import Student, Terms, read_class, seed_of
 
 GOOD = {"target": "cultivar", "problem": "multiclass", "train_rows": 125, "test_rows": 53, "smallest_class": 34}
@@ -125,3 +129,27 @@ def test_a_student_gets_the_next_seed_where_the_task_does_not_apply(
     given.clear()
     with pytest.raises(NotApplicable):
         classroom.hand_out_next(chosen, terms, tmp_path / "class", None)
+
+
+def test_the_pages_lead_a_person_to_the_seed_that_a_class_hands_out(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants = [classroom.own_task("ada", "cv@wine", number) for number in range(2)]
+    refuse = preparation.refuse_undecided
+
+    def refuse_first(dataset: Any, technique: str) -> None:
+        given.append(dataset)
+        if len(given) == 1:
+            raise NotApplicable("cv does not apply to it.")
+        refuse(dataset, technique)
+
+    given: list[Any] = []
+    monkeypatch.setattr(preparation, "refuse_undecided", refuse_first)
+    form = {"name": ["ada"], "task": ["cv@wine"]}
+    visit: Any = SimpleNamespace(form=form, data_dir=data, link=lambda *parts: "/".join(parts))
+    assert pages.own(visit) == f"tasks/{variants[1]}"
+    assert DataStore(data).refusal(current().task(variants[0])) == "cv does not apply to it."
+    assert pages.own(visit) == f"tasks/{variants[1]}"
+    visit.form = {**form, "name": ["no name"]}
+    with pytest.raises(MlereduxError, match="not a name"):
+        pages.own(visit)

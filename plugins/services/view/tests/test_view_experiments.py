@@ -38,8 +38,9 @@ def opened(pages: Any, address: str) -> Any:
 def test_an_experiment_as_it_fills(filled: Any, pages: Any) -> None:
     page = opened(pages, f"{filled.url}/experiments")
     page.click("text=trees")
+    page.get_by_text("The experiment has not ended.").wait_for(timeout=90_000)
     text = page.inner_text("main")
-    assert "10 of 12 runs ended" in text and "The experiment has not ended." in text and "missing" in text
+    assert "10 of 12 runs ended" in text and "missing" in text
     opened(pages, page.url)
     page.click("text=Compare its arms")
     assert "few, many" in page.inner_text("h1")

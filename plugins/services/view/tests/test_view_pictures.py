@@ -70,6 +70,7 @@ def taken(page: Any) -> Image.Image:
 
 def looks_as_approved(page: Any, name: str) -> None:
     """Compare what is on the screen with the approved pictures, or write these."""
+    page.locator("[aria-busy=true]").wait_for(state="detached", timeout=90_000)
     minor = [("light", 400), ("dark", 1280)]
     for scheme, width in minor if name in MINOR else itertools.product(("light", "dark"), WIDTHS):
         height = WIDTHS[width]

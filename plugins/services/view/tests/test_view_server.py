@@ -151,9 +151,10 @@ def test_the_page_to_sign_in_has_no_violation(served: Any, browser: Browser) -> 
 def test_an_experiment_of_the_server_as_it_fills(served: Any, signed_in: Any) -> None:
     signed_in.get_by_role("link", name="Experiments").click()
     signed_in.locator("main h2 a").click()
+    signed_in.get_by_text("The experiment has not ended.").wait_for(timeout=90_000)
     text = signed_in.inner_text("main")
     budget = ("of $5.00", "of 9", "Estimate for all 12 runs:")
-    for said in ("10 of 12 runs ended", "2 running", *budget, "After 3 results:", "The experiment has not ended."):
+    for said in ("10 of 12 runs ended", "2 running", *budget, "After 3 results:"):
         assert said in text, said
     told = signed_in.request.get(
         f"{served.url}/v1/experiments/{EXPERIMENT}/analysis",

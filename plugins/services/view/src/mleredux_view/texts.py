@@ -73,7 +73,7 @@ def thousands(value: Any) -> str:
 
 def code(text: str) -> Markup:
     """A sentence in which what stands between backticks is code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 FILTERS = {
