@@ -25,7 +25,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +177,9 @@ class Measured:
         found = self.memory.send("SystemInfo.getProcessInfo")["processInfo"]
         total = 0
         for pid in (one["id"] for one in found if one["type"] == "renderer"):
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Private_"):
-                    total += int(line.split()[1])
+            with suppress(OSError):  # it has just ended
+                told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                total += sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("Private_"))
         return total / 1024
 
 

@@ -39,7 +39,7 @@ OF_EXPERIMENT = {
 QUIET = """() => {
     document.querySelectorAll(".where, #live").forEach((one) => { one.textContent = ""; });
     const changing = document.querySelectorAll("[aria-labelledby=machine-title] li, [data-since]");
-    changing.forEach((one) => { one.textContent = "…"; });
+    changing.forEach((one) => { one.textContent = "…"; delete one.dataset.since; });
     return new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
 }"""
 COLORS, SHOWN = 64, 400

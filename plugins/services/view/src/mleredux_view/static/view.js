@@ -78,6 +78,13 @@
     atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 120;
   });
 
+  // A wide search tree shows its first root.
+  const trees = () => $$(".scroll > .tree").forEach((tree) => {
+    const root = $("circle", tree);
+    tree.parentElement.scrollLeft = root.cx.baseVal.value - tree.parentElement.clientWidth / 2;
+  });
+  trees();
+
   // Charts.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const plots = new Set();
@@ -120,5 +127,5 @@
   });
   charts();
 
-  document.addEventListener("htmx:after:swap", () => { clock(); count(); charts(); toEnd(); });
+  document.addEventListener("htmx:after:swap", () => { clock(); count(); charts(); trees(); toEnd(); });
 })();
