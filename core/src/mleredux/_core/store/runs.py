@@ -184,10 +184,12 @@ class RunStore:
                 rows = self._fresh_rows(most)
             except (sqlite3.Error, OSError):
                 rows = [dict(zip(_COLUMNS.split(", "), self._row(name), strict=False)) for name in self.ids()]
-        for row in rows:
-            row["curve"] = json.loads(row["curve"]) if row["curve"] else []
+        curves = json.loads(f"[{','.join(row['curve'] or '[]' for row in rows)}]")  # at once: there may be thousands
+        for row, curve in zip(rows, curves, strict=True):
+            row["curve"] = curve
         wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
-        rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+        if wanted:
+            rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
         return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
 
     def rebuild(self) -> int:
@@ -255,18 +257,23 @@ class RunStore:
         if not self.path.is_dir():
             return []
         with self._index() as database:
-            found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
-            there = set(self.ids())
-            stale = [name for name in there if name not in found or found[name]["log_bytes"] != self._log_bytes(name)]
+            known, there, stale = dict(database.execute("SELECT id, log_bytes FROM runs").fetchall()), set(), []
+            for name in os.listdir(self.path):  # noqa: PTH208 (ten thousand of them)
+                size = self._log_bytes(name)
+                current = name in known and known[name] == size
+                if (current and size) or os.path.exists(f"{self.path}/{name}/run.json"):  # noqa: PTH110
+                    there.add(name)
+                    stale += [] if current else [name]
             if most is not None and len(stale) > most:
                 self.behind, stale = len(stale) - most, sorted(stale, reverse=True)[:most]
-            if stale or len(found) > len(there):
+            if stale or known.keys() - there:
                 _begin(database)
-                database.executemany("DELETE FROM runs WHERE id = ?", [(name,) for name in found.keys() - there])
+                database.executemany("DELETE FROM runs WHERE id = ?", [(name,) for name in known.keys() - there])
                 for name in stale:
                     self._insert(database, name)
-                found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
-        return [{key: value for key, value in row.items() if key != "log_bytes"} for row in found.values()]
+            cursor, names = database.cursor(), _COLUMNS.split(", ")
+            cursor.row_factory = None
+            return [dict(zip(names, row, strict=True)) for row in cursor.execute(f"SELECT {_COLUMNS} FROM runs")]
 
     def _fill(self, database: sqlite3.Connection) -> int:
         _begin(database)  # others wait with their rows, so that what is read here is not older than theirs
