@@ -139,6 +139,9 @@ class Measured:
     def __init__(self, browser: Any, once: str | None = None) -> None:
         self.browser, self.context, self.found = browser, browser.new_context(), dict[str, float | None]()
         self.memory = browser.new_browser_cdp_session()
+        page = self.context.new_page()
+        self.empty = self._used()
+        page.close()
         if once:
             page = self.context.new_page()
             page.goto(once)
@@ -156,7 +159,7 @@ class Measured:
         page = self.context.new_page()
         tab = page.context.new_cdp_session(page)
         tab.send("Network.clearBrowserCache")
-        empty, begun = self._used(), time.perf_counter()
+        begun = time.perf_counter()
         try:
             page.goto(url, timeout=SECONDS * 1000, wait_until="commit")
             page.wait_for_function(SHOWN, arg=text, timeout=SECONDS * 1000)
@@ -164,7 +167,7 @@ class Measured:
             taken, size = (time.perf_counter() - begun) * 1000, page.evaluate(BYTES)
             tab.send("HeapProfiler.collectGarbage")
             scripts = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
-            return taken, size, scripts, self._used() - empty
+            return taken, size, scripts, self._used() - self.empty
         except Error as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
             self.found[name] = None
