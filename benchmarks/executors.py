@@ -57,8 +57,9 @@ class Engine:
         faults: Name → what does it to a run; None where the engine has nothing like it.
     """
 
-    def __init__(self, name: str, cluster: SlurmCluster | RayCluster | None, silent: float) -> None:
-        self.name, self.cluster, self._silent = name, cluster, silent
+    def __init__(self, name: str, cluster: SlurmCluster | RayCluster | None, deadlines: Sequence[float]) -> None:
+        self.name, self.cluster = name, cluster
+        self._deadlines = [f"--silent={deadlines[0]}", f"--start={deadlines[1]}"]
         self.executor: Executor = Catalogue().executor(name)
         self._follower: subprocess.Popen[bytes] | None = None
         self._repair = float("inf")
@@ -77,16 +78,17 @@ class Engine:
     def follow(self, lab: Lab) -> None:
         """Start a process that gives all runs of a lab to the engine, or follows them."""
         words = [sys.executable, __file__, "follow", "--engine", self.name, "--home", str(lab.home)]
-        self._follower = subprocess.Popen([*words, "--silent", str(self._silent)], env=self.environment(lab))
+        self._follower = subprocess.Popen([*words, *self._deadlines], env=self.environment(lab))
 
     def environment(self, lab: Lab) -> dict[str, str]:
         """The variables of a process that uses the engine."""
         return {**os.environ, **Lab.environment(lab.home)}
 
     def wait(self) -> None:
-        """Wait until all runs have ended."""
+        """Wait until all runs have ended; those that do not in time are counted as lost."""
         assert self._follower is not None
-        self._follower.wait(SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._follower.wait(SECONDS)
 
     def close(self) -> None:
         """End the process that follows the runs."""
@@ -158,15 +160,15 @@ def runs_of(lab: Lab) -> list[Run]:
 
 
 @contextlib.contextmanager
-def engine(name: str, silent: float) -> Iterator[Engine]:
+def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
     """An engine with a cluster of its own."""
     if name == "local":
         os.environ |= {"MLEREDUX_CPUS": "16", "MLEREDUX_MEMORY_MB": "16000"}  # as the clusters declare
-        yield Engine(name, None, silent)
+        yield Engine(name, None, deadlines)
         return
     with SlurmCluster() if name == "slurm" else RayCluster(4) as cluster:
         os.environ |= cluster.env
-        yield Engine(name, cluster, silent)
+        yield Engine(name, cluster, deadlines)
 
 
 @contextlib.contextmanager
@@ -175,7 +177,7 @@ def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]
     with tempfile.TemporaryDirectory(prefix="mleredux-executors-", ignore_cleanup_errors=True) as folder:
         lab = Lab(Path(folder), found.executor)
         for _ in range(runs):
-            lab.new(waits=waits)
+            lab.new(waits=waits, limits={"time_limit": 4 * SECONDS})
         try:
             yield lab
         finally:
@@ -329,19 +331,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200, help="Runs of the overhead.")
     parser.add_argument("--times", type=int, default=1, help="Alternating measurements of the overhead.")
     parser.add_argument("--silent", type=float, default=60.0, help="Seconds until a stopped process is replaced.")
+    parser.add_argument("--start", type=float, default=120.0, help="Seconds until a job that never starts is replaced.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     engines = given.engine or list(ENGINES)
     if given.what == "follow":
-        elsewhere._SILENT_SECONDS = given.silent
+        elsewhere._SILENT_SECONDS, elsewhere._START_SECONDS = given.silent, given.start
         lab = Lab(given.home, Catalogue().executor(engines[0]))
         lab.pipeline().execute(runs_of(lab))
         return
     print(machine(), flush=True)
     rows: dict[str, dict[str, str]] = {}
     for name in engines:
-        with engine(name, given.silent) as found:
+        with engine(name, (given.silent, given.start)) as found:
             if given.what == "faults":
                 for fault in found.faults:
                     rows.setdefault(fault, {})[name] = one_fault(found, fault)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,21 @@ class Refusing(LocalExecutor):
         if self.asked == 1:
             self.stop(jobs[0])
         return jobs
+
+
+def test_a_job_that_never_starts_its_command_is_replaced(toy: Any, monkeypatch: Any) -> None:
+    class Stuck(LocalExecutor):
+        given = 0
+
+        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+            self.given += 1
+            stuck = [replace(ticket, command=("sleep", "600")) for ticket in tickets]
+            return super().give(stuck if self.given == 1 else tickets)
+
+    monkeypatch.setattr(elsewhere, "_START_SECONDS", 2.0)
+    executor, run, begun = Stuck(), toy.new(), time.monotonic()
+    toy.pipeline(executor=executor).execute([run])
+    assert (run.state, executor.given) == ("done", 2) and time.monotonic() - begun > 2
 
 
 def test_refusals_are_no_failed_jobs(toy: Any, monkeypatch: Any) -> None:

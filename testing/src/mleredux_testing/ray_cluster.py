@@ -50,7 +50,9 @@ class RayCluster:
         python = ray_python()
         assert python is not None, "Ray is not installed (`.ci/ray` does that)"
         program = str(Path(__file__).with_name("ray_nodes.py"))
+        (self.folder / "ray").mkdir()  # for the address of the newest cluster; Ray expects the folder
         env = {**os.environ, "RAY_raylet_start_wait_time_s": "120", "RAY_USAGE_STATS_ENABLED": "0"}
+        env["RAY_TMPDIR"] = str(self.folder)
         words = json.dumps({"folder": str(self.folder), **self._words})
         with (self.folder / "nodes.log").open("wb") as log:
             self._program = subprocess.Popen(

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from mleredux.errors import ExecutorError
+from mleredux.plugin.executor import JobStatus
 from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
 from mleredux_testing import check_executor
@@ -101,6 +102,43 @@ def test_a_server_gives_runs_to_ray_and_finds_them_again(tmp_path: Path, ray_clu
         until(lambda: ask("GET", f"/v1/runs/{run.id}", 200).json()["status"] == "done")
         assert (lab.job(run), lab.starts(run)) == (job, 1)
         until(lambda: not lab.processes([run, stopped]))
+
+
+_FAKE_RAY = """
+import sys
+from types import ModuleType
+def actors(actor_state_name=None):
+    known = {
+        "made": ("ALIVE", "a1"), "stuck": ("PENDING_CREATION", "a1"), "queued": ("PENDING_CREATION", "ffff"),
+        "again": ("RESTARTING", "ffff"),
+    }
+    told = {n: {"Name": n, "State": s, "Address": {"NodeID": i}, "DeathCause": None} for n, (s, i) in known.items()}
+    return {n: one for n, one in told.items() if actor_state_name in (None, one["State"])}
+for name in ("ray", "ray._private", "ray._private.state"):
+    sys.modules[name] = ModuleType(name)
+ray = sys.modules["ray"]
+ray.init, ray.nodes = lambda *_, **__: None, lambda: [{"NodeID": "a1", "NodeName": "n1"}]
+sys.modules["ray._private.state"].actors = actors
+exec(compile(open(sys.argv[1]).read(), sys.argv.pop(0), "exec"))
+"""
+
+
+def test_an_actor_that_has_a_node_runs_also_if_ray_never_creates_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen on a real cluster under many faults; then only the deadline for a start ends it."""
+    (tmp_path / "fake.py").write_text(_FAKE_RAY)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/fake.py "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(python))
+    assert RayExecutor().news(["made", "stuck", "queued", "again", "gone"]) == {
+        "made": JobStatus("running", "n1"),
+        "stuck": JobStatus("running", "n1"),
+        "queued": JobStatus("waiting", ""),
+        "again": JobStatus("waiting", "being started again"),
+        "gone": JobStatus("ended", ""),
+    }
 
 
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

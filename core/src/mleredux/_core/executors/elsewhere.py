@@ -37,6 +37,7 @@ _CANCEL_SECONDS = 20.0
 _SILENT_SECONDS = 2 * LEASE_SECONDS
 """Twice that of a server: a shared file system shows changes late."""
 _START_SECONDS = 300.0
+"""Until a job that has a node has started its command; an engine may say that it runs before that."""
 _OVERHEAD_SECONDS = 4 * 3600.0
 """Time for everything but the agent."""
 
@@ -49,6 +50,9 @@ class _Followed:
         tries: Jobs that it was given since a stage was finished.
         again: When it may be given again.
         refused: Since when the executor has refused that.
+        lease: What its worker wrote last.
+        started: Whether that was written since the job got its node.
+        changed: When it was written, or when the job was last seen waiting.
         replica: The run in an object store, if its node shares no file system with this machine.
     """
 
@@ -63,6 +67,7 @@ class _Followed:
     finished: int = 0
     shown: str = ""
     lease: dict[str, Any] | None = None
+    started: bool = False
     changed: float = field(default_factory=time.monotonic)
     cancelled: float | None = None
 
@@ -235,8 +240,8 @@ class Elsewhere:
         self._show(one, f"{state} ({self._executor.id}: {status.detail or status.state})")
         lease = read_lease(run.path)
         if lease != one.lease or status.state == "waiting":
-            one.lease, one.changed = lease, now
-        elif now - one.changed > (_START_SECONDS if lease is None else _SILENT_SECONDS):
+            one.lease, one.changed, one.started = lease, now, status.state != "waiting"
+        elif now - one.changed > (_SILENT_SECONDS if one.started else _START_SECONDS):
             self._stop(one)  # when it is gone, the run goes on with another job
         return False
 
@@ -297,8 +302,8 @@ class Elsewhere:
                 return run.give_up(Cause.ENVIRONMENT_BROKE, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
-        one.ticket, one.job, one.lease, one.changed = fresh.ticket, fresh.job, None, time.monotonic()
-        one.replica = fresh.replica
+        one.ticket, one.job, one.replica = fresh.ticket, fresh.job, fresh.replica
+        one.lease, one.started, one.changed = read_lease(run.path), False, time.monotonic()
         one.tries, one.refused = one.tries + 1, None
         return False
 

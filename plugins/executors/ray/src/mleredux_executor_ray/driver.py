@@ -62,8 +62,9 @@ def news(names: list[str]) -> dict[str, list[str]]:
     told = {}
     for name in names:
         one = found.get(name, {"State": "DEAD", "DeathCause": ""})
-        if one["State"] == "ALIVE":
-            told[name] = ["running", nodes.get(one["Address"]["NodeID"], "")]
+        node = nodes.get((one.get("Address") or {}).get("NodeID", ""))
+        if one["State"] == "ALIVE" or (one["State"] in _WAITING and node):  # it may have a node and never be created
+            told[name] = ["running", node or ""]
         elif one["State"] in _WAITING:
             told[name] = ["waiting", "being started again" if one["State"] == "RESTARTING" else ""]
         else:
