@@ -3,7 +3,7 @@
 
     uv run python benchmarks/executors.py faults            # the table engine × fault
     uv run python benchmarks/executors.py chaos --rounds 100
-    uv run python benchmarks/executors.py overhead --runs 200
+    uv run python benchmarks/executors.py overhead          # beside the engines alone; five minutes
 
 The runs are of an agent that notes each start, so that lost and repeated ones are counted. A process of its own follows
 them, as a command line does, and is killed like everything else. Needs Slurm's programs (`.ci/slurm`) and Ray
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import signal
@@ -30,23 +29,22 @@ from pathlib import Path
 import psutil
 from _measuring import machine, table
 from mleredux._core.executors import elsewhere
-from mleredux._core.executors.elsewhere import Elsewhere
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
-from mleredux.plugin.executor import Executor, Ticket, job_environment
+from mleredux.plugin.executor import Executor, job_environment
 from mleredux_testing.lab import Lab, until
 from mleredux_testing.ray_cluster import RayCluster, ray_python
 from mleredux_testing.slurm import SlurmCluster
+from mleredux_testing.waiting import WORK, WORK_VARIABLE
 
 ENGINES = ("local", "slurm", "ray")
 IN_FLIGHT, FAULTS_EACH = 6, 10
 SECONDS = 400
 _BARE_RAY = """
-import json, os, subprocess, sys, ray
+import os, subprocess, sys, ray
 ray.init(os.environ["MLEREDUX_RAY_ADDRESS"], log_to_driver=False, logging_level="ERROR")
 work = ray.remote(num_cpus=1, memory=768 * 2**20)(lambda words, env: subprocess.run(words, env=env).returncode)
-env = ray.put(dict(os.environ))
-ray.get([work.remote(words, env) for words in json.load(sys.stdin)])
+ray.get([work.remote(["sh", "-c", sys.argv[2]], dict(os.environ)) for _ in range(int(sys.argv[1]))])
 """
 
 
@@ -268,56 +266,29 @@ def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
     return total, done
 
 
-class _Recorder:
-    """Stands for an executor: keeps the tickets for a bare submission."""
-
-    def __init__(self, executor: Executor) -> None:
-        self.id, self.title, self.allocates = executor.id, executor.title, executor.allocates
-        self.tickets: list[Ticket] = []
-        self.nodes, self.news, self.check, self.stop, self.pull = (
-            executor.nodes, executor.news, executor.check, executor.stop, executor.pull,
-        )  # fmt: skip
-
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        self.tickets += tickets
-        return [ticket.run_id for ticket in tickets]
-
-
-def bare(found: Engine, commands: list[tuple[str, ...]], folder: Path) -> subprocess.Popen[str] | None:
-    """Submit commands without mleredux, as one array or as tasks."""
+def bare(found: Engine, runs: int) -> None:
+    """Let the engine do the agents' work without mleredux, as one array or as tasks."""
     if found.name == "slurm":
-        listed = folder / "commands"
-        listed.write_text("\n".join(" ".join(words) for words in commands) + "\n")
-        script = f'#!/bin/sh\nexec $(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {listed})\n'
-        words = ["sbatch", f"--array=0-{len(commands) - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
-        subprocess.run(words, input=script, text=True, check=True, capture_output=True)
-        return None
-    program = subprocess.Popen(
-        [str(ray_python()), "-c", _BARE_RAY], stdin=subprocess.PIPE, text=True, env=job_environment()
-    )
-    assert program.stdin is not None
-    program.stdin.write(json.dumps(commands))
-    program.stdin.close()
-    return program
+        words = ["sbatch", f"--array=0-{runs - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
+        subprocess.run([*words, "--job-name=bare", f"--wrap={WORK}"], check=True, capture_output=True)
+        assert isinstance(found.cluster, SlurmCluster)
+        while found.cluster.command("squeue", "--noheader", "--name=bare").strip():
+            time.sleep(0.5)
+        return
+    words = [str(ray_python()), "-c", _BARE_RAY, str(runs), WORK]
+    subprocess.run(words, check=True, env=job_environment())
 
 
 def seconds(found: Engine, runs: int, *, ours: bool) -> float:
-    """Wall seconds until no-op runs have ended, given by the executor or by a bare submission."""
+    """Wall seconds until the work is done, by runs that are also graded, or by the engine alone."""
     with laboratory(found, runs, waits=False) as lab:
         os.environ |= Lab.environment(lab.home)
         everything, begun = runs_of(lab), time.monotonic()
-        program = None
-        if ours:
-            lab.pipeline().execute(everything)
-        else:
-            recorder = _Recorder(found.executor)
-            Elsewhere(lab.pipeline(), recorder).add(everything)
-            program = bare(found, [ticket.command for ticket in recorder.tickets], lab.home)
-            for run in everything:
-                until(lambda: run.state.final, 3600, poll=0.5)  # noqa: B023 - called immediately
+        if not ours:
+            bare(found, runs)
+            return time.monotonic() - begun
+        lab.pipeline().execute(everything)
         taken = time.monotonic() - begun
-        if program is not None:
-            program.wait(60)
         assert lab.count(everything).done == runs, lab.count(everything)
     return taken
 
@@ -328,7 +299,8 @@ def main() -> None:
     parser.add_argument("what", choices=["faults", "chaos", "overhead", "follow"])
     parser.add_argument("--engine", action="append", choices=ENGINES, help="Only this one; may be repeated.")
     parser.add_argument("--rounds", type=int, default=100, help="Faults of the chaos, on each engine.")
-    parser.add_argument("--runs", type=int, default=200, help="Runs of the overhead.")
+    parser.add_argument("--runs", type=int, default=4, help="Runs of the overhead, at the same time.")
+    parser.add_argument("--work", type=int, default=60, help="Seconds that the agent of each takes.")
     parser.add_argument("--times", type=int, default=1, help="Alternating measurements of the overhead.")
     parser.add_argument("--silent", type=float, default=60.0, help="Seconds until a stopped process is replaced.")
     parser.add_argument("--start", type=float, default=120.0, help="Seconds until a job that never starts is replaced.")
@@ -360,6 +332,7 @@ def main() -> None:
                     "which": ", ".join(f"{number} {fault}" for fault, number in done.most_common()),
                 }
             elif name != "local":
+                os.environ[WORK_VARIABLE] = str(given.work)  # before the agents are registered
                 taken = [[seconds(found, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)]
                 best = [min(column) for column in zip(*taken, strict=True)]
                 rows[name] = {
