@@ -12,6 +12,7 @@ from typing import Any
 
 from ray.cluster_utils import Cluster
 
+_TRIES = 3
 _CONFIG = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 1000,
@@ -39,7 +40,13 @@ class Nodes:
     def add(self, name: str) -> list[Any]:
         """Start a node, the first time the head; return the cluster's address and the number of its raylet."""
         head = {} if self._found else self._head
-        node = self._cluster.add_node(node_name=name, **self._has, **head)
+        for left in range(_TRIES - 1, -1, -1):
+            try:
+                node = self._cluster.add_node(node_name=name, **self._has, **head)
+                break
+            except Exception:  # a raylet that does not start in time on a busy machine
+                if not left or head:
+                    raise
         self._found[name] = node
         [raylet] = node.all_processes["raylet"]
         return [self._cluster.address, raylet.process.pid]
