@@ -185,7 +185,12 @@ def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]
 def begin(found: Engine, lab: Lab) -> None:
     """Follow the runs, and wait until their agents have started."""
     found.follow(lab)
-    until(lambda: all(lab.starts(run) for run in runs_of(lab)), SECONDS)
+    try:
+        until(lambda: all(lab.starts(run) for run in runs_of(lab)), 2 * SECONDS)
+    except AssertionError:
+        for run in runs_of(lab):
+            print(f"  {found.name} {run.id}: {run.state}, {lab.status(run)}, started {lab.starts(run)}×", flush=True)
+        raise
 
 
 def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:

@@ -142,6 +142,29 @@ def test_a_run_for_which_no_node_is_large_enough_is_refused(lab: Lab) -> None:
     assert lab.job(run) == "None"
 
 
+# As Slurm 22.05 printed it with slurmdbd and MariaDB; the state of the second job is from its manual.
+ACCOUNTS = "1_0|FAILED|n1\n1_1|TIMEOUT|n2\n1_2|CANCELLED by 0|n1\n1_3|RUNNING|n1\n"
+
+
+def test_the_accounts_tell_how_forgotten_jobs_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, said in (("squeue", "2_0|RUNNING|None|n3\n"), ("sacct", ACCOUNTS)):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho $* >> {tmp_path}/asked-{name}\nprintf '{said}'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    executor, jobs = slurm_executor.SlurmExecutor(), ["1_0", "1_1", "1_2", "1_3", "9_9"]
+    for _ in range(2):
+        assert executor.news(["2_0", *jobs]) == {
+            "2_0": JobStatus("running", "n3"),
+            "1_0": JobStatus("ended", "failed on n1"),
+            "1_1": JobStatus("ended", "timeout on n2"),
+            "1_2": JobStatus("ended", "cancelled on n1"),
+            "1_3": JobStatus("ended"),
+            "9_9": JobStatus("ended"),
+        }
+    [asked] = (tmp_path / "asked-sacct").read_text().splitlines()  # once for all
+    assert asked == "--jobs=1_0,1_1,1_2,1_3,9_9 --allocations --noheader --parsable2 --format=JobID,State,NodeList"
+
+
 def test_where_slurm_is_not_installed_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (finding,) = slurm_executor.SlurmExecutor().check()

@@ -1,4 +1,4 @@
-"""Runs as jobs of Slurm, by its commands: `sbatch`, `squeue`, `scancel`, `sinfo`."""
+"""Runs as jobs of Slurm, by its commands: `sbatch`, `squeue`, `sacct`, `scancel`, `sinfo`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class SlurmExecutor:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, JobStatus] = {}
+        self._ended: dict[str, JobStatus] = {}
         self._until = 0.0
 
     def check(self) -> list[Finding]:
@@ -84,12 +85,15 @@ class SlurmExecutor:
         return [jobs[ticket.run_id] for ticket in tickets]
 
     def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
-        """Ask `squeue`, at most once a second for all callers."""
+        """Ask `squeue`, at most once a second for all callers, and `sacct` how those ended that it does not know."""
+        jobs = list(jobs)
         with self._lock:
             if time.monotonic() >= self._until:
                 self._known = _queue()
                 self._until = time.monotonic() + _FRESH_SECONDS
-            return {job: self._known.get(job, JobStatus("ended")) for job in jobs}
+            if forgotten := [job for job in jobs if job not in self._known and job not in self._ended]:
+                self._ended |= _account(forgotten)
+            return {job: self._known.get(job) or self._ended[job] for job in jobs}
 
     def stop(self, job: str) -> None:
         """Cancel a job with SIGKILL: whoever asks has waited already."""
@@ -143,8 +147,26 @@ def _queue() -> dict[str, JobStatus]:
         elif state in _WAITING and reason != _HELD:
             found[job] = JobStatus("waiting", state.lower() if reason in ("None", "") else f"{state.lower()}, {reason}")
         else:
-            found[job] = JobStatus("ended", reason if reason == _HELD else state.lower().replace("_", " "))
+            found[job] = JobStatus("ended", reason if reason == _HELD else _ended(state))
     return found
+
+
+def _account(jobs: Sequence[str]) -> dict[str, JobStatus]:
+    """How jobs ended that the controller has forgotten: without a detail where Slurm keeps no accounts."""
+    found = dict.fromkeys(jobs, JobStatus("ended"))
+    for start in range(0, len(jobs), _MOST_ELEMENTS):
+        asked = f"--jobs={','.join(jobs[start : start + _MOST_ELEMENTS])}"
+        words = ("--allocations", "--noheader", "--parsable2", "--format=JobID,State,NodeList")
+        with contextlib.suppress(ExecutorError):
+            for line in _ask("sacct", asked, *words).splitlines():
+                job, state, node = line.split("|")
+                if job in found and state not in _RUNNING | _WAITING:  # else the accounts don't know yet that it ended
+                    found[job] = JobStatus("ended", f"{_ended(state)} on {node}")
+    return found
+
+
+def _ended(state: str) -> str:
+    return state.partition(" by ")[0].lower().replace("_", " ")
 
 
 def _gpus(gres: str) -> int:
