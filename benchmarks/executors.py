@@ -205,7 +205,7 @@ def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
     open_ = [run.id for run in asked if run.state not in ("cancelled", "done")]
     for run in runs:
         if run.id in {*count.lost, *count.twice, *open_}:
-            print(f"  {found.name} {run.id}: {run.state}, {run.message}", flush=True)
+            print(f"  {found.name} {run.id}: {run.state}, {run.message}, {lab.status(run)}", flush=True)
     return Tally(len(runs), [*count.lost, *open_], list(count.twice), sum(lab.starts(run) for run in runs))
 
 

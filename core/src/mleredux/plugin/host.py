@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from mleredux._core.executors.elsewhere import NODE_PROGRAM, Elsewhere
 from mleredux._core.executors.node import main as execute_ticket
+from mleredux._core.executors.replica import delete_replica
 from mleredux._core.grants import (
     asks_of,
     check_grants,
@@ -67,6 +68,7 @@ __all__ = [
     "caller_variables",
     "check_grants",
     "check_resumable",
+    "delete_replica",
     "execute_ticket",
     "grade",
     "is_foreign",

@@ -136,6 +136,12 @@ def test_a_log_that_grows_is_stored_in_few_pieces_and_masked_ones_leave_nothing(
     assert len(stored) < 10, "what is superseded is deleted"
     bodies = [client.get_object(Bucket="mleredux", Key=one["Key"])["Body"].read() for one in stored]
     assert not any(b"a-secret" in body for body in bodies)
+    for _ in range(2):
+        here.delete()
+    assert client.list_objects_v2(Bucket="mleredux", Prefix=f"{tmp_path.name}/runs/{run.id}/")["KeyCount"] == 0
+    with pytest.raises(ResumeRefused):
+        node.push()
+    assert client.list_objects_v2(Bucket="mleredux", Prefix=f"{tmp_path.name}/runs/{run.id}/")["KeyCount"] == 0
 
 
 def test_data_are_staged_once_verified_and_repaired(bucket: Bucket, tmp_path: Path, server: S3Server) -> None:

@@ -16,14 +16,17 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mleredux._core.executors.objects import ObjectStore, digest, read_verified
+from mleredux._core.executors.objects import ObjectStore, digest, open_store, read_verified
 from mleredux._core.executors.snapshots import Scanner, Tree, restore
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.lease import LEASE_FILE, next_fence, read_lease
 from mleredux.errors import ResumeRefused, StoreError
+
+if TYPE_CHECKING:
+    from mleredux._core.plugins import Catalogue
 
 _EVENTS = "events.jsonl"
 _SEEN_FILE = ".replica"
@@ -95,6 +98,22 @@ class Replica:
         """
         self._load()
         self._change(lambda _head: True, ticket={}, writer="")
+
+    def delete(self) -> None:
+        """Delete the run there; what an attempt still writes is refused.
+
+        Raises:
+            StoreError: The object store does not respond; it can be called again.
+        """
+        self._load()
+        if not self._head:
+            return
+        self.fence()
+        if name := self._head.get("tree"):
+            tree = read_verified(self._objects, f"{self._home}/{name}")
+            names = Tree.load(tree).names() if tree is not None else ()
+            self._objects.delete(f"{self._home}/{one}" for one in (*names, name))
+        self._objects.delete([f"{self._home}/head"])  # last: it names the others
 
     def claim(self, nonce: str) -> bool:
         """Become the attempt that may write; return whether the ticket is still valid.
@@ -240,6 +259,20 @@ class Replica:
             run.ask_to_cancel()
         if "hold" in head and head["hold"] != self._wishes()["hold"]:
             run.hold(datetime.fromisoformat(head["hold"])) if head["hold"] else run.release()
+
+
+def delete_replica(catalogue: Catalogue, url: str, run: Run) -> None:
+    """Delete what an object store has of a run that has ended.
+
+    Args:
+        catalogue: Whose plugins open the store.
+        url: The object store.
+        run: The run.
+
+    Raises:
+        StoreError: It can't be opened, or does not respond; it can be called again.
+    """
+    Replica(open_store(catalogue, url), run.id, run.path).delete()
 
 
 class _Gone(Exception):

@@ -6,10 +6,10 @@ import secrets
 import threading
 from collections.abc import Sequence
 
-from mleredux.errors import MlereduxError, NotFound, ResumeRefused
+from mleredux.errors import MlereduxError, NotFound, ResumeRefused, StoreError
 from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
 from mleredux.plugin.files import remove_tree
-from mleredux.plugin.host import check_resumable, lend
+from mleredux.plugin.host import check_resumable, delete_replica, lend
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
@@ -187,6 +187,8 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
             raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
             _check_deletable(service, run_id, unless_pinned)  # somebody may have pinned or retried it meanwhile
+            if service.settings.store is not None:
+                _delete_objects(service, service.settings.store, run)
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
             run.lock.release()
@@ -201,6 +203,14 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
         forget_job(session, run_id, service.settings.half_life)
         session.add(_audit(caller, "delete", run_id))
     remove_tree(aside)
+
+
+def _delete_objects(service: Service, url: str, run: Run) -> None:
+    try:
+        delete_replica(service.catalogue, url, run)
+    except StoreError as error:
+        hint = "Nothing here was deleted: try again when the object store responds."
+        raise Problem("unavailable", error.message, hint=hint) from error
 
 
 def _check_deletable(service: Service, run_id: str, unless_pinned: bool) -> None:
