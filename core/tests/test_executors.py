@@ -101,10 +101,10 @@ def test_a_job_that_never_starts_its_command_is_replaced(toy: Any, monkeypatch: 
 
         def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
             self.given += 1
+            monkeypatch.setattr(elsewhere, "_START_SECONDS", 2.0 if self.given == 1 else 120.0)
             stuck = [replace(ticket, command=("sleep", "600")) for ticket in tickets]
             return super().give(stuck if self.given == 1 else tickets)
 
-    monkeypatch.setattr(elsewhere, "_START_SECONDS", 2.0)
     executor, run, begun = Stuck(), toy.new(), time.monotonic()
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, executor.given) == ("done", 2) and time.monotonic() - begun > 2
