@@ -189,3 +189,21 @@ def test_errors_are_reported_in_a_sentence(make_run: Any, uri: str, client: Any,
     said = track(run, run.id, "--to", uri)
     assert "Experiment 'tides' was deleted in MLflow" in said.output and "Traceback" not in said.output
     assert not list(run.path.glob(".writing-*"))
+
+
+def test_runs_are_exported_as_a_database_that_mlflow_reads(make_run: Any, own_cache: Path, tmp_path: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    runs = [make_run(seed=seed) for seed in (0, 1)]
+    target = tmp_path / "exported.db"
+    words = ["export", *(run.id for run in runs), "--to", "mlflow", "-o", str(target)]
+    said = CliRunner().invoke(root, [*words, "--runs-dir", str(runs[0].path.parent)])
+    assert said.exit_code == 0, said.output
+    client = MlflowClient(f"sqlite:///{target}", f"sqlite:///{target}")
+    experiment = client.get_experiment_by_name("tides")
+    assert experiment is not None
+    found = {one.data.tags["mleredux.run_id"]: one for one in client.search_runs([experiment.experiment_id])}
+    assert set(found) == {run.id for run in runs} and {one.info.status for one in found.values()} == {"FINISHED"}
+    for run in runs:
+        assert run.report is not None and found[run.id].data.metrics["score"] == run.report.score
+        assert not (run.path / "mlflow.json").exists(), "an export is no place where runs are tracked"

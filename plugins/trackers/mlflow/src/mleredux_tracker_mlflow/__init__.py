@@ -24,6 +24,12 @@ def mleredux_register_commands() -> list[Ref]:
 
 
 @hookimpl
+def mleredux_register_formats() -> list[Ref]:
+    """`mleredux export --to mlflow`."""
+    return [Ref("mlflow", "mleredux_tracker_mlflow.database:MLFLOW")]
+
+
+@hookimpl
 def mleredux_register_pages() -> list[Panel]:
     """Links from a run's page to where it was sent."""
     from mleredux.plugin.page import Panel

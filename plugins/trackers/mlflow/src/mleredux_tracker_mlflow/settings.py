@@ -27,6 +27,7 @@ class Settings:
         artifact_mb: Larger files are not sent; 0 sends none.
         wait: Maximum number of seconds that the end of a run waits for MLflow.
         interval: Seconds between two uploads of an active run.
+        record: Whether a run's directory records what was sent, so that later calls send only what is missing.
     """
 
     uri: str
@@ -34,6 +35,7 @@ class Settings:
     artifact_mb: float = 10.0
     wait: float = 30.0
     interval: float = 10.0
+    record: bool = True
 
 
 def tracking_uri(environment: Mapping[str, str] | None = None) -> str | None:

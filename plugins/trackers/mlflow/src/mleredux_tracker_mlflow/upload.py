@@ -117,14 +117,15 @@ class Sender:
         return made
 
     def _send(self, run: Run, present: Present | None) -> tuple[Present, bool]:
-        facts, sent = facts_of(run), read_sent(run.path, self.settings.uri)
+        facts = facts_of(run)
+        sent = read_sent(run.path, self.settings.uri) if self.settings.record else Sent()
         if present is None:
             present = self._find(run, sent)
             new = present is None
             if present is None:
                 present, sent = self._create(run, facts), Sent()
             sent.mlflow_run_id, sent.experiment_id = present.run_id, present.experiment_id
-            write_sent(run.path, self.settings.uri, sent)
+            self._record(run, sent)
             mark = _fingerprint(run, self.settings)
             if not new and facts.ended is not None and present.tags.get(SYNCED) == mark:
                 return present, False
@@ -138,6 +139,10 @@ class Sender:
             return present, True
         self._finish(run, present, facts, sent)
         return present, True
+
+    def _record(self, run: Run, sent: Sent) -> None:
+        if self.settings.record:
+            write_sent(run.path, self.settings.uri, sent)
 
     def _find(self, run: Run, sent: Sent) -> Present | None:
         """Find the MLflow run of a run by the run's record or, if that is lost, by its tag; ignore deleted ones."""
@@ -210,7 +215,7 @@ class Sender:
         try:
             left_out += send_files(run, chosen, sent.files, upload, self.settings.artifact_mb)
         finally:
-            write_sent(run.path, self.settings.uri, sent)
+            self._record(run, sent)
         if (present.status, present.ended) != (facts.status, facts.ended):
             self._client.set_terminated(present.run_id, facts.status, facts.ended)
             present.status, present.ended = facts.status, facts.ended
