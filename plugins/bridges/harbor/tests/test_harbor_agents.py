@@ -65,6 +65,8 @@ def test_options_are_checked_before_anything_is_built(tmp_path: Path, monkeypatc
     for options, message in [
         ({}, "No agent of Harbor is named"),
         ({"name": "a b"}, "neither the name of an agent nor MODULE:CLASS"),
+        ({"name": "codx"}, "has no agent 'codx' that is installed in its environment; did you mean codex?"),
+        ({"name": "terminus-2"}, "has no agent 'terminus-2'"),
         ({"name": "vibe", "install": "git+https://example.org/x"}, "has no version"),
         ({"name": "vibe", "arguments": "[]"}, "not a JSON object"),
         ({"name": "vibe", "arguments": "{"}, "not a JSON object"),

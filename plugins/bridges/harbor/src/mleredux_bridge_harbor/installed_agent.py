@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from pydantic import field_validator
 
 HARBOR = ("harbor==0.24.0", "uv==0.13.9")
 """What is installed beside the agent; many recipes use uv, and download it where it is not there."""
+_INSTALLED = """
+    acp aider antigravity-cli antigravity-sdk claude-code cline-cli code-puppy codex copilot-cli cortex-code cursor-cli
+    deerflow devin eve fx fx-dev gemini-cli goose grok-build hermes junie kimi-cli kimi-code langgraph mcode mimo
+    mini-swe-agent muse-code nemo-agent openclaw opencode openhands openhands-sdk pi qwen-coder rovodev-cli strands
+    swe-agent trae-agent vibe
+"""
+NAMES = frozenset(_INSTALLED.split())
+"""Agents of that version of Harbor that are installed in their environment."""
 _FOLDER = Path(__file__).with_name("installed")
 _FILES = ("Dockerfile", "runner.py")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9._,-]+\])?==[^\s;]+")
@@ -35,6 +44,10 @@ class Options(CliOptions):
     def _is_a_name(cls, value: str) -> str:
         if not re.fullmatch(r"[\w.-]*(:\w+)?", value):
             raise ValueError(f"{value!r} is neither the name of an agent nor MODULE:CLASS")
+        if value and ":" not in value and value not in NAMES:
+            near = get_close_matches(value, NAMES, 1)
+            known = f"did you mean {near[0]}?" if near else f"names are {', '.join(sorted(NAMES))}"
+            raise ValueError(f"{HARBOR[0]} has no agent {value!r} that is installed in its environment; {known}")
         return value
 
     @field_validator("install")
