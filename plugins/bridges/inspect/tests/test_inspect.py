@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 import mleredux
 import pytest
 from inspect_ai import eval as evaluate
@@ -20,7 +21,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import sandbox
 from mleredux import Run
 from mleredux_bridge_inspect import sandbox as sandboxes
-from mleredux_bridge_inspect.registry import make
+from mleredux_bridge_inspect.registry import _told, make
 from mleredux_scripted_llm import ScriptedLlm
 
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
@@ -170,3 +171,20 @@ def test_sessions_that_wait_for_room_leave_threads_to_those_that_end(monkeypatch
                 await sandboxes._apart(room.set)
 
     anyio.run(samples)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"task": "winne"}, "There is no task 'winne'. Did you mean wine?"),
+        ({"agent": "NOPE"}, "There is no agent 'NOPE'."),
+        ({"agent": "baseline", "options": '{"nosuch": 1}'}, "Agent baseline has no option nosuch."),
+        ({"agent": "baseline", "options": "[1]"}, "not a JSON object"),
+        ({"sandbox": "nosuch"}, "There is no sandbox 'nosuch'."),
+        ({"samples": 0}, "-T samples: Input should be greater than or equal to 1."),
+    ],
+)
+def test_bad_arguments_get_one_sentence_before_anything_runs(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(click.ClickException) as caught:  # which Inspect's command shows without a traceback
+        _told(given.pop("task", "wine"), given)
+    assert told in caught.value.message

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any
 
+import click
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.util import SandboxEnvironmentSpec
+from mleredux import MlereduxError
 from mleredux.plugin.command import Duration, current
+from pydantic import Field, ValidationError, validate_call
 
 from mleredux_bridge_inspect.sandbox import Places, SessionSandbox
 from mleredux_bridge_inspect.scorers import score, valid
@@ -18,6 +21,7 @@ from mleredux_bridge_inspect.solvers import instructions, run_agent, tools_in_sa
 __all__ = ["SessionSandbox", "make", "run_agent", "score", "tools_in_sandbox", "valid"]
 
 
+@validate_call
 def make(
     name: str,
     *,
@@ -25,7 +29,7 @@ def make(
     options: dict[str, Any] | str | None = None,
     sandbox: str | None = None,
     seed: int = 0,
-    samples: int = 1,
+    samples: Annotated[int, Field(ge=1)] = 1,
     time_limit: float | str | None = None,
     network: str | None = None,
     runs_dir: str | None = None,
@@ -43,8 +47,17 @@ def make(
         time_limit: Seconds, or `30m`, `2h`.
         network: Network of that agent.
         runs_dir, data_dir: As in `mleredux.run`.
+
+    Raises:
+        MlereduxError: There is no such task, agent or sandbox, or an option is not valid.
+        pydantic.ValidationError: An argument has another type.
     """
     found = current().task(name)
+    given = _read(options)
+    if sandbox is not None:
+        current().get("sandboxes", sandbox)
+    if agent is not None:
+        current().agent(agent, given)
     seconds = None if time_limit is None else Duration().convert(str(time_limit), None, None)
     places: dict[str, Any] = {"sandbox": sandbox, "time_limit": seconds, "runs_dir": runs_dir, "data_dir": data_dir}
     text = found.describe()
@@ -56,7 +69,6 @@ def make(
     ]
     told: dict[str, Any] = {"version": found.version, "metadata": {"metric": found.metric.grader, "title": found.title}}
     if agent is not None:
-        given = json.loads(options) if isinstance(options, str) else options
         solver = run_agent(agent, found.id, given, network=network, **places)
         return Task(MemoryDataset(rows, name=found.id), solver=solver, scorer=[score(), valid()], **told)
     return Task(
@@ -69,13 +81,36 @@ def make(
     )
 
 
+def _read(options: dict[str, Any] | str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(options) if isinstance(options, str) else options or {}
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise MlereduxError(
+            f"The options {options!r} are not a JSON object.", hint='Write them as \'{"name": "value"}\'.'
+        )
+    return given
+
+
+def _told(name: str, given: dict[str, Any]) -> Task:
+    """A task for the command line, which shows an error of this kind in one sentence."""
+    try:
+        return make(name, **given)
+    except MlereduxError as error:
+        raise click.ClickException(str(error)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise click.ClickException(f"-T {first['loc'][0]}: {first['msg']}.") from None
+
+
 def _about(name: str, seed: int) -> dict[str, Any]:
     return {"task": name, "seed": seed}
 
 
 def _registered(name: str) -> None:
     def made(**given: Any) -> Task:
-        return make(name, **given)
+        return _told(name, given)
 
     options = list(signature(make).parameters.values())[1:]
     vars(made)["__signature__"] = signature(make).replace(parameters=options)
@@ -85,7 +120,7 @@ def _registered(name: str) -> None:
 
 def _any(task: str, **given: Any) -> Task:
     """A task by any name that `mleredux run` takes, such as a variant: `-T task=wine+planted-7`."""
-    return make(task, **given)
+    return _told(task, given)
 
 
 _any.__module__ = "mleredux"
