@@ -50,7 +50,7 @@ def test_an_image_or_context_of_ones_own_is_taken_as_it_is(tmp_path: Path) -> No
     ("options", "sentence"),
     [
         ({}, "a command or a recipe is needed"),
-        ({"recipe": "emacs"}, "there are the recipes claude-code, codex"),
+        ({"recipe": "emacs"}, "there are the recipes aider, claude-code, codex"),
         ({"command": "x", "install": "brew:x"}, "'brew:x' is not of the form npm:NAME@VERSION"),
         ({"command": "x", "install": "pip:aider-chat"}, "has no version"),
         ({"command": "x", "libraries": "everything"}, "'everything' is neither a set of libraries"),

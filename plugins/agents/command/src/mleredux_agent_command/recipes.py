@@ -142,7 +142,23 @@ exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROM
     _HTTP_URL,
 )
 
+# It edits one file, which is run after each edit; up to three times it sees what went wrong. Commands that a model
+# suggests are not run without a person.
+_AIDER = """\
+export OPENAI_API_BASE="$OPENAI_BASE_URL" LITELLM_LOCAL_MODEL_COST_MAP=True
+{ cat "$MLEREDUX_PROMPT_FILE" && echo "Write the whole solution into code/solution.py. It is run after each edit."; } \\
+    >"$HOME/message.md"
+: >>code/solution.py
+aider --model "openai/$MLEREDUX_MODEL" --weak-model "openai/$MLEREDUX_MODEL" --message-file "$HOME/message.md" \\
+    --no-git --yes-always --no-check-update --no-show-release-notes --analytics-disable --no-show-model-warnings \\
+    --no-detect-urls --no-suggest-shell-commands --no-pretty --no-stream --no-fancy-input --no-auto-lint \\
+    --map-tokens 0 --auto-test --test-cmd "cd '$MLEREDUX_OUTPUT_DIR' && python3 code/solution.py" \\
+    --input-history-file "$HOME/input" --chat-history-file logs/aider.md code/solution.py
+test -s "$MLEREDUX_SUBMISSION" || python3 code/solution.py
+"""
 _TOOLS: tuple[ToolKind, ...] = ("mcp", "skill")
+AIDER = CommandRecipe(_AIDER, "pip:aider-chat==0.86.2", "gpt-5.5")
+"""It needs Python 3.12 or older in the base image, and `libraries=none`: it pins numpy 1."""
 CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5", tools=_TOOLS)
 CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5", tools=_TOOLS)
 GEMINI_CLI = CommandRecipe(_GEMINI_CLI, "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro", tools=_TOOLS)
