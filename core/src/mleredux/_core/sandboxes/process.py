@@ -28,7 +28,7 @@ from mleredux._core.capabilities import Capabilities
 from mleredux._core.plugins.entry_points import installation
 from mleredux._core.protocols import BuildRequest, Built, Exit, Finding, Handle, Launch, Layout, Usage
 from mleredux._core.sandboxes.environments import find_environment, packages_of
-from mleredux._core.sandboxes.processes import birth, end_family, living
+from mleredux._core.sandboxes.processes import birth, end_family, living, members
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
 
@@ -161,7 +161,7 @@ class _ProcessHandle:
         self._launch = launch
         self._exit_path = launch.control_dir / "exit.json"
         self._cpu: dict[int, float] = {}
-        self._seen: dict[int, psutil.Process] = {}
+        self._seen: dict[int, float] = {}
 
     def poll(self) -> Exit | None:
         """How the agent ended, as the launcher wrote it."""
@@ -175,18 +175,10 @@ class _ProcessHandle:
 
     def usage(self) -> Usage:
         """Memory and processes of the whole tree now, CPU time of all processes seen so far."""
-        memory = processes = 0
-        for process in self._tree()[1:]:
-            try:
-                with process.oneshot():
-                    memory += process.memory_info().rss
-                    times = process.cpu_times()
-                    self._cpu[process.pid] = times.user + times.system
-                    processes += 1
-                self._seen[process.pid] = process
-            except psutil.Error:
-                continue
-        return Usage(memory / 2**20, sum(self._cpu.values()), processes)
+        found = members(self._pid) if birth(self._pid) == self._birth else []
+        self._cpu |= {one.pid: one.cpu_seconds for one in found}
+        self._seen |= {one.pid: one.born for one in found}
+        return Usage(sum(one.memory for one in found) / 2**20, sum(self._cpu.values()), len(found))
 
     def terminate(self) -> None:
         """SIGTERM to the agent's process group, by way of the launcher."""
@@ -229,7 +221,7 @@ class _ProcessHandle:
             return
 
         def orphans() -> list[psutil.Process]:
-            seen = [process for process in self._seen.values() if living(process)]
+            seen = [one for pid, born in self._seen.items() if birth(pid) == born for one in _running(pid)]
             below = [child for process in seen for child in _below(process)]
             return [*seen, *below, *_of_run(self._launch.owner, self._launch.run_id)]
 
@@ -244,6 +236,14 @@ class _ProcessHandle:
         except psutil.Error:
             return []
         return [root, *_below(root)]
+
+
+def _running(pid: int) -> list[psutil.Process]:
+    """A process, unless it has ended."""
+    try:
+        return [one for one in (psutil.Process(pid),) if living(one)]
+    except psutil.Error:
+        return []
 
 
 def _below(process: psutil.Process) -> list[psutil.Process]:

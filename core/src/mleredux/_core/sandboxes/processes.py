@@ -2,11 +2,97 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
+
+_PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_ZOMBIE = b"Z"
+
+
+class Member(NamedTuple):
+    """A living process below another.
+
+    Attributes:
+        born: Its `birth`.
+        memory: Resident bytes.
+        cpu_seconds: User and system time.
+    """
+
+    pid: int
+    born: float
+    memory: int
+    cpu_seconds: float
+
+
+def members(pid: int) -> list[Member]:
+    """All that lives below a process, by the kernel's lists of children where it has them.
+
+    psutil reads the table of all processes for that, which takes 20 ms on a busy machine: too long to ask ten times a
+    second for each of many runs. While processes start and end, some may be missing.
+    """
+    if not _has_children():
+        return [one for child in _descendants(pid) if (one := _member(child))]
+    found, left = list[Member](), [pid]
+    while left:
+        parent = f"/proc/{left.pop()}/task"
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(parent):
+                for child in _content(f"{parent}/{thread}/children").split():
+                    if (one := _stat(int(child))) is not None:
+                        found.append(one)
+                        left.append(one.pid)
+    return found
+
+
+@cache
+def _has_children() -> bool:
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _content(path: str) -> bytes:
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(opened, 1 << 20)
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)
+
+
+def _stat(pid: int) -> Member | None:
+    """A process by its line in /proc; None where it has ended."""
+    facts = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    if len(facts) < 22 or facts[0] == _ZOMBIE:
+        return None
+    return Member(pid, float(facts[19]), int(facts[21]) * _PAGE, (int(facts[11]) + int(facts[12])) / _TICKS)
+
+
+def _member(process: psutil.Process) -> Member | None:
+    try:
+        with process.oneshot():
+            times, born = process.cpu_times(), birth(process.pid)
+            if born is None or not living(process):
+                return None
+            return Member(process.pid, born, process.memory_info().rss, times.user + times.system)
+    except psutil.Error:
+        return None
+
+
+def _descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 def birth(pid: int) -> float | None:

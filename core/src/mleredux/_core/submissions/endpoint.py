@@ -16,6 +16,7 @@ import json
 import math
 import mmap
 import os
+import selectors
 import shutil
 import socket
 import socketserver
@@ -105,6 +106,7 @@ class ValidationEndpoint:
         self.uploading = threading.Lock()
         self._recording = threading.Lock()
         self._stopped = False
+        self._thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
@@ -122,17 +124,33 @@ class ValidationEndpoint:
         handler = type("Handler", (_Handler,), {"endpoint": self})
         self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
         self.socket.chmod(0o666)  # the agent's user in a container is another than ours
-        for server in self._servers:
-            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self._wake, woken = socket.socketpair()
+        self._thread = threading.Thread(target=self._serve, args=(woken,), daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Close both sockets; a verdict that comes later is not recorded."""
         with self._recording:
             self._stopped = True
+        if self._thread is not None:
+            self._wake.close()
+            self._thread.join()
         for server in self._servers:
-            server.shutdown()
             server.server_close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _serve(self, woken: socket.socket) -> None:
+        """Take connections until `_wake` is closed; the thread sleeps between them, as there may be many runs."""
+        with woken, selectors.DefaultSelector() as selector:
+            selector.register(woken, selectors.EVENT_READ)
+            for server in self._servers:
+                selector.register(server, selectors.EVENT_READ, server)
+            while True:
+                ready = [key.data for key, _ in selector.select()]
+                if None in ready:
+                    return
+                for server in ready:
+                    server.handle_request()
 
     def admit(self) -> Verdict | None:
         """None where one more validation is free, else the refusal."""
