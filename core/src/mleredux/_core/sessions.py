@@ -17,7 +17,7 @@ from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
-from mleredux._core.models import Agent, Build, Limits, Verdict
+from mleredux._core.models import Agent, Build, Limits, State, Verdict
 from mleredux._core.plugins import current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
@@ -195,13 +195,26 @@ class OpenSession(Attached):
             self.run.ask_to_cancel()
         self._join()
 
-    def wait_until_open(self) -> None:
+    def wait_until_open(self, slot_timeout: float | None = None) -> None:
         """Wait for the sandbox.
 
+        Args:
+            slot_timeout: Seconds to wait while other runs hold what this one needs; None: as long as it takes.
+
         Raises:
-            MlereduxError: The run ended before.
+            MlereduxError: The run ended before, or there was no slot for it.
         """
+        waited = 0.0
         while not self.open:
+            if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
+                waited += _POLL
+                if waited > slot_timeout:
+                    limits = self.run.spec.limits
+                    raise MlereduxError(
+                        f"For {slot_timeout:g} seconds, other runs held what this one needs: {limits.cpus:g} CPUs and "
+                        f"{limits.memory_mb} MB of memory.",
+                        hint="Give each a smaller share by `limits`, or close sessions.",
+                    )
             if not self._thread.is_alive():
                 self._join()
                 raise MlereduxError(
@@ -247,6 +260,7 @@ def open_session(
     limits: Mapping[str, Any] | None = None,
     context: str | None = None,
     detached: bool = False,
+    slot_timeout: float | None = None,
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
 ) -> OpenSession:
@@ -255,6 +269,7 @@ def open_session(
     Args:
         agent: The id of an agent of `session_agent` that is registered.
         detached: Whether a process of its own executes the run, so that it is graded even if this one is killed.
+        slot_timeout: Seconds to wait while other runs hold CPUs or memory that this one needs; None: any time.
         sandbox, seed, limits, context, runs_dir, data_dir: As in `mleredux.run`.
 
     Raises:
@@ -274,7 +289,7 @@ def open_session(
         pipeline.warm_up()
         session = OpenSession(run, pipeline.go_on)
     try:
-        session.wait_until_open()
+        session.wait_until_open(slot_timeout)
     except BaseException:
         session.close()
         raise

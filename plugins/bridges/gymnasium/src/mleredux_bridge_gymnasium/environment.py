@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +27,18 @@ Reward = Callable[[Run], float]
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
-    """An environment on one task.
+    """An environment on one task, or on several of which an episode has one.
 
     The reward is given at the end of an episode and 0 before. `score` and `percentile` reveal test scores: runs that do
     so are marked by a warning in their events, and don't belong on leaderboards.
 
     Args:
-        task: The id of the task.
+        task: The id of the task, or several: an episode with a seed has `task[seed % len(task)]`, another one of them.
         reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout).
         invalid: The reward of a submission without a value by that rule.
         sandbox: Id of a sandbox; None: the best one here.
-        limits: Fields of `Limits` to change; an episode is truncated at `time_limit`.
+        limits: Fields of `Limits` to change; an episode is truncated at `time_limit`. Each holds its CPUs and memory.
+        slot_timeout: Seconds that `reset` waits where other runs hold the machine's CPUs and memory.
         step_timeout: Seconds after which a command is killed.
         runs_dir, data_dir: As in `mleredux.run`.
         render_mode: None, or `ansi`: `render` returns the last observation's text.
@@ -51,18 +52,21 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
 
     def __init__(
         self,
-        task: str = "digits",
+        task: str | Sequence[str] = "digits",
         *,
         reward: str | Reward = "score",
         invalid: float = -1.0,
         sandbox: str | None = None,
         limits: Mapping[str, Any] | None = None,
         step_timeout: float = 60,
+        slot_timeout: float = 60,
         runs_dir: Path | str | None = None,
         data_dir: Path | str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.task = current().task(task)
+        names = (task,) if isinstance(task, str) else tuple(task)
+        self._tasks = [current().task(name) for name in names]
+        self.task = self._tasks[0]
         if isinstance(reward, str) and reward not in REWARDS:
             raise MlereduxError(f"There is no reward {reward!r}.", hint=f"Use {', '.join(REWARDS)} or a function.")
         self._rule = reward
@@ -72,6 +76,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
             "limits": limits,
             "runs_dir": runs_dir,
             "data_dir": data_dir,
+            "slot_timeout": slot_timeout,
         }
         text = spaces.Text(MAX_TEXT, min_length=0, charset=CHARACTERS)
         self.action_space = spaces.Dict({"kind": spaces.Discrete(3), "text": text})
@@ -86,9 +91,10 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         super().reset(seed=seed)
         self.close()
         drawn = seed if seed is not None else int(self.np_random.integers(2**31))
+        self.task = self._tasks[drawn % len(self._tasks)]
         self._session = open_session(self.task.id, "gymnasium", seed=drawn, **self._places)
         how = _HOW.format(file=self.task.submission.file)
-        return self._observed(how + self.task.describe(), failed=False), {}
+        return self._observed(how + self.task.describe(), failed=False), {"task": self.task.id}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out an action: its output, and at the end the reward, and whether the submission is valid (`info`)."""
@@ -152,4 +158,9 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         return {} if report is None else {"valid": report.valid_submission, "message": report.message}
 
 
-gymnasium.register("mleredux/Task-v0", entry_point=f"{__name__}:TaskEnvironment", max_episode_steps=200)
+gymnasium.register(
+    "mleredux/Task-v0",
+    entry_point=f"{__name__}:TaskEnvironment",
+    vector_entry_point="mleredux_bridge_gymnasium.vector:TaskVectorEnvironment",
+    max_episode_steps=200,
+)

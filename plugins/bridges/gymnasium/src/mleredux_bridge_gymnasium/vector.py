@@ -1,0 +1,93 @@
+"""Many environments at once: their resets and steps run in threads of this process, their programs beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import iterate
+from gymnasium.wrappers import TimeLimit
+from mleredux.plugin.host import machine_slots
+
+from mleredux_bridge_gymnasium.environment import TaskEnvironment
+
+
+class _Ahead(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose next result may be under way in another thread."""
+
+    _result: Future[Any] | None = None
+
+    def begin(self, pool: ThreadPoolExecutor, name: str, *arguments: Any, **named: Any) -> None:
+        """Start `reset` or `step`; the next call of it returns what comes out."""
+        self._result = pool.submit(getattr(self.env, name), *arguments, **named)
+
+    def reset(self, **named: Any) -> Any:
+        """As the environment's."""
+        return self._taken() if self._result else self.env.reset(**named)
+
+    def step(self, action: Any) -> Any:
+        """As the environment's."""
+        return self._taken() if self._result else self.env.step(action)
+
+    def _taken(self) -> Any:
+        result, self._result = self._result, None
+        assert result is not None
+        return result.result()
+
+
+class TaskVectorEnvironment(SyncVectorEnv):
+    """Environments on tasks, that are reset and stepped together.
+
+    They wait for programs in sandboxes most of the time, so threads serve them as well as the processes of
+    `AsyncVectorEnv` do, which would import everything once for each. After the end of an episode, the next step resets.
+
+    Args:
+        num_envs: The number of environments.
+        workers: How many are reset or stepped at once; None: as many as there are CPUs.
+        max_episode_steps: After so many steps, an episode is truncated without a grade.
+        limits: As in `TaskEnvironment`; None of CPUs and memory: each gets its share of this machine.
+        others: As in `TaskEnvironment`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        workers: int | None = None,
+        max_episode_steps: int = 200,
+        limits: Mapping[str, Any] | None = None,
+        **others: Any,
+    ) -> None:
+        has = machine_slots()
+        share = {"cpus": min(1.0, has.cpus / num_envs), "memory_mb": min(4096, has.memory_mb // num_envs)}
+        make = partial(TaskEnvironment, limits={**share, **(limits or {})}, **others)
+        self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="environment")
+        super().__init__([lambda: _Ahead(TimeLimit(make(), max_episode_steps))] * num_envs)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments, or those of `options["reset_mask"]`, as `SyncVectorEnv` does."""
+        seeds = seed if isinstance(seed, list) else [None if seed is None else seed + n for n in range(self.num_envs)]
+        mask = (options or {}).get("reset_mask", [True] * self.num_envs)
+        for env, own, wanted in zip(self.envs, seeds, mask, strict=True):
+            if wanted:
+                env.begin(self._pool, "reset", seed=own)
+        return super().reset(seed=seeds, options=options)
+
+    def step(self, actions: Any) -> Any:
+        """Step all environments; those whose episode has ended are reset."""
+        assert self.autoreset_mode == AutoresetMode.NEXT_STEP
+        for env, action, over in zip(
+            self.envs, iterate(self.action_space, actions), self._autoreset_envs, strict=True
+        ):
+            env.begin(self._pool, "reset") if over else env.begin(self._pool, "step", action)
+        return super().step(actions)
+
+    def close_extras(self, **named: Any) -> None:
+        """Cancel the runs of episodes that have not ended."""
+        list(self._pool.map(lambda env: env.close(), self.envs))
+        self._pool.shutdown()
