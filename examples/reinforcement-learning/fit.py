@@ -1,4 +1,5 @@
 # A cell below `CHOICES`, by which it fits a pipeline of `automl` to all training rows, and writes the submission.
+# ruff: noqa: F821
 import json
 import os
 from pathlib import Path

@@ -27,7 +27,7 @@ HEADS: dict[str, tuple[Any, ...]] = {
     "drop": (0, 1, 2),
     "many": ("TargetEncoder", "OrdinalEncoder", "drop"),
 }
-"""What is chosen: a family of models, how many of the most telling columns not to use, how to encode many categories."""
+"""What is chosen: a family of models, how many of the most telling columns to drop, how to encode many categories."""
 Action = tuple[int, ...]
 
 
@@ -95,7 +95,9 @@ class Door:
         if any(new):
             look = (HERE / "look.py").read_text("utf-8")
             texts = self._run([look if one else "" for one in new])
-            self._looks |= {task: json.loads(text) for task, text, one in zip(self.chosen, texts, new, strict=True) if one}
+            self._looks |= {
+                task: json.loads(text) for task, text, one in zip(self.chosen, texts, new, strict=True) if one
+            }
         return np.array([[1.0, *self._looks[task]["features"].values()] for task in self.chosen])
 
     def end(self, actions: Sequence[Action]) -> tuple[list[float], list[dict[str, Any]]]:
@@ -177,7 +179,9 @@ def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window:
     axes = figure.add_subplot()
     window = min(window, len(rewards))
     smooth = np.convolve(rewards, np.ones(window) / window, mode="valid")
-    axes.plot(np.arange(window, len(rewards) + 1), smooth, color="#0072b2", label=f"training, mean of {window} episodes")
+    axes.plot(
+        np.arange(window, len(rewards) + 1), smooth, color="#0072b2", label=f"training, mean of {window} episodes"
+    )
     for (name, level), color in zip(levels.items(), ("#999999", "#e69f00", "#d55e00"), strict=True):
         axes.axhline(level, color=color, linestyle="--", linewidth=1, label=f"held-out seeds: {name}")
     axes.set(xlabel="episodes", ylabel="reward")

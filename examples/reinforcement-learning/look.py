@@ -1,4 +1,4 @@
-"""A cell that looks at a task's training table: prints numbers that describe it, and columns by what each tells alone."""
+"""A cell that inspects a training table: prints numbers that describe it, and the columns that tell most alone."""
 
 import json
 import os

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 from mleredux._core.models import Report
@@ -31,19 +32,39 @@ REWARDS: dict[str, Callable[[Report], float | None]] = {"score": _score, "percen
 """Rewards of valid submissions by name."""
 
 
+def rule_of(name: str) -> Callable[[Report], float | None] | Callable[[Run], float | None]:
+    """The rule of a name of `REWARDS`, of reports; or the function `package.module:function` of anybody, of ended runs.
+
+    Raises:
+        MlereduxError: There is no such rule.
+    """
+    if name in REWARDS:
+        return REWARDS[name]
+    module, _, function = name.partition(":")
+    try:
+        found: Callable[[Run], float | None] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError):
+        known = ", ".join(REWARDS)
+        hint = f"Use {known}, or package.module:function of a function of a run that is installed."
+        raise MlereduxError(f"There is no reward {name!r}.", hint=hint) from None
+    return found
+
+
 def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
     """The reward of an ended run; None for a submission that is not valid, or has no value by this rule.
 
     Args:
-        rule: `score` (with a minus if lower is better), `percentile` (0 to 1) or `valid` (1).
+        rule: `score` (with a minus if lower is better), `percentile` (0 to 1), `valid` (1), or a function of the run by
+            its name, `package.module:function`.
         told_by: The plugin that gives a test score out by it: a warning in the run's events says so.
 
     Raises:
         MlereduxError: There is no such rule.
     """
-    if rule not in REWARDS:
-        raise MlereduxError(f"There is no reward {rule!r}.", hint=f"Use {', '.join(REWARDS)}.")
+    found = rule_of(rule)
     if told_by is not None and rule != "valid":
         run.emit(Warned(plugin=told_by, message="The test score of this run was given out as a reward."))
     report = run.report
-    return REWARDS[rule](report) if report is not None and report.valid_submission else None
+    if report is None or not report.valid_submission:
+        return None
+    return found(report) if rule in REWARDS else found(run)  # type: ignore[arg-type]

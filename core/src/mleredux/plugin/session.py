@@ -19,7 +19,7 @@ from __future__ import annotations
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.workspace import Completed
 
-from mleredux._core.rewards import REWARDS, reward_of
+from mleredux._core.rewards import REWARDS, reward_of, rule_of
 from mleredux._core.sessions import Attached, OpenSession, open_session, session_agent
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "OpenSession",
     "open_session",
     "reward_of",
+    "rule_of",
     "session_agent",
 ]

@@ -100,7 +100,7 @@ class ValidationEndpoint:
         usual = Path(tempfile.gettempdir(), path)
         self.socket = usual if len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
         self.folder = self.socket.parent
-        self._servers: list[socketserver.BaseServer] = []
+        self._servers: list[_Server] = []
         self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._one_at_a_time = threading.Lock()
         self.uploading = threading.Lock()

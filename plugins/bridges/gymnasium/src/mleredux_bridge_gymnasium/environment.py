@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux.plugin.session import REWARDS, OpenSession, open_session, reward_of
+from mleredux.plugin.session import OpenSession, open_session, reward_of, rule_of
 
 CHARACTERS = string.printable
 """Characters of texts in both spaces; others are shown as `?`."""
@@ -33,8 +33,9 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     so are marked by a warning in their events, and don't belong on leaderboards.
 
     Args:
-        task: The id of the task, or several: an episode with a seed has `task[seed % len(task)]`, another one of them.
-        reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout).
+        task: The id of the task, or several: an episode with a seed is on `task[seed % len(task)]`.
+        reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout), itself
+            or as `package.module:function`.
         invalid: The reward of a submission without a value by that rule.
         sandbox: Id of a sandbox; None: the best one here.
         limits: Fields of `Limits` to change; an episode is truncated at `time_limit`. Each holds its CPUs and memory.
@@ -67,8 +68,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         names = (task,) if isinstance(task, str) else tuple(task)
         self._tasks = [current().task(name) for name in names]
         self.task = self._tasks[0]
-        if isinstance(reward, str) and reward not in REWARDS:
-            raise MlereduxError(f"There is no reward {reward!r}.", hint=f"Use {', '.join(REWARDS)} or a function.")
+        if isinstance(reward, str):
+            rule_of(reward)
         self._rule = reward
         self._invalid, self._timeout, self.render_mode = invalid, step_timeout, render_mode
         self._places: dict[str, Any] = {

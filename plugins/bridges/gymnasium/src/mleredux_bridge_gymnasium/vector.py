@@ -67,13 +67,14 @@ class TaskVectorEnvironment(SyncVectorEnv):
         share = {"cpus": min(1.0, has.cpus / num_envs), "memory_mb": min(4096, has.memory_mb // num_envs)}
         make = partial(TaskEnvironment, limits={**share, **(limits or {})}, **others)
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="environment")
-        super().__init__([lambda: _Ahead(TimeLimit(make(), max_episode_steps))] * num_envs)
+        self._ahead = [_Ahead(TimeLimit(make(), max_episode_steps)) for _ in range(num_envs)]
+        super().__init__([lambda env=env: env for env in self._ahead])  # type: ignore[misc]
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`, as `SyncVectorEnv` does."""
         seeds = seed if isinstance(seed, list) else [None if seed is None else seed + n for n in range(self.num_envs)]
         mask = (options or {}).get("reset_mask", [True] * self.num_envs)
-        for env, own, wanted in zip(self.envs, seeds, mask, strict=True):
+        for env, own, wanted in zip(self._ahead, seeds, mask, strict=True):
             if wanted:
                 env.begin(self._pool, "reset", seed=own)
         return super().reset(seed=seeds, options=options)
@@ -82,7 +83,7 @@ class TaskVectorEnvironment(SyncVectorEnv):
         """Step all environments; those whose episode has ended are reset."""
         assert self.autoreset_mode == AutoresetMode.NEXT_STEP
         for env, action, over in zip(
-            self.envs, iterate(self.action_space, actions), self._autoreset_envs, strict=True
+            self._ahead, iterate(self.action_space, actions), self._autoreset_envs, strict=True
         ):
             env.begin(self._pool, "reset") if over else env.begin(self._pool, "step", action)
         return super().step(actions)

@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import verifiers.v1 as vf
-from mleredux import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.session import REWARDS, OpenSession, open_session, reward_of
+from mleredux.plugin.session import OpenSession, open_session, reward_of, rule_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools
@@ -115,8 +114,7 @@ class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
         Raises:
             MlereduxError: There is no such task or reward.
         """
-        if self.config.task.reward not in REWARDS:
-            raise MlereduxError(f"There is no reward {self.config.task.reward!r}.", hint=f"Use {', '.join(REWARDS)}.")
+        rule_of(self.config.task.reward)
         for name in self.config.tasks:
             task = current().task(name)
             prompt = _HOW.format(file=task.submission.file) + task.describe()

@@ -1,0 +1,24 @@
+"""Rewards for doors: `reward="mleredux_techniques.rewards:technique_use"`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mleredux.plugin.artifact import Run
+
+
+def technique_use(run: Run) -> float | None:
+    """The reward of `mleredux runs techniques`, from 0 to 1, for a graded run of a competition.
+
+    Returns:
+        None where the data or the run gives nothing to judge.
+
+    Raises:
+        MlereduxError: It is a technique run, or no technique applies to its data.
+    """
+    from mleredux.plugin.command import DataStore
+
+    from mleredux_techniques.usage.command import use_of
+
+    return use_of(run, DataStore(run.spec.data_dir)).reward
