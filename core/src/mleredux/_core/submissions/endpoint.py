@@ -111,7 +111,7 @@ class ValidationEndpoint:
     @property
     def url(self) -> str:
         """The endpoint on this machine's loopback."""
-        port = self._servers[1].server_address[1]  # type: ignore[index]
+        port = self._servers[1].server_address[1]
         return f"http://127.0.0.1:{int(port)}/validate"
 
     def start(self) -> None:

@@ -34,8 +34,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
 
     Args:
         task: The id of the task, or several: an episode with a seed is on `task[seed % len(task)]`.
-        reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout), itself
-            or as `package.module:function`.
+        reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout), as it
+            is or by its name, `package.module:function`.
         invalid: The reward of a submission without a value by that rule.
         sandbox: Id of a sandbox; None: the best one here.
         limits: Fields of `Limits` to change; an episode is truncated at `time_limit`. Each holds its CPUs and memory.
