@@ -1,6 +1,6 @@
 """On how many small tables of known truth the right document wins clearly over a wrong one.
 
-`python benchmarks/technique_tables.py --markdown docs/reference/technique-tables.md [--only cv leakage] [--seeds 0 1]`
+`python benchmarks/technique_tables.py --markdown docs/reference/technique-tables.md [--set blind] [--only cv leakage] [--seeds 0 1]`
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from mleredux.errors import MlereduxError
 from mleredux_techniques._kit.threads import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
+import blind_tables
 import held_tables
 from known_tables import scores_of
 
+Row = tuple[str, str, float, float]
+SETS = {"held": held_tables, "blind": blind_tables}
+DOCUMENTS = {"held": "known_tables", "blind": "blind_tables"}
 CLEARLY = 0.2
 """Minimum difference of scores, of at most 1."""
 
@@ -33,39 +37,45 @@ def main() -> None:
     """Grade both documents of each table, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="write the page here")
+    parser.add_argument("--set", choices=SETS, nargs="*", default=list(SETS), help="which tables")
     parser.add_argument("--only", nargs="*", default=list(held_tables.NAMES), help="techniques, or technique/kind")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     options = parser.parse_args()
     set_current(Catalogue())
-    rows: list[tuple[str, str, float, float]] = []
-    for technique in held_tables.NAMES:
-        for kind in held_tables.kinds(technique):
-            if not {technique, f"{technique}/{kind}"} & set(options.only):
-                continue
+    pages = []
+    for name in options.set:
+        rows: list[Row] = []
+        for technique, kind in _chosen(name, options.only):
             for seed in options.seeds:
                 began = time.process_time()
-                right, wrong, note = _scores(technique, kind, seed)
+                right, wrong, note = _scores(name, technique, kind, seed)
                 rows.append((technique, kind, right, wrong))
                 lost = "" if right - wrong >= CLEARLY else f"  LOST {note}"
                 told = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
                 print(told, flush=True)
-    page = _page(rows, shlex.join(["python", *sys.argv]))
+        pages.append(PAGES[name].format(**_tables(rows)))
+    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=machine(), tables="\n".join(pages))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
         print(page)
 
 
-def _scores(technique: str, kind: str, seed: int) -> tuple[float, float, str]:
-    known = held_tables.kinds(technique)[kind](np.random.default_rng([zlib.crc32(kind.encode()), seed]))
+def _chosen(name: str, only: list[str]) -> list[tuple[str, str]]:
+    found = [(technique, kind) for technique in held_tables.NAMES for kind in SETS[name].kinds(technique)]
+    return [(technique, kind) for technique, kind in found if {technique, f"{technique}/{kind}"} & set(only)]
+
+
+def _scores(name: str, technique: str, kind: str, seed: int) -> tuple[float, float, str]:
+    known = SETS[name].kinds(technique)[kind](np.random.default_rng([zlib.crc32(kind.encode()), seed]))
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return (*scores_of(technique, known, Path(folder) / "task"), "")
+            return (*scores_of(technique, known, Path(folder) / "task", DOCUMENTS[name]), "")
         except MlereduxError as error:
             return 0.0, 0.0, error.message
 
 
-def _page(rows: list[tuple[str, str, float, float]], command: str) -> str:
+def _tables(rows: list[Row]) -> dict[str, str]:
     summary: list[list[Any]] = [["technique", "tables", "won clearly", "lowest right", "highest wrong"]]
     for technique in (*held_tables.NAMES, "all"):
         found = [(right, wrong) for name, _, right, wrong in rows if technique in ("all", name)]
@@ -75,7 +85,7 @@ def _page(rows: list[tuple[str, str, float, float]], command: str) -> str:
             summary.append([technique, str(len(found)), str(won), f"{min(rights):.2f}", f"{max(wrongs):.2f}"])
     details = [["table", "right", "wrong"]]
     details += [[f"`{name}/{kind}`", f"{right:.2f}", f"{wrong:.2f}"] for name, kind, right, wrong in rows]
-    return PAGE.format(command=command, machine=machine(), summary=table(*summary), details=table(*details))
+    return {"summary": table(*summary), "details": table(*details)}
 
 
 PAGE = """\
@@ -83,8 +93,13 @@ PAGE = """\
 
 Made by `{command}`. {machine}
 
-Small tables of 300 to 1,800 rows, each with one known truth on one technique, and two documents: equal in all that is
+Small tables of 300 to 2,000 rows, each with one known truth on one technique, and two documents: equal in all that is
 counted, right and wrong in the judgement or the advice. The right one wins clearly if its score is higher by 0.2.
+
+{tables}"""
+PAGES = {
+    "held": """\
+## Held
 
 The tables were written after the mechanisms, most of them of kinds that neither they nor their tests name. At first,
 the right document won clearly on 67 of 80 (two documents that gave bad advice themselves are not counted as lost; they
@@ -98,7 +113,15 @@ there a document that recommends the unneeded action gets 0.4 of its efficacy, a
 {summary}
 
 {details}
-"""
+""",
+    "blind": """\
+## Blind
+
+{summary}
+
+{details}
+""",
+}
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Known:
         fields: Of the declaration of the competition.
         executed: Whether data can't judge the wrong claim, only its effect.
         files: Further public files.
+        options: Of the metric.
     """
 
     rows: pd.DataFrame
@@ -51,6 +52,7 @@ class Known:
     fields: dict[str, Any] = field(default_factory=dict)
     executed: bool = False
     files: dict[str, bytes] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def kinds(technique: str) -> dict[str, Callable[[Rng], Known]]:
@@ -81,30 +83,34 @@ def dataset_of(known: Known, folder: Path) -> tuple[Dataset, Competition]:
         title="A table of known truth",
         description=folder / "description.md",
         submission=Submission(sample=None, id_columns=("id",), target_columns=("y",)),
-        metric=Metric(grader=known.metric),
+        metric=Metric(grader=known.metric, options=known.options),
         direction="minimize" if known.metric in ("rmse", "mae", "rmsle", "mape", "log-loss", "brier") else "maximize",
         **known.fields,
     )
     return discover(task, folder)[0], task
 
 
-def facts_of(technique: str, known: Known, folder: Path) -> tuple[float, float]:
-    """The facts of the right and of the wrong document."""
+def facts_of(technique: str, known: Known, folder: Path, tables: str = __name__) -> tuple[float, float]:
+    """The facts of the right and of the wrong document; arguments as those of `scores_of`."""
     dataset, task = dataset_of(known, folder)
     truth = _truth(technique, dataset, task)
     return tuple(  # type: ignore[return-value]
         TECHNIQUES[technique].assess(read(technique, document), truth).score
-        for document in _documents(technique, known, truth, dataset)
+        for document in _documents(technique, known, truth, dataset, tables)
     )
 
 
-def scores_of(technique: str, known: Known, folder: Path) -> tuple[float, float]:
-    """The scores of the right and of the wrong document, with their efficacy."""
+def scores_of(technique: str, known: Known, folder: Path, tables: str = __name__) -> tuple[float, float]:
+    """The scores of the right and of the wrong document, with their efficacy.
+
+    Args:
+        tables: The package whose documents state the claims.
+    """
     dataset, task = dataset_of(known, folder)
     truth = _truth(technique, dataset, task)
     found = []
     instance = Instance(sampled(dataset), truth, task)
-    for content in _documents(technique, known, truth, dataset):
+    for content in _documents(technique, known, truth, dataset, tables):
         document = read(technique, content)
         efficacy = TECHNIQUES[technique].measure(document, instance).score
         found.append(combined(TECHNIQUES[technique].assess(document, truth).score, efficacy))
@@ -120,8 +126,10 @@ def _truth(technique: str, dataset: Dataset, task: Competition) -> dict[str, Any
     return told
 
 
-def _documents(technique: str, known: Known, truth: dict[str, Any], dataset: Dataset) -> list[dict[str, Any]]:
-    document = import_module(f"{__name__}.{technique}").document
+def _documents(
+    technique: str, known: Known, truth: dict[str, Any], dataset: Dataset, tables: str
+) -> list[dict[str, Any]]:
+    document = import_module(f"{tables}.{technique}").document
     return [document(claims, truth, dataset) for claims in (known.right, known.wrong)]
 
 
