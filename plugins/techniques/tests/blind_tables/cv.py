@@ -12,6 +12,7 @@ from known_tables.cv import document
 from blind_tables import at_random, patients, with_columns
 
 __all__ = ["KINDS", "document"]
+STREETS = ("Oak", "Elm", "Mill", "High", "Park", "Lake", "Hill", "King", "Bay", "Rose")
 RANDOM: dict[str, Any] = {}
 
 
@@ -36,7 +37,7 @@ def street_and_number(rng: Rng) -> Known:
     groups = rng.integers(0, 260, 1300)
     rows, risk = patients(rng, 1300)
     rows = _alike(rng, rows, risk, groups)
-    streets = np.array([f"{name} street" for name in "Oak Elm Mill High Park Lake Hill King Bay Rose".split()])
+    streets = np.array([f"{name} street" for name in STREETS])
     rows = with_columns(rows, street=streets[households[groups] % 10], number=households[groups] // 10 + 1)
     test = _whole(rng, groups)
     return Known(rows, test, {"group": "street", "key": {"second": "number"}}, RANDOM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from known_tables.encoding import document
 from blind_tables import at_random, houses, patients, with_columns
 
 __all__ = ["KINDS", "document"]
+SUFFIXES = ("Ltd", "GmbH", "Inc", "SA", "Co", "Oy", "AB", "BV", "NV", "SpA")
 
 
 def _prices(rng: Rng, size: int, it: Any, effect: Any, right: Any, wrong: Any) -> Known:
@@ -59,8 +61,8 @@ def addresses(rng: Rng) -> Known:
 
 def merchants(rng: Rng) -> Known:
     """Two hundred merchants, some with most of the rows."""
-    names = np.array([f"{a}{b} {c}" for a in "Al Bo Ca Du El".split() for b in "ma ri no ta".split()
-                      for c in "Ltd GmbH Inc SA Co Oy AB BV NV SpA".split()])  # fmt: skip
+    parts = ("Al", "Bo", "Ca", "Du", "El"), ("ma", "ri", "no", "ta"), SUFFIXES
+    names = np.array([f"{a}{b} {c}" for a, b, c in itertools.product(*parts)])
     k = np.minimum(rng.geometric(0.02, 1800) - 1, 199)
     level = rng.normal(0, 120, 200)
     it = rng.permutation(names)[k]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from known_tables import Known, Rng
 from mleredux_techniques.kit import Dataset
 
@@ -29,8 +30,6 @@ def _assays(
     rng: Rng, size: int, it: Any, level: Any, right: Any, wrong: Any, metric: str = "rmse", **more: Any
 ) -> Known:
     """Two plain columns of which one tells, and `it`, of which the target depends by `level`."""
-    import pandas as pd
-
     acid, light = rng.normal(7, 0.8, size).round(3), rng.normal(300, 60, size).round(1)
     yields = 2 * np.asarray(level) + 1.2 * (acid - 7) + rng.normal(0, 0.7, size)
     y = (yields > np.quantile(yields, 0.6)).astype(int) if metric == "roc-auc" else (20 + 5 * yields).round(3)
@@ -78,8 +77,7 @@ def gross_errors(rng: Rng) -> Known:
 def loud_noise(rng: Rng) -> Known:
     """A column that tells nothing has by far the largest unit."""
     it = rng.normal(5e5, 2e5, 700).round()
-    known = _assays(rng, 700, it, rng.normal(0, 0.1, 700), (False, False, "StandardScaler"), (False, False, "none"))
-    return known
+    return _assays(rng, 700, it, rng.normal(0, 0.1, 700), (False, False, "StandardScaler"), (False, False, "none"))
 
 
 def minus_999(rng: Rng) -> Known:

@@ -33,6 +33,8 @@ _AMOUNT = (
     r"\s*(?P<unit>[^\W\d_]{0,3}[%°²³]?)$"
 )
 _UNITS = 3
+_WORDS, _NUMBERS = 2, 0.6
+"""Words that stand for missing amounts, and the minimum share of texts that are amounts beside them."""
 
 
 def kind_of(values: pd.Series[Any]) -> Kind:
@@ -112,16 +114,19 @@ def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
 
 def amounts(values: pd.Series[Any]) -> pd.Series[Any] | None:
     """Return the numbers of texts that have a sign, separators or a unit; None if they are no numbers, or few, or codes
-    with leading zeros. Missing values stay missing.
+    with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become so.
     """
     import pandas as pd
 
     found = values.astype("string").str.strip().str.extract(_AMOUNT)
     known = found["number"].dropna().str.replace(" ", "")
-    if len(known) <= 0.95 * values.notna().sum() or known.nunique() <= FEW_CODES:
+    others = values[found["number"].isna() & values.notna()].astype(str)
+    words = others.nunique() <= _WORDS and not others.str.contains(r"\d").any()
+    if len(known) <= (_NUMBERS if words else 0.95) * values.notna().sum() or known.nunique() <= FEW_CODES:
         return None
     if len(found.dropna()[["head", "unit"]].drop_duplicates()) > _UNITS or known.str.fullmatch(r"0\d+").any():
         return None
     decimal = bool(known.str.fullmatch(r"[+-]?\d+,\d{1,2}").mean() > 0.95)
     plain = known.str.replace(",", "." if decimal else "", regex=False)
-    return pd.to_numeric(plain, errors="coerce").astype(float).reindex(values.index)
+    numbers = pd.to_numeric(plain, errors="coerce").astype(float)
+    return numbers.reindex(values.index) if numbers.notna().mean() > 0.95 else None  # versions have two points

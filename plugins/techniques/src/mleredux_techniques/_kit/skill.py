@@ -170,6 +170,8 @@ class Judge:
         if inside[worst] - found[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(found[worst]), np.inf, worst)
         error = _error(told[rows, worst], self.asked[rows, worst], held[:, worst], groups)
+        # of a rare output, resamples are too alike
+        error = max(error, float((1 - found[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
         return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
 

@@ -98,6 +98,8 @@ def _of_numbers(name: str, train: Array, test: Array) -> Iterator[View]:
         yield of_values(f"{prefix}last digit", np.abs(train) % 10, np.abs(test) % 10)
     else:
         yield of_values(f"{prefix}decimals", _decimals(train), _decimals(test))
+        if (np.abs(known * 100 - np.round(known * 100)) < 1e-6 * np.maximum(np.abs(known), 1)).mean() > FLAT:
+            yield of_values(f"{prefix}cents", *(np.round(np.abs(values) * 100) % 100 for values in (train, test)))
 
 
 def _decimals(values: Array) -> Array:

@@ -39,6 +39,24 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("junior", "mid", "senior", "lead", "principal"),
     ("free", "basic", "standard", "premium", "enterprise"),
     ("low", "normal", "elevated", "high", "urgent", "critical"),
+    ("winzig", "klein", "mittel", "mittelgroß", "groß", "sehr groß", "riesig"),
+    ("keine", "sehr niedrig", "niedrig", "gering", "mittel", "hoch", "sehr hoch"),
+    ("mangelhaft", "schlecht", "ausreichend", "befriedigend", "gut", "sehr gut"),
+    ("nie", "selten", "manchmal", "oft", "häufig", "immer"),
+    ("minuscule", "très petit", "petit", "moyen", "grand", "très grand", "énorme"),
+    ("aucun", "très faible", "faible", "moyen", "élevé", "très élevé", "fort"),
+    ("jamais", "rarement", "parfois", "souvent", "toujours"),
+    ("mauvais", "passable", "moyen", "bon", "très bon", "excellent"),
+    ("diminuto", "pequeño", "mediano", "grande", "muy grande", "enorme"),
+    ("ninguno", "muy bajo", "bajo", "medio", "alto", "muy alto"),
+    ("nunca", "rara vez", "a veces", "a menudo", "siempre"),
+    ("malo", "regular", "bueno", "muy bueno", "excelente"),
+    ("piccolo", "medio", "grande", "molto grande", "enorme"),
+    ("molto basso", "basso", "medio", "alto", "molto alto"),
+    ("muito baixo", "baixo", "médio", "alto", "muito alto"),
+    ("pequeno", "médio", "grande", "muito grande", "enorme"),
+    ("zeer laag", "laag", "gemiddeld", "hoog", "zeer hoog"),
+    ("klein", "middel", "middelgroot", "groot", "zeer groot"),
     ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"),
 )
 CYCLES: tuple[tuple[str, ...], ...] = (
@@ -60,6 +78,7 @@ ROUGH, SMOOTH = 0.4, 0.75
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
 _MARK = re.compile(r"^([A-Z])\1{0,2}[+-]{0,2}$")
 """School marks and ratings: A+, BB, C-."""
+_VERSION = re.compile(r"^(?:v ?\d+(?:\.\d+)+|\d+(?:\.\d+){2,})$")
 _STEP = re.compile(r"(?:^|[^\d])(\d+(?:[.,]\d+)?)")
 
 
@@ -90,6 +109,8 @@ def _of_text(values: pd.Series[Any], distinct: int) -> list[str]:
         return ["datetime", "cyclic"]
     if distinct >= UNIQUE * len(values):
         return ["identifier", "text"]
+    if all(_VERSION.match(text) for text in texts):
+        return ["ordinal", "nominal"]
     if distinct <= FEW_CODES and _are_marks([str(value).strip() for value in values.unique()]):
         return ["ordinal"]
     words = _without_common({re.sub(r"[\W_]+", " ", text).strip() for text in texts[:100]})

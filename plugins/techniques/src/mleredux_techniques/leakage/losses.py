@@ -29,6 +29,8 @@ STRONG = 0.8
 """A column of this skill that holds on the test may leak there, too, which no data can show."""
 MANY = 20
 """Fewer values are not names of new things, such as customers, if the test has others."""
+STATES = 0.5
+"""Fewer values, none of which the test has, are states that leak, not groups, if their skill is this high."""
 MORE = 0.1
 """A pair tells more than its columns by at least this."""
 MUCH_MORE = 0.3
@@ -116,6 +118,10 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
     data = judge.dataset
     train, test = data.train[name], data.test[name]
     folds, seen = None, None
+    if data.group is not None and data.group.column == name and data.kinds[name] == "text" and train.nunique() < MANY:
+        view = of_values("equal values", *(values.fillna("").to_numpy(dtype=object) for values in (train, test)))
+        state = judge.skill(view, judge.folds_of(None))
+        return [state] if state.inside >= STATES and (view.test == view.count).mean() > 1 - LOST_ALL else []
     if train.nunique() <= len(train) // 2 and test.nunique() > 1 and judge.groups is None and not judge.ahead:
         known = test.isin(train.unique()).to_numpy() | test.isna().to_numpy()
         if known.sum() < max(50, 0.3 * len(known)) and train.nunique() >= MANY:
