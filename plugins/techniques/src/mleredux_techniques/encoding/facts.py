@@ -24,7 +24,8 @@ TOLERANCES = """\
   these rules, of the values in the training table: one value or none: constant; dates: datetime; two values: binary
   (true and false, 0 and 1, any two); texts of five words or more that mostly differ: text; texts that are numbers with
   a sign, separators or a unit (up to two words for missing ones): numeric; versions: ordinal or nominal; times of day:
-  datetime or cyclic; other texts of which nine in ten differ: identifier or text; words with an order (low, medium, high), steps, ranges or marks (grade 3, 10-19, B+): ordinal;
+  datetime or cyclic; other texts of which nine in ten differ: identifier or text; words with an
+  order (low, medium, high), steps, ranges or marks (grade 3, 10-19, B+): ordinal;
   days, months, seasons and directions: cyclic,
   ordinal or nominal; other texts: nominal. Whole numbers: all different, and too close together for measurements:
   identifier; days as YYYYMMDD or seconds since 1970: datetime or numeric; of five rows a value (or at most 20 values):
