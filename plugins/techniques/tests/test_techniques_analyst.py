@@ -7,13 +7,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import mleredux_testing as testing
+import numpy as np
+import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
 from mleredux.plugin.rollout import check_rollout
+from mleredux_agent_analyst.answers import cv, leakage
+from mleredux_agent_analyst.relations import lost
+from mleredux_agent_analyst.tables import Tables
 from mleredux_techniques.kit import TRUTH_FILE
 from technique_documents import TECHNIQUES, read
 
@@ -99,3 +105,24 @@ def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) 
 @pytest.mark.parametrize("check", testing.checks("analyst"))
 def test_conforms(check: Any, tmp_path: Path) -> None:
     check(tmp_path)
+
+
+def test_a_thorough_answer_names_columns_that_lose_what_they_tell() -> None:
+    rng, rows, train = np.random.default_rng(0), 900, 600
+    y = rng.normal(size=rows)
+    frame = pd.DataFrame({f"x{place}": y + rng.normal(0, 1.5, rows) for place in range(4)})
+    frame["strong"] = y + rng.normal(0, 0.5, rows)  # honest: it holds on the test
+    frame["copy"] = np.where(np.arange(rows) < train, y, rng.permutation(y)) + rng.normal(0, 0.7, rows)
+    frame["word"] = pd.Series(np.where(np.arange(rows) < train, y, rng.permutation(y)) > 0).map({True: "a", False: "b"})
+    frame["noise"], frame["step"] = rng.normal(size=rows), np.arange(rows, dtype=float)
+    kinds = {name: "text" if name == "word" else "number" for name in frame}
+    for target in (pd.Series(y), pd.Series(np.digitize(y, [-0.5, 0.5])).map({0: "low", 1: "middle", 2: "high"})):
+        tables = Tables(
+            "leakage", frame[:train].assign(y=target[:train]), frame[train:], "y", [], list(frame), kinds, thorough=True
+        )
+        assert set(lost(tables)) == {"copy", "word"}
+        told = {name for risk in leakage.analyse(tables)["risks"] for name in risk["columns"]}
+        assert told == {"copy", "word"}
+        assert cv.analyse(tables)["method"]["name"] == "TimeSeriesSplit"
+        rules = replace(tables, thorough=False)
+        assert not leakage.analyse(rules)["risks"] and cv.analyse(rules)["time"] is None

@@ -23,7 +23,7 @@ def main() -> int:
     from mleredux_agent_analyst.tables import NoQuestion, read
 
     try:
-        tables = read(task.data_dir)
+        tables = read(task.data_dir, thorough=bool(task.options.get("thorough")))
         analyse = _answerer(tables.technique)
         if analyse is None:
             raise NoQuestion(f"this agent does not support the technique {tables.technique!r}")

@@ -10,5 +10,6 @@ agent = Agent(
     command=("python", "-m", "mleredux_agent_analyst"),
     build=Build(python=("pandas>=2.2,<4", "scipy>=1.11,<2"), packages=("mleredux_agent_analyst", "mleredux_agentkit")),
     limits=Limits(time_limit=600, cpus=1, memory_mb=4096),
+    options={"thorough": False},
     tags=("no-llm", "technique"),
 )

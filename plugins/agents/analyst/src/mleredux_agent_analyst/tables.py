@@ -34,6 +34,7 @@ class Tables:
         folder: Of the public files.
         metric: The competition's metric.
         direction: `maximize` or `minimize`.
+        thorough: Whether both tables are compared by what columns tell, too, not by rules of thumb alone.
     """
 
     technique: str
@@ -46,6 +47,7 @@ class Tables:
     folder: Path = Path()
     metric: str = ""
     direction: str = "maximize"
+    thorough: bool = False
 
     @property
     def classes(self) -> bool:
@@ -68,7 +70,7 @@ class Tables:
         return [name for name in self.features if self.kinds[name] in kinds]
 
 
-def read(data: Path) -> Tables:
+def read(data: Path, *, thorough: bool = False) -> Tables:
     """Read the question's tables.
 
     Raises:
@@ -101,6 +103,7 @@ def read(data: Path) -> Tables:
         folder=data,
         metric=question.get("metric", ""),
         direction=question.get("direction", "maximize"),
+        thorough=thorough,
     )
 
 

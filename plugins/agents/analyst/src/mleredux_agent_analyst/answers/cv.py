@@ -64,7 +64,9 @@ def _groups(tables: Tables) -> dict[str, Any] | None:
 
 def _time(tables: Tables) -> str | None:
     for name in tables.features:
-        if tables.test is None or tables.kinds[name] != "text" or not is_date(tables.train[name]):
+        numbers = tables.thorough and tables.kinds[name] == "number"
+        dates = tables.kinds[name] == "text" and is_date(tables.train[name])
+        if tables.test is None or not (numbers or dates):
             continue
         train, test = seconds(tables.train[name]).dropna(), seconds(tables.test[name]).dropna()
         if len(train) and len(test) and test.quantile(SHARED) >= train.quantile(1 - SHARED):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Array, Tables, duplicates
 
 COPY = 0.995
@@ -20,7 +21,10 @@ SHARED = 0.02
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: a copy is detected by its strength, a noisy one by its lead over all other columns."""
+    """Return the document: a copy is detected by its strength, a noisy one by its lead over all other columns.
+
+    A thorough answer adds columns that lose their relation with all others in the test.
+    """
     repeated, shared = duplicates(tables)
     told = {
         name: strength(tables, tables.train[name].to_numpy(dtype=float))
@@ -28,7 +32,11 @@ def analyse(tables: Tables) -> dict[str, Any]:
         if tables.kinds[name] != "text"
     }
     order = sorted(told, key=lambda name: (-told[name], name))
-    risks = [_risk(name, kind, told[name]) for name, kind in _suspects(tables, told).items()]
+    suspects = _suspects(tables, told)
+    risks = [_risk(name, kind, told[name]) for name, kind in suspects.items()]
+    if tables.thorough:
+        gone = {name: share for name, share in lost(tables).items() if name not in suspects}
+        risks += [_risk(name, _kind(tables.train[name]), told.get(name, share)) for name, share in gone.items()]
     rows = strength(tables, np.arange(len(tables.train), dtype=float))
     ids = [name for name in tables.ids if told.get(name, 0.0) >= ORDER]
     risks += [_risk(name, "id_order", told[name]) for name in ids]

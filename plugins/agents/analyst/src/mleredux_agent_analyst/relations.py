@@ -1,0 +1,149 @@
+"""Columns that tell the target in the training table and lose their relation with everything else in the test.
+
+No label of the test is needed: other columns predict the target, and a column that still means there what it means in
+the training table still agrees with these predictions. One that was made from the target (a copy, a value that is known
+only later) and that says nothing in the test agrees with them in the training table alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mleredux_agent_analyst.tables import Array, Tables, is_date
+
+BINS, FOLDS, RIDGE = 8, 5, 10.0
+FEW_ROWS = 60
+TELLS = 0.2
+"""The smallest correlation of a column's bins with the predictions of others at which a loss of it can be seen."""
+KEPT = 0.5
+"""A column that keeps this share of it holds."""
+ERRORS = 5.0
+"""The smallest difference of both, in standard errors of Fisher's z."""
+SAME_BINS = 0.8
+"""Minimum overlap of a column's bins in both tables: what has drifted can't be compared."""
+STRONGEST = 8
+"""Number of columns that are examined at a time: those that tell most in the training table."""
+
+
+def lost(tables: Tables) -> dict[str, float]:
+    """Columns that lose what they tell, with the correlation that they have in the training table; worst first.
+
+    One column after the other is found and left out of the predictions by which the next ones are judged, as one that
+    tells all hides the others.
+    """
+    if tables.test is None or min(len(tables.train), len(tables.test)) < FEW_ROWS:
+        return {}
+    coded = {name: codes for name in tables.features if (codes := _codes(tables, name)) is not None}
+    if len(coded) < 2:
+        return {}
+    others = _Others(coded, _target(tables))
+    told = {name: max(_shares(codes[0], column) for column in others.target.T) for name, codes in coded.items()}
+    found: dict[str, float] = {}
+    while len(found) < STRONGEST:
+        left = sorted((name for name in coded if name not in found), key=lambda name: -told[name])[:STRONGEST]
+        losses = {name: _loss(coded[name], others.predictions({name, *found})) for name in left}
+        worst = max(losses, key=lambda name: losses[name][0], default=None)
+        if worst is None or losses[worst][0] < ERRORS:
+            break
+        found[worst] = losses[worst][1]
+    return found
+
+
+class _Others:
+    """Ridge regressions on the bins of some columns; their products are computed once."""
+
+    def __init__(self, coded: dict[str, tuple[Array, Array]], target: Array) -> None:
+        self.target = target - target.mean(axis=0)
+        self.owner = np.repeat(list(coded), BINS + 2)
+        x, self.asked = (np.hstack([np.eye(BINS + 2)[both[side]] for both in coded.values()]) for side in (0, 1))
+        self.mean = x.mean(axis=0)
+        self.x, self.asked = x - self.mean, self.asked - self.mean
+        self.folds = np.random.default_rng(0).integers(FOLDS, size=len(target))
+        self.products = [self._products(self.folds == fold) for fold in range(FOLDS)]
+        self.whole = (sum(gram for gram, _ in self.products), sum(products for _, products in self.products))
+
+    def predictions(self, without: set[str]) -> tuple[Array, Array]:
+        """Predictions of training rows, each by the other folds, and of test rows, both of shape (rows, targets)."""
+        kept = np.flatnonzero(~np.isin(self.owner, list(without)))
+        here = np.empty_like(self.target)
+        for fold, own in enumerate(self.products):
+            weights = self._solved(self.whole[0] - own[0], self.whole[1] - own[1], kept)
+            held = self.folds == fold
+            here[held] = self.x[held][:, kept] @ weights
+        return here, self.asked[:, kept] @ self._solved(*self.whole, kept)
+
+    def _products(self, rows: Array) -> tuple[Array, Array]:
+        x = self.x[rows]
+        return x.T @ x, x.T @ self.target[rows]
+
+    @staticmethod
+    def _solved(gram: Array, products: Array, kept: Array) -> Array:
+        return np.asarray(np.linalg.solve(gram[np.ix_(kept, kept)] + RIDGE * np.eye(len(kept)), products[kept]))
+
+
+def _loss(codes: tuple[Array, Array], predictions: tuple[Array, Array]) -> tuple[float, float]:
+    """How many standard errors a column loses, and the correlation that it has in the training table."""
+    own, theirs = codes
+    shares = [np.bincount(one, minlength=BINS + 2) / len(one) for one in codes]
+    best = (0.0, 0.0)
+    if np.minimum(*shares).sum() < SAME_BINS:
+        return best
+    for held_out, predicted in zip(predictions[0].T, predictions[1].T, strict=True):
+        here, there = _correlations(own, theirs, held_out, predicted)
+        if here >= TELLS and there < KEPT * here:
+            error = np.sqrt(1 / (len(own) - 3) + 1 / (len(theirs) - 3))
+            best = max(best, (float((np.arctanh(here) - np.arctanh(max(there, 0.0))) / error), here))
+    return best
+
+
+def _correlations(own: Array, theirs: Array, here: Array, there: Array) -> tuple[float, float]:
+    """The correlation of predictions with their means by bin of a column, means of the training table: there and here.
+
+    The means are those of other rows of the training table (leave one out), so that many bins do not look like a
+    relation.
+    """
+    count = np.bincount(own, minlength=BINS + 2)
+    total = np.bincount(own, weights=here, minlength=BINS + 2)
+    means = (total[own] - here) / np.maximum(count[own] - 1, 1)
+    overall = np.where(count > 0, total / np.maximum(count, 1), here.mean())
+    return _correlation(means, here), _correlation(overall[theirs], there)
+
+
+def _shares(codes: Array, values: Array) -> float:
+    """Correlation of values with their means by bin of a column."""
+    count = np.maximum(np.bincount(codes), 1)
+    return _correlation((np.bincount(codes, weights=values) / count)[codes], values)
+
+
+def _correlation(a: Array, b: Array) -> float:
+    return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 1e-12 and np.ptp(b) > 1e-12 else 0.0
+
+
+def _target(tables: Tables) -> Array:
+    """Ranks of numbers; of classes, one column each."""
+    if tables.classes:
+        return np.asarray(pd.get_dummies(tables.labels, dtype=float))
+    ranks = tables.train[tables.target].rank()
+    return np.asarray((ranks / len(ranks)).to_numpy(dtype=float)[:, None])
+
+
+def _codes(tables: Tables, name: str) -> tuple[Array, Array] | None:
+    """Bins of a column in both tables: quantiles of numbers, frequent texts, one for missing values, one for others."""
+    assert tables.test is not None
+    if name not in tables.test:
+        return None
+    own, theirs = tables.train[name], tables.test[name]
+    if tables.kinds[name] == "text":
+        if is_date(own):
+            return None
+        known = list(own.value_counts().index[:BINS])
+        places = {value: place for place, value in enumerate(known)}
+        both = [values.map(places).fillna(BINS).astype(int).to_numpy() for values in (own, theirs)]
+    else:
+        edges = np.unique(np.nanquantile(own.to_numpy(dtype=float), np.linspace(0, 1, BINS + 1)[1:-1]))
+        both = [np.searchsorted(edges, values.to_numpy(dtype=float)) for values in (own, theirs)]
+    both = [
+        np.where(values.isna().to_numpy(), BINS + 1, codes) for values, codes in zip((own, theirs), both, strict=True)
+    ]
+    return (both[0], both[1]) if len(np.unique(both[0])) > 1 else None
