@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -69,6 +70,14 @@ def test_the_curriculum_is_read_as_it_is_written() -> None:
     assert advice.imputers == {"age": {"name": "SimpleImputer", "strategy": "median", "add_indicator": True}}
     assert advice.scalers == {"income": {"name": "log1p"}, "city": {"name": "none"}}
     assert advice.class_weight == "balanced"
+
+
+def test_advice_without_a_significant_effect_is_followed_only_in_folds_and_what_not_to_use() -> None:
+    undecided = re.sub(
+        r"\n\n- ", "\n\nRecommended (efficacy: not significant on this data; score 1.000):\n\n- ", CURRICULUM
+    )
+    advice = read_advice(undecided)
+    assert advice.said().keys() == {"drop_columns", "drop_shared_rows", "folds"}
 
 
 def test_json_counts_before_lines_and_what_is_wrong_is_ignored() -> None:

@@ -17,6 +17,7 @@ Strategy = dict[str, Any]
 """`name` and the arguments of a strategy, named as in technique tasks."""
 
 _HEADING = re.compile(r"^#+\s*(.*)$")
+_UNDECIDED = re.compile(r"^Recommended \(.*not significant")
 _LINE = re.compile(r"^- ([A-Za-z_0-9]+)\((.*?)\)(?:: ((?:`[^`]+`(?:, )?)+))?$")
 _DROP = re.compile(r"^- drop_(columns|duplicates): (.*) \([a-z_]+\)$")
 _ARGUMENT = re.compile(r"(\w+)=(`[^`]+`(?: before '[^']*')?|'[^']*'|\{[^}]*\}|\[[^\]]*\]|[^,]+)")
@@ -57,16 +58,22 @@ class Advice:
 
 
 def read_advice(description: str) -> Advice:
-    """The advice in a task's description; what is said first counts, JSON before lines."""
+    """The advice in a task's description; what is said first counts, JSON before lines.
+
+    Of recommendations that made no significant difference when they were executed, only the folds and what not to use
+    are followed: these are about how the test was made, and what they change can't be seen within the training rows.
+    """
     advice = Advice()
     for block in _JSON.findall(description):
         _add_json(advice, block)
-    section = ""
+    section, decided = "", True
     for line in description.splitlines():
         if heading := _HEADING.match(line):
-            section = heading[1].lower()
+            section, decided = heading[1].lower(), True
+        elif line.startswith("Recommended ("):
+            decided = _UNDECIDED.match(line) is None
         elif line.startswith("- "):
-            _add_line(advice, line.rstrip(), section)
+            _add_line(advice, line.rstrip(), section, decided=decided)
     return advice
 
 
@@ -98,7 +105,7 @@ def _strategies(given: list[Any]) -> Iterator[Strategy]:
             yield one
 
 
-def _add_line(advice: Advice, line: str, section: str) -> None:
+def _add_line(advice: Advice, line: str, section: str, *, decided: bool) -> None:
     if dropped := _DROP.match(line):
         advice.drop_columns += _columns(dropped[2])
         advice.drop_shared_rows |= dropped[1] == "duplicates"
@@ -108,11 +115,13 @@ def _add_line(advice: Advice, line: str, section: str) -> None:
         return
     strategy: Strategy = {"name": found[1], **{name: _value(text) for name, text in _ARGUMENT.findall(found[2])}}
     kind = next((kind for word, kind in _SECTIONS.items() if section.startswith(word)), None)
-    if found[3] and kind:
+    if found[3] and kind and decided:
         for name in _columns(found[3]):
             getattr(advice, kind).setdefault(name, strategy)
     elif _FOLDS.fullmatch(found[1]):
         advice.folds = advice.folds or strategy
+    elif not decided:
+        return
     elif found[1] in _WEIGHTS or "imbalance" in section:
         advice.class_weight = advice.class_weight or ("balanced" if found[1] in _WEIGHTS else "none")
 

@@ -138,13 +138,12 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
     """
     linear = choices["family"] == "linear"
     steps: list[tuple[str, Any, Any]] = []
-    for made, names in _alike({name: _number(name, choices, advice, seed) for name in columns.numbers}):
-        steps.append((f"numbers {len(steps)}", made, names))
-    encoders = {
-        name: _encoder(strategy, classes, seed) for name, strategy in encoders_of(columns, advice, choices).items()
-    }
-    for made, names in _alike(encoders):
-        steps.append((f"categories {len(steps)}", made, names))
+    numbers = {name: (advice.imputers.get(name), advice.scalers.get(name)) for name in columns.numbers}
+    for names in _alike(numbers):
+        steps.append((f"numbers {len(steps)}", _number(names[0], choices, advice, seed), names))
+    encoders = encoders_of(columns, advice, choices)
+    for names in _alike(encoders):
+        steps.append((f"categories {len(steps)}", _encoder(encoders[names[0]], classes, seed), names))
     if columns.pixels:
         steps.append(("pixels", make_pipeline(PCA(min(50, len(columns.pixels)), random_state=seed)), columns.pixels))
     if columns.text:
@@ -158,11 +157,11 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
     return Pipeline([("columns", ColumnTransformer(steps, sparse_threshold=1.0 if linear else 0.0)), ("model", model)])
 
 
-def _alike(treatments: dict[str, Any]) -> list[tuple[Any, list[str]]]:
+def _alike(treatments: dict[str, Any]) -> list[list[str]]:
     """The columns of each treatment; one transformer of many columns is much faster than many of one."""
-    found: dict[str, tuple[Any, list[str]]] = {}
-    for name, made in treatments.items():
-        found.setdefault(repr(made), (made, []))[1].append(name)
+    found: dict[str, list[str]] = {}
+    for name, treatment in treatments.items():
+        found.setdefault(repr(treatment), []).append(name)
     return list(found.values())
 
 
