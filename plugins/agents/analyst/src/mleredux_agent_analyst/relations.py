@@ -61,7 +61,7 @@ class _Others:
         self.x, self.asked = x - self.mean, self.asked - self.mean
         self.folds = np.random.default_rng(0).integers(FOLDS, size=len(target))
         self.products = [self._products(self.folds == fold) for fold in range(FOLDS)]
-        self.whole = (sum(gram for gram, _ in self.products), sum(products for _, products in self.products))
+        self.whole = self._products(np.full(len(target), True))
 
     def predictions(self, without: set[str]) -> tuple[Array, Array]:
         """Predictions of training rows, each by the other folds, and of test rows, both of shape (rows, targets)."""
