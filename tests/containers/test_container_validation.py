@@ -125,8 +125,9 @@ def test_the_endpoint_is_found_again_after_it_was_served_anew(make_launch, sandb
     handle = sandbox.start(launch)
     try:
         endpoint.output_dir = launch.output_dir
+        endpoint._wake.close()
+        endpoint._thread.join()
         for server in endpoint._servers:
-            server.shutdown()
             server.server_close()
         endpoint.start()
         (launch.output_dir / "go").touch()
