@@ -26,8 +26,9 @@ def command(
     from mleredux_bridge_mcp.server import make_server
 
     limits = {} if time_limit is None else {"time_limit": time_limit}
-    places = {"runs_dir": runs_dir, "data_dir": data_dir}
-    with open_session(task, "mcp", sandbox=sandbox, seed=seed, limits=limits, detached=True, **places) as session:
+    with open_session(
+        task, "mcp", sandbox=sandbox, seed=seed, limits=limits, detached=True, runs_dir=runs_dir, data_dir=data_dir
+    ) as session:
         click.echo(f"{session.run.id} is open.", err=True)
         make_server(session).run("stdio")
         session.finish()  # goes on if the client now kills this process
