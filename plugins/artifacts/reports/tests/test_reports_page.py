@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import json
 import re
 import time
 from html.parser import HTMLParser
@@ -25,7 +26,7 @@ from mleredux.plugin.rollout import (
     Trajectory,
     dump_rollout,
 )
-from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports
+from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports, shared, view
 from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
 
 from .conftest import report_of
@@ -262,6 +263,18 @@ def test_a_run_that_never_started_its_agent_has_a_page(make_run: Any) -> None:
     assert "No score" in page.sections["result"]
     assert "wrote no submission" in page.sections["submissions"]
     assert "no logs" in page.sections["log"]
+
+
+def test_the_page_of_a_run_that_goes_on_is_about_now(make_run: Any) -> None:
+    run = make_run(report=None)
+    lines = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    began = next(number for number, line in enumerate(lines) if json.loads(line)["type"] == "agent")
+    (run.path / "events.jsonl").write_text("\n".join(lines[: began + 1]) + "\n", encoding="utf-8")
+    (run.output_dir / "rollout" / "trajectory.json").unlink(missing_ok=True)
+    timeline = view.page_of(run).timeline
+    assert timeline is not None and " h" in timeline.total  # since the first event, which is long ago
+    _, trajectory = shared.trace_of(run, [])
+    assert not any("ended" in str(step.message) for step in trajectory.steps)
 
 
 def test_headings_descend_one_level_at_a_time_and_charts_are_labeled(make_run: Any) -> None:

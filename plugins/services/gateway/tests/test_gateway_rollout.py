@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,16 @@ def say(text: str) -> dict[str, Any]:
 
 def assistant(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
+
+
+def test_steps_are_there_while_the_run_goes_on(opened, monkeypatch):
+    monkeypatch.setattr("mleredux_gateway.endpoint._PAUSE", 0.05)
+    agent = opened()
+    path = agent.run.path / "llm" / "trajectory.json"
+    for count in (1, 2):
+        agent.say(f"hello {count}")
+        deadline = time.monotonic() + 30
+        while not path.is_file() or len(json.loads(path.read_bytes())["steps"]) < 2 * count:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert [step.source for step in Trajectory.model_validate_json(path.read_bytes()).steps] == ["user", "agent"] * 2

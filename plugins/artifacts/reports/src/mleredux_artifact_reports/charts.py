@@ -140,17 +140,20 @@ _TOLD = {
 }
 
 
-def timeline_of(events: list[Event], samples: list[Sample] | None = None) -> Timeline | None:
+def timeline_of(
+    events: list[Event], samples: list[Sample] | None = None, until: datetime | None = None
+) -> Timeline | None:
     """Lay out a run's events, from its first state to its last event.
 
     Args:
         samples: The agent's resource usage since its start.
+        until: The present, if the run goes on.
     """
     states = [event for event in events if event.type == "state"]
     if not states:
         return None
     start = states[0].time
-    end = events[-1].time  # the stage that creates this page has not ended yet
+    end = until or events[-1].time  # the stage that creates this page has not ended yet
     total = max((end - start).total_seconds(), 1e-3)
 
     def x(time: datetime) -> float:

@@ -50,7 +50,7 @@ def reconstruct(run: Run) -> Trajectory:
     moments = sorted(
         [*_from_events(run, events), *_from_code(run), *_from_submissions(run)], key=lambda moment: moment.time
     )
-    moments = [_task(run, events), *moments, *_from_log(run, events), _end(run, events)]
+    moments = [_task(run, events), *moments, *_from_log(run, events), *_end(run, events)]
     return Trajectory(
         agent=AgentInfo(name=run.spec.agent, version=run.use.agent_version or "unknown"),
         steps=[
@@ -141,14 +141,16 @@ def _from_log(run: Run, events: list[Event]) -> Iterator[_Moment]:
     yield _Moment(_agent_end(run, events), "agent", "Output of the agent.", fields)
 
 
-def _end(run: Run, events: list[Event]) -> _Moment:
+def _end(run: Run, events: list[Event]) -> Iterator[_Moment]:
     ending, outcome = ending_of(run), run.outcome
+    if not ending.state.final:
+        return
     words = f"The run ended with state {ending.state}"
     if outcome:
         words += f", after {outcome.seconds:.1f} seconds of agent run time"
         words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
     words += f": {ending.message}" if ending.message else "."
-    return _Moment(events[-1].time if events else run.spec.created_at, "system", words)
+    yield _Moment(events[-1].time if events else run.spec.created_at, "system", words)
 
 
 def _agent_end(run: Run, events: list[Event]) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mleredux.errors import MlereduxError
@@ -144,6 +144,7 @@ def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = Tru
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
+    until = None if ending.state.final else datetime.now(UTC)
     artifacts, left_out = artifacts_of(run, made)
     rollout = rollout_of(run) if with_rollout else None
     title = task.title if task else run.spec.task
@@ -162,8 +163,8 @@ def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = Tru
         verdict=_verdict(report),
         facts=[Fact(name, value) for name, value in facts(report) if name not in _DRAWN] if report else [],
         scale=scale_of(report, _leaderboard(task)) if report else None,
-        cards=_cards(run),
-        timeline=timeline_of(events, run.resources()),
+        cards=_cards(run, until - started if until and started else None),
+        timeline=timeline_of(events, run.resources(), until),
         submissions=_submissions(run, report, started, rollout.validated if rollout else {}),
         meters=_meters(run),
         ledger=_ledger(report),
@@ -228,9 +229,10 @@ def _verdict(report: Report | None) -> list[Fact]:
     return marks
 
 
-def _cards(run: Run) -> list[Fact]:
+def _cards(run: Run, so_far: timedelta | None) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
-    cards = [Fact("Agent run time", duration(outcome.seconds) if outcome else "–")]
+    seconds = outcome.seconds if outcome else so_far.total_seconds() if so_far else None
+    cards = [Fact("Agent run time", duration(seconds) if seconds is not None else "–")]
     cards.append(Fact("Submissions", f"{len(versions):,}"))
     cards.append(Fact("Validations requested", f"{run.log.state.validations:,}"))
     memory = outcome.max_memory_mb if outcome else None

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ PLACE = "gateway.json"
 _START_SECONDS = 20
 _STOP_SECONDS = 2
 _SHOWN_DIFFERENCES = 20
+_PAUSE, _SHARE = 2.0, 30
+"""Seconds between two trajectories of a run that goes on, at least; and this many times what the last one took."""
 
 
 def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
@@ -176,7 +179,9 @@ class RunGateway:
             self._failure = error
         else:
             self._ready.set()
+            following = self._loop.create_task(self._follow())
             self._loop.run_forever()
+            following.cancel()
         finally:
             for server in self._servers:
                 server.close()
@@ -187,8 +192,23 @@ class RunGateway:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(
+                self._loop.shutdown_default_executor()
+            )  # the last trajectory is written later
             self._loop.close()
             self._ready.set()
+
+    async def _follow(self) -> None:
+        """Write the trajectory of the calls so far, for those who watch the run."""
+        calls, seen, pause = self._run.path / FOLDER / CALLS, 0, _PAUSE
+        while True:
+            await asyncio.sleep(pause)
+            size = calls.stat().st_size if calls.exists() else 0
+            if size != seen:
+                seen, began = size, time.monotonic()
+                with contextlib.suppress(Exception):  # `close` reports what can't be converted
+                    await asyncio.to_thread(write_trajectory, self._run, self._agent)
+                pause = max(_PAUSE, _SHARE * (time.monotonic() - began))
 
     async def _listen(self, runner: web.AppRunner, socket: Path) -> None:
         await runner.setup()
