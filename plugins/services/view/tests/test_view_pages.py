@@ -318,3 +318,9 @@ def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, brow
     assert again.code == 1 and "is not empty" in again.err
     unknown = mleredux("report", "nothing", "-o", str(tmp_path / "other"), "--runs-dir", str(site.runs))
     assert unknown.code != 0 and "There is no run 'nothing'" in unknown.err and not (tmp_path / "other").exists()
+
+
+def test_the_ledger_leads_to_its_files(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['done']}")
+    page.locator("#signals dd a").first.click()
+    page.get_by_role("heading", name="events.jsonl").wait_for()

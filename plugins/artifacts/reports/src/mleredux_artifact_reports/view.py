@@ -52,12 +52,13 @@ _DRAWN = frozenset(
 
 @dataclass(frozen=True)
 class Fact:
-    """A label and its value; `tone` is `good`, `warn`, `bad` or empty."""
+    """A label and its value; `tone` is `good`, `warn`, `bad` or empty; `file`, in the run's folder, has more."""
 
     label: str
     value: str
     tone: str = ""
     note: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -318,6 +319,7 @@ def _ledger(report: Report | None) -> list[Fact]:
     if report is None or report.ledger is None:
         return []
     ledger = report.ledger
+    record = "llm/calls.jsonl" if ledger.llm_calls else ""
     calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
     exposed = "Yes – treat this score as unverified" if ledger.answers_exposed else "No"
     seen = "Yes – the result does not count" if ledger.answers_seen else "No proof"
@@ -327,8 +329,10 @@ def _ledger(report: Report | None) -> list[Fact]:
         Fact("Isolated from the host", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
         Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
         Fact("Hosts reached", ", ".join(ledger.hosts[:50]) or "none recorded"),
-        Fact("Validations requested", f"{ledger.validations:,}", note="format only, never a score"),
-        Fact("LLM calls", calls),
+        Fact(
+            "Validations requested", f"{ledger.validations:,}", note="format only, never a score", file="events.jsonl"
+        ),
+        Fact("LLM calls", calls, file=record),
     ]
     if (limit := ledger.disk) is not None:
         held = "by a file system of its own" if limit.enforced_by == "volume" else "by counting files while it worked"
@@ -341,10 +345,12 @@ def _ledger(report: Report | None) -> list[Fact]:
             Fact("LLM tokens", tokens, note=f"{llm.cached_tokens:,} prompt tokens were cached"),
             Fact("LLM cost", cost, note="; ".join(llm.price_tables)),
             Fact("LLM budget exhausted", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
-            Fact("LLM requests refused", refused or "none", "warn" if refused else "good"),
+            Fact("LLM requests refused", refused or "none", "warn" if refused else "good", file=record),
         ]
-    noted = dict.fromkeys((*ledger.notes, *(item.why for item in report.verdict.evidence)))
-    return signals + [Fact("Note", note) for note in noted]
+    noted = dict.fromkeys(ledger.notes, "") | dict.fromkeys(
+        (item.why for item in report.verdict.evidence), "report.json"
+    )
+    return signals + [Fact("Note", note, file=file) for note, file in noted.items()]
 
 
 def _environment(run: Run) -> list[Fact]:
