@@ -291,7 +291,7 @@ def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, 
     page.on("console", lambda said: said.type == "error" and problems.append(said.text))
     page.goto((tmp_path / "pages" / "index.html").as_uri())
     page.get_by_role("link", name="wine").click()
-    assert page.locator("#curve canvas").count() == 1
+    page.locator("#curve canvas").wait_for()
     for name in ("Steps", "Versions", "Log", "Files"):
         page.get_by_role("link", name=name, exact=True).click()
         assert page.locator("[aria-current=page]", has_text=name).count() == 1
