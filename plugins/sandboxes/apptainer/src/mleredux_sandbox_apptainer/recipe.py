@@ -85,7 +85,7 @@ class Builder:
             base = source_of(image)
             self._variables, self._entrypoint, self._command = {"PATH": _PATH, **image.env}, [], [*image.command]
         self._root = self._folder / f"stage-{len(self._stages)}"
-        copy = ["cp", "-RPp", "--reflink=auto", str(base), str(self._root)]
+        copy = ["cp", "-RP", "--preserve=mode,timestamps,links", "--reflink=auto", str(base), str(self._root)]
         unpack = ["apptainer", "--silent", "build", "--fix-perms", "--sandbox", str(self._root), str(base)]
         self._check(self._steps.run(copy if base.is_dir() else unpack, {})[0])
         self._steps.prepare(self._root)

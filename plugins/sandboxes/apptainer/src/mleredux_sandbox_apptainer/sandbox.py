@@ -23,6 +23,9 @@ from mleredux.plugin.sandbox import (
 
 from mleredux_sandbox_apptainer import engine
 
+_FILES = {"hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n", "resolv.conf": ""}
+"""What an agent knows of the network; else Apptainer shows the machine's name servers."""
+
 
 class ApptainerSandbox:
     """Implements `mleredux._core.protocols.Sandbox` with the program `apptainer`."""
@@ -62,6 +65,11 @@ class ApptainerSandbox:
         user = agent_user()
         # What lies in memory there would count for nobody: shared memory lies on the run's disk.
         binds = [*prepare_folders(launch, user), Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
+        for name, content in _FILES.items():
+            file = (launch.staging_dir or launch.control_dir) / name
+            file.write_text(content, encoding="utf-8")
+            file.chmod(0o644)
+            binds.append(Bind(file, f"/etc/{name}"))
         made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
         environment = engine.variables(launch.control_dir, {**image.env, **made.environment})

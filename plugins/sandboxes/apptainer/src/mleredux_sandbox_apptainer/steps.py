@@ -20,7 +20,8 @@ _LOOK_SECONDS, _MEASURE_EVERY = 0.5, 4
 # In a namespace whose root is the user without privileges; that user's own limits hold for each process.
 _AS_ROOT = ("unshare", "--map-root-user")
 _LIMITED = (
-    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
+    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -e /etc/hosts ] || echo 127.0.0.1 localhost >/etc/hosts; '
+    'mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
 )
 """Becomes a step, with limits of each of its processes, in its working directory."""
 
