@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from mleredux.plugin.files import disk_usage
 
 from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
 
-_LOOK_SECONDS, _MEASURE_EVERY = 0.5, 4
+_LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
 # In a namespace whose root is the user without privileges; that user's own limits hold for each process.
 _AS_ROOT = ("unshare", "--map-root-user")
 _LIMITED = (
-    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -e /etc/hosts ] || echo 127.0.0.1 localhost >/etc/hosts; '
+    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -s /etc/hosts ] || echo 127.0.0.1 localhost >/etc/hosts; '
     'mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
 )
 """Becomes a step, with limits of each of its processes, in its working directory."""
@@ -103,12 +104,16 @@ class Steps:
         ended, timed_out, grown = threading.Event(), threading.Event(), threading.Event()
 
         def watch() -> None:
-            looked = 0
+            look_at = time.monotonic() + _MEASURE_SECONDS
             while not ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
-                looked += 1
-                too_large = looked % _MEASURE_EVERY == 0 and disk_usage(self._folder)[0] > self._limits.disk
-                if too_large or self._log.seconds_left <= 0.1:
-                    (grown if too_large else timed_out).set()
+                if (begun := time.monotonic()) >= look_at:
+                    if disk_usage(self._folder)[0] > self._limits.disk:
+                        grown.set()
+                    # A large tree takes long to count: spend no more than a tenth of the time on it.
+                    look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
+                if self._log.seconds_left <= 0.1:
+                    timed_out.set()
+                if grown.is_set() or timed_out.is_set():
                     os.killpg(process.pid, signal.SIGKILL)
                     return
 
@@ -125,7 +130,7 @@ class Steps:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             process.stdout.close()
-        if grown.is_set() or disk_usage(self._folder)[0] > self._limits.disk:
+        if grown.is_set():
             raise self._log.too_large(self._limits.disk)
         if timed_out.is_set():
             raise self._log.timed_out()
