@@ -81,7 +81,7 @@ def test_an_agent_has_no_privileges_and_touches_only_its_output_and_scratch(seen
     assert seen["mknod"] is not None
     assert seen["core"] == [0, 0]
     assert seen["directory"] == "/output"
-    assert seen["first_process"] in ("docker-init", "podman-init", "catatonit", "appinit")
+    assert seen["first_process"] in ("docker-init", "podman-init", "catatonit", "sh")
 
 
 def test_nothing_of_the_host_and_nothing_held_out_is_there(seen):

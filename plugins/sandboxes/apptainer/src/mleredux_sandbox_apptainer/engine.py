@@ -28,6 +28,7 @@ CONTAINED = (
     "--no-home",
     "--no-eval",
     "--no-umask",
+    "--no-init",
     "--no-mount=home,tmp,cwd,hostfs,bind-paths",
     "--net",
     "--network=none",
@@ -39,6 +40,7 @@ _OWN_THREADS = 24
 """Of the container's init, and the forwarder to validation and gateway."""
 _ROOTS_PROCESSES = 4096
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+_NAMESPACE_CALLS = {"keyctl", "mount", "pivot_root", "setns", "umount", "umount2", "unshare"}
 _NEWER_CALLS = [
     "close_range",
     "epoll_pwait2",
@@ -57,8 +59,16 @@ _UNSET = " ".join(
     [f"{prefix}_{name}" for prefix in ("APPTAINER", "SINGULARITY") for name in _ADDED]
     + ["LD_LIBRARY_PATH", "PROMPT_COMMAND", "PS1", "USER_PATH"]
 )
-_FIRST = f'ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; export HOME="$2"; unset {_UNSET}; shift 2; exec "$@"'
-"""Becomes what a container runs, with a limit of processes, and without the variables that Apptainer adds."""
+_INIT = f"""\
+ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; export HOME="$2"; unset {_UNSET}; shift 2
+if env --default-signal true 2>/dev/null; then set -- env --default-signal "$@"; fi
+trap 'kill -TERM "$child"' TERM
+"$@" &
+child=$!
+while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"; done
+"""
+"""The first process of a container, since Apptainer's own would show the machine's paths in its environment: it limits
+processes, removes what Apptainer adds to the environment, passes SIGTERM on, and waits for whatever ends."""
 
 
 def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
@@ -196,7 +206,7 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
         f"--pwd={made.working_dir or '/'}",
         *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")),
         str(image),
-        *("/bin/sh", "-c", _FIRST, "sh", str(processes), made.environment["HOME"]),
+        *("/bin/sh", "-c", _INIT, "sh", str(processes), made.environment["HOME"]),
         *made.entrypoint,
         *made.command,
     ]
@@ -213,6 +223,9 @@ def filtered(home: Path) -> list[str]:
         return ["--no-privs"]
     content = json.loads(profile.read_bytes())
     content["defaultAction"] = "SCMP_ACT_TRACE"
+    for rule in content["syscalls"]:
+        if not rule.get("includes"):
+            rule["names"] = [name for name in rule["names"] if name not in _NAMESPACE_CALLS]
     content["syscalls"].append({"names": _NEWER_CALLS, "action": "SCMP_ACT_ALLOW"})
     (home / "seccomp.json").write_text(json.dumps(content), encoding="utf-8")
     return ["--no-privs", f"--security=seccomp:{home / 'seccomp.json'}"]

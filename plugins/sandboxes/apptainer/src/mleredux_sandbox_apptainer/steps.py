@@ -21,7 +21,8 @@ _LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
 # In a namespace whose root is the user without privileges; that user's own limits hold for each process.
 _AS_ROOT = ("unshare", "--map-root-user")
 _LIMITED = (
-    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -s /etc/hosts ] || echo 127.0.0.1 localhost >/etc/hosts; '
+    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -s /etc/hosts ] || '
+    "echo 127.0.0.1 localhost >/etc/hosts; "
     'mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
 )
 """Becomes a step, with limits of each of its processes, in its working directory."""
