@@ -6,11 +6,13 @@ import runpy
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mleredux._core.models import Grader
 from mleredux._core.models.grader import Direction, Targets
 from mleredux.errors import MlereduxError, NotFound, TaskBroken, one_line
+
+Result = TypeVar("Result")
 
 
 def make_grader(
@@ -51,12 +53,13 @@ def make_grader(
         direction=direction,
         perfect=perfect,
         score=lambda given: made().score(given),
+        score_tables=lambda *given: _needed(made().score_tables)(*given),
         check=lambda given: _needed(made().check)(given),
         reference=lambda given, path: _needed(made().reference)(given, path),
     )
 
 
-def _needed(found: Callable[..., None] | None) -> Callable[..., None]:
+def _needed(found: Callable[..., Result] | None) -> Callable[..., Result]:
     assert found is not None
     return found
 

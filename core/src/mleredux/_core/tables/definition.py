@@ -58,12 +58,20 @@ def define(
     def grade(given: GradingInput) -> Score:
         chosen = parse_options(options, given.task, given.options)
         submission, answers = read_table(given.submission), read_answers(given)
+        return graded(submission, answers, given.task, lambda: _targets(given, answers), chosen)
 
-        def graded() -> float | Score:
-            rows = prepare(submission, answers, given.task, _targets(given, answers), chosen, drop, matching=matching)
+    def grade_tables(submission: Table, answers: Table, task: Task, given: dict[str, Any]) -> Score:
+        chosen = parse_options(options, task, given)
+        return graded(submission, answers, task, lambda: task.submission.target_columns, chosen)
+
+    def graded(
+        submission: Table, answers: Table, task: Task, targets: Callable[[], tuple[str, ...]], chosen: OptionsT
+    ) -> Score:
+        def scored() -> float | Score:
+            rows = prepare(submission, answers, task, targets(), chosen, drop, matching=matching)
             return score(rows, read(rows, chosen), chosen)
 
-        return run(graded)
+        return run(scored)
 
     def check(given: FormInput) -> None:
         chosen = parse_options(options, given.task)
@@ -91,7 +99,14 @@ def define(
             shutil.copyfile(given.submission, path)
 
     return Grader(
-        id=id, title=title, direction=direction, perfect=perfect, score=grade, check=check, reference=reference
+        id=id,
+        title=title,
+        direction=direction,
+        perfect=perfect,
+        score=grade,
+        score_tables=grade_tables,
+        check=check,
+        reference=reference,
     )
 
 

@@ -133,6 +133,8 @@ class Instance:
 
 
 _FRAMES = ("train", "test")
+FILES = ("dataset.json", *(f"{name}.csv.gz" for name in _FRAMES))
+"""The files of a dataset in a folder."""
 
 
 def save(dataset: Dataset, folder: Path) -> None:

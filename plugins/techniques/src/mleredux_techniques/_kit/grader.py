@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import threading
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,9 @@ from mleredux_techniques._kit.results import Efficacy, Figure, as_json
 from mleredux_techniques._kit.threads import one_thread
 
 if TYPE_CHECKING:
-    from mleredux_techniques._kit.dataset import Instance
+    from mleredux.plugin.task import Task
+
+    from mleredux_techniques._kit.dataset import Dataset, Instance
     from mleredux_techniques._kit.spec import TechniqueSpec
 
 MOST_LINES = 200
@@ -52,15 +56,9 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
     """Grade the facts, then the efficacy, and combine both."""
     from itertools import islice
 
-    from mleredux_techniques._kit.composition import view
-    from mleredux_techniques._kit.dataset import Instance, load
-
-    truth = json.loads((given.private / TRUTH_FILE).read_bytes())
-    dataset = load(given.private)
-    facts = technique.assess(document, truth)
-    efficacy = carry_out(
-        technique, document, Instance(view(dataset, technique.id), truth, given.task.base or given.task)
-    )
+    dataset, instance = opened(technique, given)
+    facts = technique.assess(document, instance.truth)
+    efficacy = carry_out(technique, document, instance)
     if dataset.planted and technique.private_parts:  # what was planted is known without labels of the test
         efficacy = replace(efficacy, training=efficacy.score)
     details: dict[str, Any] = {
@@ -75,6 +73,30 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         "planted": dataset.planted.get("kinds") if dataset.planted else None,
     }
     return Score(value=round(combined(facts.score, efficacy.score), 6), details=_plain(details))
+
+
+class _Opened(threading.local):
+    of: tuple[str, Task, bytes] | None = None
+    found: tuple[Dataset, Instance]
+
+
+_opened = _Opened()
+
+
+def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Instance]:
+    """Return the data of a task, and the instance on which advice is executed.
+
+    The same objects as long as a thread grades documents of one task, so that what is remembered of them is found.
+    """
+    from mleredux_techniques._kit.composition import view
+    from mleredux_techniques._kit.dataset import FILES, Instance, load
+
+    base = given.task.base or given.task
+    content = hashlib.sha256(b"".join((given.private / name).read_bytes() for name in (TRUTH_FILE, *FILES))).digest()
+    if _opened.of != (of := (technique.id, base, content)):
+        dataset, truth = load(given.private), json.loads((given.private / TRUTH_FILE).read_bytes())
+        _opened.of, _opened.found = of, (dataset, Instance(view(dataset, technique.id), truth, base))
+    return _opened.found
 
 
 def combined(facts: float, efficacy: float | None) -> float:

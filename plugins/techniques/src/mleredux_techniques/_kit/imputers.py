@@ -92,16 +92,23 @@ def fill_texts(
     train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Impute text columns; imputations for numbers only are replaced by `most_frequent`."""
-    filled = train.astype(object), held_out.astype(object)
+    import pandas as pd
+
+    filled: tuple[dict[str, Any], dict[str, Any]] = {}, {}
     for name, imputation in imputations.items():
         value = MISSING
         if isinstance(imputation, SimpleImputer) and imputation.strategy == "constant":
             value = MISSING if imputation.fill_value is None else str(imputation.fill_value)
         elif train[name].notna().any():
             value = str(train[name].mode()[0])
-        for part in filled:
-            part[name] = part[name].where(part[name].notna(), value).astype(str).astype(object)
-    return filled
+        for part, source in zip(filled, (train, held_out), strict=True):
+            gaps = source[name].isna()
+            part[name] = [value if gap else str(text) for text, gap in zip(source[name], gaps, strict=True)]
+    ours, theirs = (
+        pd.DataFrame(part, index=source.index, columns=list(imputations), dtype=object)
+        for part, source in zip(filled, (train, held_out), strict=True)
+    )
+    return ours, theirs
 
 
 def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:

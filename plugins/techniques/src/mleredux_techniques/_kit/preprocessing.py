@@ -81,8 +81,6 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
 
     Columns keep the table's order whatever their treatment, because the models' random draws depend on it.
     """
-    from sklearn.compose import ColumnTransformer
-
     rows = _with_amounts(rows)
     how = {name: rows.how.get(name, _PLAIN) for name in rows.columns}
     kept = [name for name in rows.columns if not _is_dropped(rows, name, how[name])]
@@ -92,9 +90,8 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
         blocks = [_indicators(rows, [name for name in kept if getattr(how[name].imputation, "add_indicator", False)])]
         if kept:
             steps = _steps(rows, train, how)
-            tool = ColumnTransformer(steps, sparse_threshold=0)
-            made = tool.fit_transform(train, rows.codes), tool.transform(held_out)
-            order = _places(steps, tool.output_indices_, kept)
+            made, widths = _transformed(steps, train, held_out, rows.codes)
+            order = _places(steps, widths, kept)
             blocks.append((made[0][:, order], made[1][:, order]))
     if not sum(block[0].shape[1] for block in blocks):
         return np.zeros((len(rows.train), 1)), np.zeros((len(rows.held_out), 1))
@@ -185,11 +182,39 @@ def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) ->
     return [*steps, *((f"scaled {place}", scaler_of(how), names) for place, (how, names) in enumerate(scaled.items()))]
 
 
-def _places(steps: Sequence[Step], made: dict[str, slice], names: Sequence[str]) -> list[int]:
+def _transformed(
+    steps: Sequence[Step], train: pd.DataFrame, held_out: pd.DataFrame, codes: Array
+) -> tuple[tuple[Array, Array], list[int]]:
+    """Return the outputs of all steps side by side, for training and held-out rows, and the number of columns of each.
+
+    What scikit-learn's ColumnTransformer does, without its checks, which take most of the time on small tables.
+    """
+    found: list[tuple[Array, Array]] = []
+    ours: Any
+    theirs: Any
+    for step, tool, columns in steps:
+        ours, theirs = train[columns], held_out[columns]
+        if step.startswith("scaled"):  # without names of columns, which scikit-learn would check
+            ours, theirs = ours.to_numpy(), theirs.to_numpy()
+        if tool == "drop":
+            ours, theirs = np.zeros((len(train), 0)), np.zeros((len(held_out), 0))
+        elif tool != "passthrough":
+            ours, theirs = tool.fit_transform(ours, codes), tool.transform(theirs)
+        found.append((_dense(ours), _dense(theirs)))
+    trained, judged = (np.hstack(parts) for parts in zip(*found, strict=True))
+    return (trained, judged), [ours.shape[1] for ours, _ in found]
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+
+def _places(steps: Sequence[Step], widths: Sequence[int], names: Sequence[str]) -> list[int]:
     """Return the indices of the output columns, in the order of their input columns."""
     places: dict[str, list[int]] = {}
-    for step, _tool, columns in steps:
-        found = list(range(made[step].start, made[step].stop))
+    ends = np.cumsum(widths).tolist()
+    for (step, _tool, columns), end, width in zip(steps, ends, widths, strict=True):
+        found = list(range(end - width, end))
         if isinstance(columns, str) or step.startswith("encoded"):
             places[columns if isinstance(columns, str) else columns[0]] = found
         else:

@@ -7,6 +7,7 @@ the table lacks), a standard metric of the same kind of target is used, and name
 
 from __future__ import annotations
 
+import io
 import math
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.grader import Grader, GradingInput
+from mleredux.plugin.grader import Grader, GradingInput, Score, Table, read_table
 from mleredux.plugin.task import Metric, Submission, Task
 
 from mleredux_techniques._kit.columns import class_name
@@ -99,17 +100,50 @@ class Scorer:
         Raises:
             MlereduxError: The metric can't be computed.
         """
-        wanted = self.task.submission.target_columns
+        wanted, options = self.task.submission.target_columns, self.task.metric.options
+        needed = [name for name in frame.columns if name in wanted or name in repr(options)]
+        true, submitted = self._true(truth), self._submitted(predicted)
+        if self._grader.score_tables is not None and set(needed) <= {self.task.submission.id_columns[0], *true}:
+            mine, theirs = self._read(submitted), self._read(true)
+            if mine is not None and theirs is not None:
+                return _value(self._grader.score_tables(mine, theirs, self.task, options))
         with tempfile.TemporaryDirectory(prefix="mleredux-scorer-") as folder:
             private = Path(folder) / "private"
             private.mkdir()
-            needed = [name for name in frame.columns if name in wanted or name in repr(self.task.metric.options)]
-            self._table(frame[needed], self._true(truth)).to_csv(private / self.task.answers, index=False)
+            self._table(frame[needed], true).to_csv(private / self.task.answers, index=False)
             submission = Path(folder) / self.task.submission.file
-            told = self._table(frame[needed], self._submitted(predicted))
+            told = self._table(frame[needed], submitted)
             told[[*self.task.submission.id_columns, *wanted]].to_csv(submission, index=False)
-            found = self._grader.score(GradingInput(submission, private, self.task, self.task.metric.options))
-        return float(found if isinstance(found, float | int) else found.value)
+            return _value(self._grader.score(GradingInput(submission, private, self.task, options)))
+
+    def _read(self, columns: dict[str, Any]) -> Table | None:
+        """Return rows with these columns as they would be read from a CSV; None if that is not sure.
+
+        Numbers are written and read exactly; how texts are read depends only on which occur.
+        """
+        import pandas as pd
+
+        row, size = self.task.submission.id_columns[0], len(next(iter(columns.values())))
+        found: dict[str, Any] = {row: np.arange(size, dtype=np.int64)}
+        for name, values in columns.items():
+            if values.dtype.kind == "O":
+                codes, texts = pd.factorize(values)
+                key = tuple(map(str, texts))
+                if key not in self._texts:
+                    self._texts[key] = _read_texts(key)
+                read = self._texts[key]
+                if len(read) != len(texts):
+                    return None
+                found[name] = read.take(codes)
+            elif values.dtype in (np.float64, np.int64):
+                found[name] = values
+            else:
+                return None
+        return Table(pd.DataFrame(found))
+
+    @cached_property
+    def _texts(self) -> dict[tuple[str, ...], Any]:
+        return {}
 
     @cached_property
     def _grader(self) -> Grader:
@@ -149,6 +183,18 @@ class Scorer:
     def _columns(self) -> list[tuple[str, int | None]]:
         codes = {name: code for code, name in enumerate(self.names)}
         return [(name, codes.get(class_name(name))) for name in self.task.submission.target_columns]
+
+
+def _value(found: Score | float) -> float:
+    return float(found if isinstance(found, float | int) else found.value)
+
+
+def _read_texts(texts: tuple[str, ...]) -> Any:
+    """Return texts as a grader reads them from a column of a CSV beside others."""
+    import pandas as pd
+
+    written = pd.DataFrame({ROW: np.arange(len(texts)), "text": np.array(texts, dtype=object)}).to_csv(index=False)
+    return read_table(io.BytesIO(written.encode())).series("text").array
 
 
 def scorer(dataset: Dataset, base: Task) -> Scorer:
@@ -232,7 +278,8 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
     if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):
         return None
     values = {**vars(draft), "perfect": perfect, "constant": constant}
-    values.pop("_grader", None)
+    for cached in ("_grader", "_texts"):
+        values.pop(cached, None)
     return Scorer(**values)
 
 
