@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
+from mleredux.errors import MlereduxError
 from mleredux_techniques._kit import encoders, imputers, scalers
 from mleredux_techniques._kit.comparison import Choice, judge
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, load, save
@@ -312,6 +313,27 @@ def test_metrics_get_the_predictions_that_they_ask_for(metric: str, asked: str) 
     dataset = replace(rare(), metric=metric)
     found = scorer(dataset, base_of(dataset))
     assert (found.asked, found.substitute, found.perfect) == (asked, False, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("metric", ["f1", "accuracy", "log-loss", "roc-auc"])
+@pytest.mark.parametrize("names", [("0", "1"), ("False", "True"), ("1.50", "2"), ("NA", "ok"), ('a, "b"', "07")])
+def test_scores_in_memory_are_those_of_files(metric: str, names: tuple[str, str]) -> None:
+    """Labels are read from a CSV as whole numbers, as true and false, as fractions, as missing, or as text."""
+    dataset = replace(rare(), metric=metric)
+    one = replace(scorer(dataset, base_of(dataset)), names=names)
+    other = replace(one)
+    vars(other)["_grader"] = one._grader.model_copy(update={"score_tables": None})
+    rng = np.random.default_rng(0)
+    codes, told = rng.integers(0, 2, 60), rng.dirichlet([1.0, 1.0], 60)
+
+    def score(judge: Scorer) -> float | str:
+        try:
+            return judge.score(dataset.train.head(60), codes, told)
+        except MlereduxError as error:
+            return error.message
+
+    assert score(one) == score(other)
+    assert one._texts  # the truth is labels
 
 
 def test_a_metric_that_is_not_of_rows_is_substituted_and_named() -> None:
