@@ -60,7 +60,8 @@ def main() -> None:
             known[name] = row(name, catalogue, data)
             kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
             print(name, json.dumps(known[name]), flush=True)
-    page = write({name: known[name] for name in wanted if name in known}, shlex.join(["python", *sys.argv]))
+    ran = {name: known[name] for name in wanted if name in known}
+    page = write(ran, len(wanted), shlex.join(["python", *sys.argv]))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
@@ -102,8 +103,8 @@ def cpu_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def write(known: dict[str, Any], command: str) -> str:
-    """The page."""
+def write(known: dict[str, Any], wanted: int, command: str) -> str:
+    """The page on those of the wanted tasks that ran."""
     scored = {name: found for name, found in known.items() if "refused" not in found}
     scores = {agent: {name: found[agent] for name, found in scored.items()} for agent in PANEL}
     told = discrimination(scores)
@@ -137,6 +138,9 @@ def write(known: dict[str, Any], command: str) -> str:
     return PAGE.format(
         command=command,
         machine=machine(),
+        ran=len(known),
+        wanted=wanted,
+        stopped=" before it was stopped" if len(known) < wanted else "",
         summary=table(*summary),
         table=table(*rows),
         defaults=table(*defaults),
@@ -150,6 +154,7 @@ PAGE = """\
 # Technique items
 
 Made by `{command}`. {machine}
+Of {wanted} tasks, {ran} ran{stopped}.
 
 A panel of scripted agents of graded ability answers planted instances (public seeds, so that anyone can repeat this).
 `example` copies the description's, `empty` claims as little as the form allows, `textbook` always gives the same

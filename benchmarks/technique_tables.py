@@ -110,9 +110,9 @@ are not blind any more. The tables are in `plugins/techniques/tests/held_tables`
 For most rankings no strategy makes a difference, and for some correlations dropping rows is as good as thresholds:
 there a document that recommends the unneeded action gets 0.4 of its efficacy, and doing less is right.
 
-In `scaling/mirrored` the right document recommends ranks from 0 to 1 for one column beside standardized ones. By the area
-under the ROC curve that is as good as standardizing it (0.937 each; ranks of a normal distribution reach 0.953), so that
-its score is that of its facts with an efficacy near 0: the advice is weak, not the grade.
+In `scaling/mirrored` the right document recommends ranks from 0 to 1 for one column beside standardized ones. By the
+area under the ROC curve that is as good as standardizing it (0.937 each; ranks of a normal distribution reach 0.953),
+so that its score is that of its facts with an efficacy near 0: the advice is weak, not the grade.
 
 {summary}
 
