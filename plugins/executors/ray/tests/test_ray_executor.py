@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from mleredux.errors import ExecutorError
-from mleredux.plugin.executor import JobStatus
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.executor import JobStatus, Ticket
 from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
 from mleredux_testing import check_executor
@@ -36,6 +38,13 @@ def test_it_conforms(ray_cluster: RayCluster, tmp_path: Path) -> None:
         (name, 2.0, 3488, 2) for name in ray_cluster.nodes
     }
     assert all("scratch" in node.labels for node in nodes)
+    command, limits = ("/bin/sleep", "600"), Limits(memory_mb=256, cpus=2, gpus=0)
+    jobs = EXECUTOR.give([Ticket(f"run-{number}", tmp_path, command, limits, 600) for number in range(4)])
+    full = Counter({"running": 3, "waiting": 1})
+    until(lambda: Counter(status.state for status in EXECUTOR.news(jobs).values()) == full)
+    for job in jobs:
+        EXECUTOR.stop(job)
+    until(lambda: {status.state for status in EXECUTOR.news(jobs).values()} == {"ended"})
 
 
 @pytest.mark.ray
@@ -58,11 +67,11 @@ def test_dead_nodes_a_new_controller_a_requeue_and_a_cancellation_lose_nothing(
     cancelled.ask_to_cancel()
     until(lambda: cancelled.state == "cancelled")
     ray_cluster.repair()
-    until(lambda: all(lab.starts(run) == 2 for run in hit))
+    until(lambda: all(lab.starts(run) >= 2 for run in hit))  # more if one was on both, the second after the first
     requeued = rest[0]
     before = lab.starts(requeued)
     ray_cluster.kill_actor(lab.job(requeued))
-    until(lambda: lab.starts(requeued) == before + 1)
+    until(lambda: lab.starts(requeued) > before)
     lab.release()
     thread.join(240)
     assert not thread.is_alive(), {run.id: (run.state, lab.said[run.id][-1]) for run in runs}
@@ -109,10 +118,13 @@ import sys
 from types import ModuleType
 def actors(actor_state_name=None):
     known = {
-        "made": ("ALIVE", "a1"), "stuck": ("PENDING_CREATION", "a1"), "queued": ("PENDING_CREATION", "ffff"),
-        "again": ("RESTARTING", "ffff"),
+        "made": ("ALIVE", "a1", 1), "stuck": ("PENDING_CREATION", "a1", 1), "queued": ("PENDING_CREATION", "a1", 0),
+        "again": ("RESTARTING", "ffff", 0),
     }
-    told = {n: {"Name": n, "State": s, "Address": {"NodeID": i}, "DeathCause": None} for n, (s, i) in known.items()}
+    told = {
+        n: {"Name": n, "State": s, "Address": {"NodeID": i, "Port": p}, "DeathCause": None}
+        for n, (s, i, p) in known.items()
+    }
     return {n: one for n, one in told.items() if actor_state_name in (None, one["State"])}
 for name in ("ray", "ray._private", "ray._private.state"):
     sys.modules[name] = ModuleType(name)
@@ -123,10 +135,10 @@ exec(compile(open(sys.argv[1]).read(), sys.argv.pop(0), "exec"))
 """
 
 
-def test_an_actor_that_has_a_node_runs_also_if_ray_never_creates_it(
+def test_an_actor_that_has_a_worker_runs_also_if_ray_never_creates_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seen on a real cluster under many faults; then only the deadline for a start ends it."""
+    """Then only the deadline for a start ends it; one that waits for room has a node, too, but no port."""
     (tmp_path / "fake.py").write_text(_FAKE_RAY)
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/fake.py "$@"\n')

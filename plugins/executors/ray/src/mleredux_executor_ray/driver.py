@@ -62,8 +62,10 @@ def news(names: list[str]) -> dict[str, list[str]]:
     told = {}
     for name in names:
         one = found.get(name, {"State": "DEAD", "DeathCause": ""})
-        node = nodes.get((one.get("Address") or {}).get("NodeID", ""))
-        if one["State"] == "ALIVE" or (one["State"] in _WAITING and node):  # it may have a node and never be created
+        address = one.get("Address") or {}
+        node = nodes.get(address.get("NodeID", ""))
+        # One that waits for room has the node that queues it, and no port; one with a port may never be created.
+        if one["State"] == "ALIVE" or (one["State"] in _WAITING and node and address.get("Port")):
             told[name] = ["running", node or ""]
         elif one["State"] in _WAITING:
             told[name] = ["waiting", "being started again" if one["State"] == "RESTARTING" else ""]
