@@ -16,7 +16,7 @@ from mleredux._core.executors import elsewhere, local
 from mleredux._core.executors.local import EXECUTOR, LocalExecutor
 from mleredux._core.executors.node import main
 from mleredux._core.executors.protocol import JobStatus, Ticket
-from mleredux._core.executors.tickets import read_ticket
+from mleredux._core.executors.tickets import read_ticket, write_ticket
 from mleredux._core.models import Limits
 from mleredux._core.store import Run
 from mleredux.errors import ExecutorError
@@ -124,6 +124,25 @@ def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkey
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, run.cause) == ("failed", "environment_broke") and executor.asked > 2
     assert "local has refused it for 0 minutes: It is being restarted." in str(run.log.state.message)
+
+
+def test_runs_that_were_given_before_are_followed_also_while_the_engine_is_down(toy: Any) -> None:
+    class Down(LocalExecutor):
+        refusals = 3
+
+        def news(self, jobs: Any) -> Any:
+            self.refusals -= 1
+            if self.refusals >= 0:
+                raise ExecutorError("It is being restarted.")
+            return super().news(jobs)
+
+        def nodes(self) -> Any:
+            raise ExecutorError("It is being restarted.")
+
+    executor, run = Down(), toy.new()
+    write_ticket(run.path, {"executor": "local", "nonce": "n", "job": "1-0"})
+    toy.pipeline(executor=executor).execute([run])
+    assert run.state == "done" and executor.refusals < 0
 
 
 def test_an_interrupt_while_runs_are_given_cancels_them(toy: Any) -> None:

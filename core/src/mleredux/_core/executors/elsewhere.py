@@ -108,7 +108,7 @@ class Elsewhere:
         """
         try:
             try:
-                self._check_sizes(runs)
+                self._check_sizes([run for run in runs if self._found(run) is None])
                 self.add(runs)
             except ExecutorError as error:
                 for run in runs:
@@ -126,15 +126,15 @@ class Elsewhere:
             self.execute([])
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Give runs to the executor, except those of which it has a live job.
+        """Give runs to the executor; those that it was given before are followed, also while it does not respond.
 
         Raises:
-            ExecutorError: It refused them, or does not respond.
+            ExecutorError: It refused the others, or does not respond.
         """
         wanted = [run for run in runs if not run.state.final]
-        found = {run.id: one for run in wanted if (one := self._found(run))}
-        fresh = [run for run in wanted if run.id not in found]
-        self.open |= found | dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
+        self.open |= {run.id: one for run in wanted if (one := self._found(run))}
+        fresh = [run for run in wanted if run.id not in self.open]
+        self.open |= dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
 
     def step(self) -> list[Run]:
         """Check all runs once; return those that have ended."""
@@ -165,11 +165,9 @@ class Elsewhere:
             return {}
 
     def _found(self, run: Run) -> _Followed | None:
-        """A run whose job was given by an earlier process and has not ended."""
+        """A run with a job that an earlier process gave; if that has ended, `step` gives the run again."""
         ticket = read_ticket(run.path)
         if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
-            return None
-        if self._executor.news([job])[job].state == "ended":
             return None
         return _Followed(run, self._ticket(run, ticket["nonce"]), job, self._replica(run))
 
