@@ -83,10 +83,12 @@ class Engine:
         return {**os.environ, **Lab.environment(lab.home)}
 
     def wait(self) -> None:
-        """Wait until all runs have ended; those that do not in time are counted as lost."""
+        """Repair all, and wait until all runs have ended; those that do not in time are counted as lost."""
         assert self._follower is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._follower.wait(SECONDS)
+        end = time.monotonic() + SECONDS
+        while self._follower.poll() is None and time.monotonic() < end:
+            self.repair(now=True)
+            time.sleep(2)
 
     def close(self) -> None:
         """End the process that follows the runs."""
@@ -139,7 +141,9 @@ class Engine:
         self.cluster.start_controller()
 
     def repair(self, *, now: bool = False) -> None:
-        """Bring a dead node back when its time has come."""
+        """Bring a dead node back when its time has come; end preempting jobs whose end a killed controller forgot."""
+        if isinstance(self.cluster, SlurmCluster):
+            self.cluster.empty()
         if self.cluster is not None and self._repair < float("inf") and (now or time.monotonic() > self._repair):
             self._repair = float("inf")
             self.cluster.repair()
@@ -189,13 +193,13 @@ def begin(found: Engine, lab: Lab) -> None:
         until(lambda: all(lab.starts(run) for run in runs_of(lab)), 2 * SECONDS)
     except AssertionError:
         for run in runs_of(lab):
-            print(f"  {found.name} {run.id}: {run.state}, {lab.status(run)}, started {lab.starts(run)}×", flush=True)
+            told = f"{run.state}, {run.message}, {lab.status(run)}, started {lab.starts(run)}×"
+            print(f"  {found.name} {run.id}: {told}", flush=True)
         raise
 
 
 def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
     """Let the agents go on, and count what became of the runs."""
-    found.repair(now=True)
     lab.release()
     found.wait()
     runs = runs_of(lab)
