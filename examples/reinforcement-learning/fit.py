@@ -16,7 +16,7 @@ solve(
     facts={**facts, "lower_is_better": task["direction"] == "minimize"},
     advice={"drop_columns": CHOICES["drop_columns"]},
     blend=[{"one": 1.0}],
-    pipelines={"one": {**pipeline, "many": CHOICES["many"]}},
+    pipelines={"one": pipeline},
     folds={},
     seed=0,
     cpus=1,

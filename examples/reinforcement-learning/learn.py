@@ -1,8 +1,10 @@
 """Learn by REINFORCE which pipeline of `automl` to fit to which table, through the Gymnasium door.
 
 An episode is a task: `look.py` describes its table, the policy chooses, `fit.py` fits the pipeline and writes the
-submission, and the reward is what the door gives for it. Then the policy, the frozen one that it began with (uniform),
-and the fixed choice that did best in training solve tasks of other seeds, which `mleredux compare` pairs by task.
+submission, and the reward is what the door gives for it. The same choice on the same task has the same reward, so each
+is carried out once and remembered in `OUTPUT/train.json`: an interrupted training goes on from there. Then the policy,
+the frozen one that it began with (uniform), and the fixed choice that did best in training solve tasks of other seeds,
+which `mleredux compare` pairs by task.
 """
 
 from __future__ import annotations
@@ -10,10 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import pprint
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import gymnasium
@@ -22,32 +28,34 @@ import numpy as np
 
 PYTHON, SUBMIT = mleredux_bridge_gymnasium.environment.PYTHON, mleredux_bridge_gymnasium.environment.SUBMIT
 HERE = Path(__file__).parent
-HEADS: dict[str, tuple[Any, ...]] = {
-    "family": ("linear", "boosting", "forest", "neighbors"),
-    "drop": (0, 1, 2),
-    "many": ("TargetEncoder", "OrdinalEncoder", "drop"),
-}
-"""What is chosen: a family of models, how many of the most telling columns to drop, how to encode many categories."""
+HEADS: dict[str, tuple[Any, ...]] = {"family": ("linear", "boosting", "forest", "neighbors"), "drop": (0, 1, 2)}
+"""What is chosen: a family of models, and how many of the most telling columns not to use."""
 Action = tuple[int, ...]
+ACTIONS: list[Action] = list(product(*map(range, map(len, HEADS.values()))))
 
 
 class Policy:
     """A softmax of a linear function of features for each head: REINFORCE (Williams 1992) with a baseline by task.
 
     Args:
-        sizes: The number of choices of each head.
-        features: The number of features.
+        inputs: The features of all training tasks, of shape (tasks, features), by which features are standardized.
         rate: Of learning.
+        decay: Of the weights, as in ridge regression; those of the constant don't decay.
     """
 
-    def __init__(self, sizes: Sequence[int], features: int, rate: float = 0.5, seed: int = 0) -> None:
-        self.weights = [np.zeros((size, features)) for size in sizes]
-        self.rate, self.generator = rate, np.random.default_rng(seed)
+    def __init__(self, inputs: np.ndarray, rate: float = 0.5, decay: float = 0.02, seed: int = 0) -> None:
+        self.mean, self.scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-6
+        self.weights = [np.zeros((len(one), 1 + inputs.shape[1])) for one in HEADS.values()]
+        self.rate, self.decay, self.generator = rate, decay, np.random.default_rng(seed)
         self.seen: dict[Any, list[float]] = {}
+
+    def standard(self, x: np.ndarray) -> np.ndarray:
+        """A one, and standardized features within ±3."""
+        return np.concatenate([[1.0], np.clip((x - self.mean) / self.scale, -3, 3)])
 
     def chances(self, x: np.ndarray) -> list[np.ndarray]:
         """The probability of each choice of each head; `x` has shape (features,)."""
-        logits = [weights @ x for weights in self.weights]
+        logits = [weights @ self.standard(x) for weights in self.weights]
         powers = [np.exp(one - one.max()) for one in logits]
         return [one / one.sum() for one in powers]
 
@@ -59,15 +67,19 @@ class Policy:
         return tuple(int(self.generator.choice(len(one), p=one)) for one in chances)
 
     def learn(self, episodes: Sequence[tuple[Any, np.ndarray, Action, float]]) -> None:
-        """One step of gradient ascent by episodes: task, features, action and reward."""
+        """One step of gradient ascent by the mean of episodes: task, features, action and reward.
+
+        The baseline of a task is the mean reward of its last 20 episodes.
+        """
         steps = [np.zeros_like(weights) for weights in self.weights]
         for task, x, action, reward in episodes:
             known = self.seen.setdefault(task, [])
-            advantage = reward - (np.mean(known) if known else 0.5)
+            advantage = reward - (np.mean(known[-20:]) if known else 0.5)
             known.append(reward)
             for step, chances, choice in zip(steps, self.chances(x), action, strict=True):
-                step += advantage * np.outer(np.eye(len(chances))[choice] - chances, x)
+                step += advantage * np.outer(np.eye(len(chances))[choice] - chances, self.standard(x)) / len(episodes)
         for weights, step in zip(self.weights, steps, strict=True):
+            step[:, 1:] -= self.decay * weights[:, 1:]
             weights += self.rate * step
 
 
@@ -77,101 +89,108 @@ class Door:
     Args:
         tasks: Their ids.
         size: The number of environments.
+        memory: The file of what is known of tasks by id: how they look, and reports and rewards by action.
         named: Arguments of the environments.
     """
 
-    def __init__(self, tasks: Sequence[str], size: int, **named: Any) -> None:
-        self.tasks, self.size = list(tasks), size
+    def __init__(self, tasks: Sequence[str], size: int, memory: Path, **named: Any) -> None:
+        self.tasks, self.size, self.path = list(tasks), size, memory
+        self.memory = json.loads(memory.read_text("utf-8")) if memory.exists() else {}
         self.envs = gymnasium.make_vec(
             "mleredux/Task-v0", num_envs=size, vectorization_mode="vector_entry_point", task=self.tasks, **named
         )
-        self._looks: dict[int, dict[str, Any]] = {}
+        cell = (HERE / "look.py").read_text("utf-8")
+        for places in batched([place for place, task in enumerate(self.tasks) if task not in self.memory], size):
+            for place, text in zip(places, self._run(places, [cell] * len(places)), strict=True):
+                self.memory[self.tasks[place]] = {**json.loads(text), "solved": {}}
+            self._keep()
+        self.inputs = np.array([[*self.memory[task]["features"].values()] for task in self.tasks])
 
-    def begin(self, chosen: Sequence[int]) -> np.ndarray:
-        """Begin an episode of each task, by its number; their features, of shape (tasks, features)."""
-        self.chosen = list(chosen)
-        self.envs.reset(seed=[*self.chosen, *[0] * (self.size - len(self.chosen))])
-        new = [task not in self._looks for task in self.chosen]
-        if any(new):
-            look = (HERE / "look.py").read_text("utf-8")
-            texts = self._run([look if one else "" for one in new])
-            self._looks |= {
-                task: json.loads(text) for task, text, one in zip(self.chosen, texts, new, strict=True) if one
-            }
-        return np.array([[1.0, *self._looks[task]["features"].values()] for task in self.chosen])
-
-    def end(self, actions: Sequence[Action]) -> tuple[list[float], list[dict[str, Any]]]:
-        """Fit the chosen pipelines and submit: rewards, and reports."""
+    def solve(self, episodes: Sequence[tuple[int, Action]]) -> list[dict[str, Any]]:
+        """The reward and report of each episode, by the place of its task and its action; new ones are carried out."""
+        keys = [(place, ",".join(map(str, action))) for place, action in episodes]
         cell = (HERE / "fit.py").read_text("utf-8")
-        choices = [self.choices(*pair) for pair in zip(self.chosen, actions, strict=True)]
-        self._run([f"CHOICES = {pprint.pformat(one)}\n{cell}" for one in choices])
-        _, rewards, *_ = self.envs.step(self._batch([SUBMIT] * self.size, []))
-        reports = [env.unwrapped.run.report.model_dump(mode="json") for env in self.envs.envs[: len(self.chosen)]]
-        return [float(one) for one in rewards[: len(self.chosen)]], reports
+        new = [(place, key) for place, key in dict.fromkeys(keys) if key not in self._solved(place)]
+        for some in batched(new, self.size):
+            choices = [self.choices(place, key) for place, key in some]
+            self._run([place for place, _ in some], [f"CHOICES = {pprint.pformat(one)}\n{cell}" for one in choices])
+            kinds = [SUBMIT if number < len(some) else 0 for number in range(self.size)]
+            _, rewards, *_ = self.envs.step({"kind": np.array(kinds), "text": ("true",) * self.size})
+            for (place, key), env, reward in zip(some, self.envs.envs, rewards, strict=False):
+                report = env.unwrapped.run.report.model_dump(mode="json")
+                self._solved(place)[key] = {"reward": float(reward), "report": report}
+            self._keep()
+        return [self._solved(place)[key] for place, key in keys]
 
-    def choices(self, task: int, action: Action) -> dict[str, Any]:
-        """An action as the cell reads it."""
-        named = {name: options[one] for (name, options), one in zip(HEADS.items(), action, strict=True)}
-        return {**named, "drop_columns": self._looks[task]["order"][: named.pop("drop")]}
+    def choices(self, place: int, key: str) -> dict[str, Any]:
+        """An action on a task as the cell reads it."""
+        family, drop = map(int, key.split(","))
+        order = self.memory[self.tasks[place]]["order"]
+        return {"family": HEADS["family"][family], "drop_columns": order[: HEADS["drop"][drop]]}
 
-    def _run(self, cells: Sequence[str]) -> list[str]:
-        kinds = [PYTHON if cell else 0 for cell in cells]
-        observed, *_ = self.envs.step(self._batch(kinds, [cell or "true" for cell in cells]))
-        for cell, failed, text in zip(cells, observed["failed"], observed["text"], strict=False):
-            if cell and failed:
-                sys.stderr.write(f"A cell failed: {text[-500:]}\n")
+    def _solved(self, place: int) -> dict[str, Any]:
+        return self.memory[self.tasks[place]]["solved"]
+
+    def _keep(self) -> None:
+        scratch = self.path.with_suffix(".new")
+        scratch.write_text(json.dumps(self.memory), "utf-8")
+        scratch.replace(self.path)
+
+    def _run(self, places: Sequence[int], cells: Sequence[str]) -> list[str]:
+        """What cells print, each in a new episode of its task; environments beyond them do nothing."""
+        idle = self.size - len(places)
+        self.envs.reset(seed=[*places, *places[:1] * idle])
+        kinds = np.array([*[PYTHON] * len(cells), *[0] * idle])
+        observed, *_ = self.envs.step({"kind": kinds, "text": (*cells, *["true"] * idle)})
+        for place, failed, text in zip(places, observed["failed"], observed["text"], strict=False):
+            if failed:
+                sys.stderr.write(f"A cell failed on {self.tasks[place]}: {text[-500:]}\n")
         return list(observed["text"][: len(cells)])
 
-    def _batch(self, kinds: Sequence[int], texts: Sequence[str]) -> dict[str, Any]:
-        kinds, texts = [*kinds, *[0] * (self.size - len(kinds))], [*texts, *["true"] * (self.size - len(texts))]
-        return {"kind": np.array(kinds), "text": tuple(texts)}
+
+def batched(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
+    """The items in lists of a size; the last may be shorter."""
+    return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def train(door: Door, policy: Policy | None, rounds: int, seed: int) -> tuple[Policy, list[tuple[Action, float]]]:
-    """Let a policy learn; every episode's action and reward, in order."""
-    generator, history = np.random.default_rng(seed), list[tuple[Action, float]]()
-    order: list[int] = []
+def train(door: Door, rounds: int, seed: int) -> tuple[Policy, list[float]]:
+    """Let a policy learn: in each round an episode of each task; the mean reward of each round."""
+    policy, history = Policy(door.inputs, seed=seed), list[float]()
+    places = range(len(door.tasks))
     for number in range(rounds):
-        while len(order) < door.size:
-            order += generator.permutation(len(door.tasks)).tolist()
-        chosen, order = order[: door.size], order[door.size :]
-        x = door.begin(chosen)
-        policy = policy or Policy([len(one) for one in HEADS.values()], x.shape[1], seed=seed)
-        actions = [policy.act(one) for one in x]
-        rewards, _ = door.end(actions)
-        policy.learn(list(zip(chosen, x, actions, rewards, strict=True)))
-        history += zip(actions, rewards, strict=True)
-        sys.stdout.write(f"round {number + 1} of {rounds}: mean reward {np.mean(rewards):.3f}\n")
-        sys.stdout.flush()
-    assert policy is not None
+        actions = [policy.act(door.inputs[place]) for place in places]
+        rewards = [one["reward"] for one in door.solve(list(zip(places, actions, strict=True)))]
+        policy.learn(list(zip(places, door.inputs, actions, rewards, strict=True)))
+        history.append(float(np.mean(rewards)))
+        if number < 10 or number % 50 == 49:
+            sys.stdout.write(f"round {number + 1} of {rounds}: mean reward {history[-1]:.3f}\n")
+            sys.stdout.flush()
     return policy, history
 
 
 def evaluate(door: Door, act: Any, folder: Path, repeats: int) -> float:
     """Solve every task with the actions of a policy: the mean reward; a grading report a repeat goes to the folder."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     rewards: list[float] = []
     for repeat in range(repeats):
-        reports: list[dict[str, Any]] = []
-        for start in range(0, len(door.tasks), door.size):
-            x = door.begin(range(start, min(start + door.size, len(door.tasks))))
-            given, told = door.end([act(one) for one in x])
-            rewards, reports = rewards + given, reports + told
-        (folder / f"{repeat}.json").write_text(json.dumps({"competition_reports": reports}), "utf-8")
+        found = door.solve([(place, act(x)) for place, x in enumerate(door.inputs)])
+        rewards += [one["reward"] for one in found]
+        reports = {"competition_reports": [one["report"] for one in found]}
+        (folder / f"{repeat}.json").write_text(json.dumps(reports), "utf-8")
     return float(np.mean(rewards))
 
 
-def best_fixed(history: Sequence[tuple[Action, float]]) -> Action:
-    """For each head the choice whose episodes had the best mean reward in training."""
-    found = []
-    for head, options in enumerate(HEADS.values()):
-        means = [np.mean([r for action, r in history if action[head] == one] or [-1]) for one in range(len(options))]
-        found.append(int(np.argmax(means)))
-    return tuple(found)
+def best_fixed(door: Door) -> Action:
+    """The action with the best mean reward over training tasks; it is carried out where it was not."""
+    means = [
+        np.mean([one["reward"] for one in door.solve([(place, action) for place in range(len(door.tasks))])])
+        for action in ACTIONS
+    ]
+    return ACTIONS[int(np.argmax(means))]
 
 
-def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window: int = 40) -> None:
-    """The rewards in training, as a moving mean, and the means on held-out tasks, as SVG."""
+def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window: int = 10) -> None:
+    """The mean rewards of rounds of training, as a moving mean, and the means on held-out tasks, as SVG."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -179,12 +198,11 @@ def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window:
     axes = figure.add_subplot()
     window = min(window, len(rewards))
     smooth = np.convolve(rewards, np.ones(window) / window, mode="valid")
-    axes.plot(
-        np.arange(window, len(rewards) + 1), smooth, color="#0072b2", label=f"training, mean of {window} episodes"
-    )
+    label = f"training seeds, mean of {window} rounds"
+    axes.plot(np.arange(window, len(rewards) + 1), smooth, color="#0072b2", label=label)
     for (name, level), color in zip(levels.items(), ("#999999", "#e69f00", "#d55e00"), strict=True):
         axes.axhline(level, color=color, linestyle="--", linewidth=1, label=f"held-out seeds: {name}")
-    axes.set(xlabel="episodes", ylabel="reward")
+    axes.set(xlabel="rounds, of an episode of each task", ylabel="reward")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     with mpl.rc_context({"svg.hashsalt": "learn", "svg.fonttype": "none", "font.family": "sans-serif"}):
@@ -194,41 +212,56 @@ def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window:
 def main() -> None:
     """Train, evaluate, compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("output", type=Path, help="a new folder for runs, reports, the policy and the curve")
+    parser.add_argument("output", type=Path, help="the folder for runs, reports, the policy and the curve")
     parser.add_argument("--tasks", default="synthetic-public-{}", help="ids of tasks by seed")
-    parser.add_argument("--train", type=int, default=16, help="number of training tasks: seeds from 1")
-    parser.add_argument("--held-out", type=int, default=12, help="number of held-out tasks: seeds from 101")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--envs", type=int, default=8, help="environments at once, and episodes of a round")
-    parser.add_argument("--repeats", type=int, default=3, help="evaluations of the frozen policy on each task")
-    parser.add_argument("--reward", default="percentile")
+    parser.add_argument("--train", type=int, default=12, help="number of training tasks: seeds from 1")
+    parser.add_argument("--held-out", type=int, default=12, help="number of held-out tasks: seeds from 101; 0: none")
+    parser.add_argument("--rounds", type=int, default=400, help="of an episode of each training task")
+    parser.add_argument("--envs", type=int, default=2, help="environments at once")
+    parser.add_argument("--repeats", type=int, default=5, help="evaluations of the frozen policy on each task")
+    parser.add_argument("--reward", default="percentile", help="that of the folder's episodes so far")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", type=Path, help="folder for prepared data, to be used again")
     asked = parser.parse_args()
+    asked.output.mkdir(parents=True, exist_ok=True)
     named = {"reward": asked.reward, "invalid": 0.0, "sandbox": "process", "data_dir": asked.data_dir}
-    tasks = [asked.tasks.format(seed) for seed in range(1, asked.train + 1)]
-    held = [asked.tasks.format(seed) for seed in range(101, asked.held_out + 101)]
-    door = Door(tasks, asked.envs, runs_dir=asked.output / "train", **named)
-    policy, history = train(door, None, asked.rounds, asked.seed)
-    door.envs.close()
-    frozen = Policy([len(one) for one in HEADS.values()], policy.weights[0].shape[1], seed=asked.seed + 1)
-    fixed = best_fixed(history)
-    door = Door(held, min(asked.envs, len(held)), runs_dir=asked.output / "held-out", **named)
-    reports = asked.output / "reports"
-    levels = {
-        "frozen": evaluate(door, frozen.act, reports / "frozen", asked.repeats),
-        "fixed": evaluate(door, lambda _x: fixed, reports / "fixed", 1),
-        "learned": evaluate(door, lambda x: policy.act(x, greedy=True), reports / "learned", 1),
-    }
-    door.envs.close()
-    told = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
-    sys.stdout.write(f"fixed choice: {told}\nmean reward on held-out tasks: {levels}\n")
+
+    @contextmanager
+    def opened(name: str, first: int, count: int) -> Iterator[Door]:
+        tasks = [asked.tasks.format(seed) for seed in range(first, first + count)]
+        door = Door(tasks, asked.envs, asked.output / f"{name}.json", runs_dir=asked.output / name, **named)
+        try:
+            yield door
+        finally:
+            door.envs.close()
+
+    # Without this, what runs in sandboxes would go on when this program is terminated.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with opened("train", 1, asked.train) as door:
+        policy, history = train(door, asked.rounds, asked.seed)
+        fixed = best_fixed(door)
+        frozen = Policy(door.inputs, seed=asked.seed + 1)
     (asked.output / "policy.json").write_text(json.dumps([one.tolist() for one in policy.weights]), "utf-8")
-    (asked.output / "episodes.json").write_text(json.dumps(history), "utf-8")
-    draw([reward for _, reward in history], levels, asked.output / "curve.svg")
+    (asked.output / "rewards.json").write_text(json.dumps(history), "utf-8")
+    told = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
+    sys.stdout.write(f"fixed choice: {told}\n")
+    if not asked.held_out:
+        return
+    reports = asked.output / "reports"
+    with opened("held-out", 101, asked.held_out) as door:
+        levels = {
+            "frozen": evaluate(door, frozen.act, reports / "frozen", asked.repeats),
+            "fixed": evaluate(door, lambda _x: fixed, reports / "fixed", 1),
+            "learned": evaluate(door, lambda x: policy.act(x, greedy=True), reports / "learned", 1),
+        }
+    sys.stdout.write(f"mean reward on held-out tasks: {levels}\n")
+    draw(history, levels, asked.output / "curve.svg")
+    sys.stdout.flush()
     for other in ("frozen", "fixed"):
         compared = ("compare", other, "learned", "--reports", str(reports), "--measure", "percentile")
         subprocess.run([sys.executable, "-m", "mleredux", *compared], check=True)
+    used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    sys.stdout.write(f"CPU seconds: {sum(one.ru_utime + one.ru_stime for one in used):.0f}\n")
 
 
 if __name__ == "__main__":

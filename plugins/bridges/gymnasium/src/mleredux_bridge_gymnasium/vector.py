@@ -89,6 +89,7 @@ class TaskVectorEnvironment(SyncVectorEnv):
         return super().step(actions)
 
     def close_extras(self, **named: Any) -> None:
-        """Cancel the runs of episodes that have not ended."""
-        list(self._pool.map(lambda env: env.close(), self.envs))
+        """Cancel the runs of episodes that have not ended, also while they are stepped."""
+        with ThreadPoolExecutor(self.num_envs) as closing:
+            list(closing.map(lambda env: env.close(), self.envs))
         self._pool.shutdown()
