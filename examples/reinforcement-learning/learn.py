@@ -43,7 +43,7 @@ class Policy:
         decay: Of the weights, as in ridge regression; those of the constant don't decay.
     """
 
-    def __init__(self, inputs: np.ndarray, rate: float = 0.5, decay: float = 0.02, seed: int = 0) -> None:
+    def __init__(self, inputs: np.ndarray, rate: float = 0.5, decay: float = 0.05, seed: int = 0) -> None:
         self.mean, self.scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-6
         self.weights = [np.zeros((len(one), 1 + inputs.shape[1])) for one in HEADS.values()]
         self.rate, self.decay, self.generator = rate, decay, np.random.default_rng(seed)

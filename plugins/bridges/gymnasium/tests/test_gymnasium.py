@@ -63,6 +63,47 @@ def test_the_reward_is_the_score_of_any_run_on_the_same_submission(env: TaskEnvi
     assert [call.function_name for step in run.rollout.steps for call in step.tool_calls or ()] == ["python", "sh"]
 
 
+def test_a_validation_scores_training_rows_and_reveals_nothing_of_the_test(places: dict[str, Any], home: Path) -> None:
+    env = TaskEnvironment("wine", reward="validation", **places)
+    reward, info, texts = played(env, (SHELL, "cat $MLEREDUX_DATA_DIR/*.csv"), (SHELL, COPY), (SUBMIT, ""))
+    run = env.run
+    env.close()
+    assert run.report is not None and run.report.score is not None and info["valid"]
+    assert (run.spec.task, reward) == ("wine+shadow", -run.report.score)
+    assert not any(isinstance(event.payload, Warned) for event in run.events())
+
+    def rows(task: str, file: str) -> set[str]:
+        lines = (home / "data" / task / "prepared" / file).read_text().splitlines()[1:]
+        return {line.partition(",")[0] for line in lines}
+
+    parts = [rows("wine+shadow", f"public/{name}.csv") for name in ("train", "test")]
+    assert rows("wine", "public/train.csv") == parts[0] | parts[1] and not parts[0] & parts[1]
+    assert rows("wine+shadow", "private/answers.csv") == parts[1]
+    answers = (home / "data" / "wine+shadow" / "prepared" / "private" / "answers.csv").read_text().splitlines()[1:]
+    assert not any(row in texts[0] for row in answers)
+
+
+def test_a_task_without_a_test_table_has_no_validation(places: dict[str, Any]) -> None:
+    env = TaskEnvironment("digits-code", reward="validation", **places)
+    with pytest.raises(MlereduxError, match="No rows are held back from digits-code"):
+        env.reset(seed=0)
+
+
+def test_the_use_of_techniques_is_a_reward(places: dict[str, Any]) -> None:
+    env = TaskEnvironment("wine", reward="mleredux_techniques.rewards:technique_use", **places)
+    model = "cross_val_score(LogisticRegression(), *load_iris(return_X_y=True), cv=StratifiedKFold(3))"
+    modules = {"datasets": "load_iris", "linear_model": "LogisticRegression"}
+    modules["model_selection"] = "StratifiedKFold, cross_val_score"
+    code = "\n".join([*(f"from sklearn.{module} import {names}" for module, names in modules.items()), model])
+    rewards = []
+    for language, text in ((PYTHON, code), (SHELL, "true")):
+        reward, info, _ = played(env, (language, text), (SHELL, COPY), (SUBMIT, ""))
+        assert info["valid"]
+        rewards.append(reward)
+    env.close()
+    assert 1 >= rewards[0] > rewards[1] >= 0
+
+
 def test_an_episode_is_truncated_at_the_time_limit_and_graded(places: dict[str, Any]) -> None:
     env = TaskEnvironment("wine", reward=lambda run: float(run.report is not None), limits={"time_limit": 4}, **places)
     env.reset(seed=1)

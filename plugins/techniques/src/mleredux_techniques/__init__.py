@@ -25,7 +25,7 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """`wine+planted-7` and `synthetic-7`: generated competitions with known truth."""
+    """`wine+planted-7` and `synthetic-7`: generated competitions with known truth; `wine+shadow`: a validation."""
     if base is None and not name.startswith("synthetic-"):
         return None
     from mleredux_techniques._kit.competition import planted_competition
@@ -34,7 +34,12 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
     if base is None:
         return synthetic_competition(name)
-    seed = parse(name.partition("+")[2])
+    variant = name.partition("+")[2]
+    if variant == "shadow":
+        from mleredux_techniques._kit.shadow import shadow_competition
+
+        return shadow_competition(base)
+    seed = parse(variant)
     return None if seed is None else planted_competition(base, seed)
 
 

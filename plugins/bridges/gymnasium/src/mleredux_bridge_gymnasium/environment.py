@@ -30,12 +30,13 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     """An environment on one task, or on several of which an episode has one.
 
     The reward is given at the end of an episode and 0 before. `score` and `percentile` reveal test scores: runs that do
-    so are marked by a warning in their events, and don't belong on leaderboards.
+    so are marked by a warning in their events, and don't belong on leaderboards. `validation` does not: episodes are on
+    `TASK+shadow`, whose test is rows held back from the task's training table (`mleredux-techniques` has it).
 
     Args:
         task: The id of the task, or several: an episode with a seed is on `task[seed % len(task)]`.
-        reward: `score`, `percentile`, `valid`, or a function of the ended run (say, of the steps in its rollout), as it
-            is or by its name, `package.module:function`.
+        reward: `score`, `percentile`, `valid`, `validation`, or a function of the ended run (say, of the steps in its
+            rollout), as it is or by its name, `package.module:function`.
         invalid: The reward of a submission without a value by that rule.
         sandbox: Id of a sandbox; None: the best one here.
         limits: Fields of `Limits` to change; an episode is truncated at `time_limit`. Each holds its CPUs and memory.
@@ -66,6 +67,9 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         render_mode: str | None = None,
     ) -> None:
         names = (task,) if isinstance(task, str) else tuple(task)
+        self._told_by: str | None = "gymnasium"
+        if reward == "validation":
+            names, reward, self._told_by = tuple(f"{name}+shadow" for name in names), "score", None
         self._tasks = [current().task(name) for name in names]
         self.task = self._tasks[0]
         if isinstance(reward, str):
@@ -143,7 +147,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         """Have the run graded; its reward."""
         run = self._opened().finish()
         told = self._rule
-        reward = reward_of(run, told, told_by="gymnasium") if isinstance(told, str) else told(run)
+        reward = reward_of(run, told, told_by=self._told_by) if isinstance(told, str) else told(run)
         return self._invalid if reward is None else float(reward)
 
     def _observed(self, text: str, *, failed: bool) -> dict[str, Any]:

@@ -103,24 +103,25 @@ def shared(base: Task) -> dict[str, Any]:
 
 def _prepare_planted(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed) -> None:
     dataset, _source = discover(base, raw)
-    made = planted(dataset, base, seed)
     name = f"{base.id}+planted-{'public-' if seed.public else ''}{seed.number}"
-    write(replace(made, task=name), base, public, private)
+    made = replace(planted(dataset, base, seed), task=name)
+    write(made, base, public, private)
+    keep(made, private)
     if dataset.thumbnail:
         keep_sketches(replace(dataset, task=name), seed.generator(base.id, "pictures"), private)
 
 
 def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
-    """Write the files of a generated competition, its truth, and its leaderboard.
+    """Write the files of a competition on these rows, and its leaderboard.
 
     Raises:
-        NotApplicable: The metric can't be computed for generated rows.
+        NotApplicable: The metric can't be computed for other rows than those of the base's test.
     """
     from mleredux_techniques._kit.scorer import scorer
 
     metric = scorer(dataset, base)
     if metric.substitute:
-        raise NotApplicable(f"The metric {base.metric.id} of {base.id} can't be computed for generated rows.")
+        raise NotApplicable(f"The metric {base.metric.id} of {base.id} can't be computed for other rows.")
     write_tables(dataset, public)
     test = dataset.test
     answers: dict[str, Any] = {}
@@ -140,7 +141,6 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
     _frame({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
         public / SAMPLE, index=False, lineterminator="\n"
     )
-    keep(dataset, private)
     scores = sorted(board(Instance(dataset, {}, base)), reverse=base.direction == "maximize")
     (private / BOARD).write_text("score\n" + "".join(f"{score:.6f}\n" for score in scores), encoding="utf-8")
 

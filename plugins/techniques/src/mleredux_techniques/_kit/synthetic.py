@@ -12,7 +12,7 @@ import numpy as np
 from mleredux.plugin.task import Competition, Metric, Submission, Task
 
 from mleredux_techniques._kit.competition import ANSWERS, REVISION, PlantedCompetition, write
-from mleredux_techniques._kit.composition import ID, planted
+from mleredux_techniques._kit.composition import ID, keep, planted
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.seeds import Seed
 
@@ -65,7 +65,9 @@ def _fetch(raw: Path) -> None:
 def _prepare(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed, difficulty: str) -> None:
     made = planted(table(base, seed.generator("table", difficulty), NOISE[difficulty]), base, seed)
     structure = {**made.planted, "difficulty": difficulty}
-    write(replace(made, task=base.id, planted=structure), base, public, private)
+    made = replace(made, task=base.id, planted=structure)
+    write(made, base, public, private)
+    keep(made, private)
 
 
 def table(base: Task, rng: np.random.Generator, noise: float) -> Dataset:
