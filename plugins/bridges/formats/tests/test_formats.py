@@ -111,6 +111,11 @@ def validators() -> Path:
     return folder
 
 
+def test_an_unknown_format_is_named_before_a_missing_file(home: Path, runs: dict[int, Run]) -> None:
+    assert "There is no format 'nonsense'" in command(home, "export", runs[0].id, "--to", "nonsense", code=1)
+    command(home, "export", runs[0].id, "--to", "atif", code=2)
+
+
 def test_harbor_accepts_the_trajectories(home: Path, runs: dict[int, Run]) -> None:
     folder = exported(home, "atif", *(run.id for run in runs.values()))
     assert {path.name for path in folder.iterdir()} == {f"{run.id}.json" for run in runs.values()}

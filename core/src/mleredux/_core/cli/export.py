@@ -14,7 +14,7 @@ from mleredux._core.cli.run import read_options
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--to", "to", required=True, metavar="FORMAT", help="A format of `mleredux list formats`.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file; or a folder.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file; or a folder.  [required]")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
@@ -26,7 +26,7 @@ def command(
     ctx: click.Context,
     runs: tuple[str, ...],
     to: str,
-    output: Path,
+    output: Path | None,
     options: tuple[str, ...],
     min_score: float | None,
     verified: bool,
@@ -43,10 +43,13 @@ def command(
     from mleredux._core.store import RunStore
 
     store, plugins = RunStore(runs_dir), catalogue(ctx)
+    found = plugins.get("formats", to)
+    if output is None:
+        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
     filters = Filters(min_score=min_score, verified=verified, licenses=licenses)
     files, left_out = export(
         map(store.get, runs),
-        plugins.get("formats", to),
+        found,
         output,
         plugins,
         filters=filters,
