@@ -14,13 +14,15 @@ import anyio
 import click
 import mleredux
 import pytest
+from inspect_ai import eval as evaluate
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import sandbox
 from mleredux import Run
+from mleredux_bridge_inspect import sandbox as sandboxes
+from mleredux_bridge_inspect.registry import _told, make
 from mleredux_scripted_llm import ScriptedLlm
-from mleredux_testing.imports import lazily
-
-inspect_ai: Any = lazily("inspect_ai")
-registry: Any = lazily("mleredux_bridge_inspect.registry")
-sandboxes: Any = lazily("mleredux_bridge_inspect.sandbox")
 
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
 SCENARIO = {
@@ -51,7 +53,7 @@ def sample_score(home: Path) -> float:
     return score
 
 
-def seen(log: Any) -> str:
+def seen(log: EvalLog) -> str:
     """All that a log says of its sample before the scores."""
     (sample,) = log.samples or ()
     events = [event.model_dump(mode="json") for event in sample.events if event.event != "score"]
@@ -72,7 +74,7 @@ def test_the_command_runs_a_scripted_model_with_the_score_of_any_run(home: Path,
         )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = logs.glob("*.eval")
-    log = inspect_ai.log.read_eval_log(str(path))
+    log = read_eval_log(str(path))
     assert (log.status, log.eval.task, log.eval.task_registry_name) == ("success", "mleredux/wine", "mleredux/wine")
     (sample,) = log.samples or ()
     scores = sample.scores or {}
@@ -90,11 +92,11 @@ def test_the_command_runs_a_scripted_model_with_the_score_of_any_run(home: Path,
 
 def test_an_invalid_submission_has_no_score(home: Path, places: dict[str, Any]) -> None:
     calls = [("python", {"code": "open('submission.csv', 'w').write('id')"}), ("submit", {"answer": ""})]
-    outputs = [inspect_ai.model.ModelOutput.for_tool_call("mockllm/model", *call) for call in calls]
+    outputs = [ModelOutput.for_tool_call("mockllm/model", *call) for call in calls]
     for output in outputs:
-        output.usage = inspect_ai.model.ModelUsage()  # else it is estimated with a table from the web
-    model = inspect_ai.model.get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = inspect_ai.eval(registry.make("wine", **places), model=model, display="none", log_dir=str(home / "other"))
+        output.usage = ModelUsage()  # else it is estimated with a table from the web
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    (log,) = evaluate(make("wine", **places), model=model, display="none", log_dir=str(home / "other"))
     (sample,) = log.samples or ()
     scores = sample.scores or {}
     assert scores["valid"].value == 0 and scores["score"].reason == "invalid_submission"
@@ -102,8 +104,8 @@ def test_an_invalid_submission_has_no_score(home: Path, places: dict[str, Any]) 
 
 
 def test_our_agents_run_as_solvers(home: Path, places: dict[str, Any]) -> None:
-    task = registry.make("wine", agent="dummy", samples=2, **places)
-    (log,) = inspect_ai.eval(task, model="mockllm/model", display="none", log_dir=str(home / "other"))
+    task = make("wine", agent="dummy", samples=2, **places)
+    (log,) = evaluate(task, model="mockllm/model", display="none", log_dir=str(home / "other"))
     for sample in log.samples or ():
         facts = (sample.scores or {})["score"].metadata or {}
         run = Run(home / "runs" / facts["run"])
@@ -113,11 +115,12 @@ def test_our_agents_run_as_solvers(home: Path, places: dict[str, Any]) -> None:
     assert [sample.metadata["seed"] for sample in log.samples or ()] == [0, 1]
 
 
-def tries() -> Any:
+@solver
+def tries() -> Solver:
     """What Inspect's own check of sandboxes does, in short."""
 
-    async def solve(state: Any, generate: Any) -> Any:
-        box = inspect_ai.util.sandbox()
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        box = sandbox()
         await box.write_file("folder/mine.bin", b"\x00\xff\r\n")
         assert await box.read_file("folder/mine.bin", text=False) == b"\x00\xff\r\n"
         ended = await box.exec(
@@ -146,14 +149,8 @@ def tries() -> Any:
 
 
 def test_the_sandbox_keeps_to_the_interface_and_ends_at_the_time_limit(home: Path, places: dict[str, Any]) -> None:
-    task = registry.make("wine", time_limit="8s", **places)
-    (log,) = inspect_ai.eval(
-        task,
-        solver=inspect_ai.solver.solver(tries)(),
-        model="mockllm/model",
-        display="none",
-        log_dir=str(home / "other"),
-    )
+    task = make("wine", time_limit="8s", **places)
+    (log,) = evaluate(task, solver=tries(), model="mockllm/model", display="none", log_dir=str(home / "other"))
     (sample,) = log.samples or ()
     assert log.status == "success", log.error
     assert sample.metadata["tried"] and sample.limit is not None and sample.limit.type == "time"
@@ -189,5 +186,5 @@ def test_sessions_that_wait_for_room_leave_threads_to_those_that_end(monkeypatch
 )
 def test_bad_arguments_get_one_sentence_before_anything_runs(given: dict[str, Any], told: str) -> None:
     with pytest.raises(click.ClickException) as caught:  # which Inspect's command shows without a traceback
-        registry._told(given.pop("task", "wine"), given)
+        _told(given.pop("task", "wine"), given)
     assert told in caught.value.message
