@@ -217,7 +217,9 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="the folder for runs, reports, the policy and the curve")
     parser.add_argument("--tasks", default="synthetic-public-{}", help="ids of tasks by seed")
     parser.add_argument("--train", type=int, default=12, help="number of training tasks: seeds from 1")
-    parser.add_argument("--held-out", type=int, default=12, help=f"number of held-out tasks: seeds from {HELD_OUT}; 0: none")
+    parser.add_argument(
+        "--held-out", type=int, default=12, help=f"number of held-out tasks: seeds from {HELD_OUT}; 0: none"
+    )
     parser.add_argument("--rounds", type=int, default=400, help="of an episode of each training task")
     parser.add_argument("--envs", type=int, default=2, help="environments at once")
     parser.add_argument("--repeats", type=int, default=5, help="evaluations of the frozen policy on each task")
