@@ -23,7 +23,6 @@ from mleredux._core.protocols import (
     Sandbox,
     Usage,
 )
-from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 
 __all__ = [
     "BuildRequest",
@@ -38,10 +37,7 @@ __all__ = [
     "Needs",
     "Sandbox",
     "Usage",
-    "attach_launcher",
     "choose",
     "fitting",
     "needs_of",
-    "start_launcher",
-    "sweep_launchers",
 ]
