@@ -92,7 +92,7 @@ def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(con
     assert kinds == ["exhausted", "closed"]
     page = (run.path / "report.html").read_text()
     assert re.search(r"LLM budget exhausted</\w+>\s*<[^>]*>\s*llm_calls", page), "the page shows it"
-    assert re.search(r"LLM requests refused</\w+>\s*<[^>]*>\s*plugins \(1\)", page)
+    assert re.search(r"LLM requests refused</\w+>\s*(?:<[^>]*>\s*)+plugins \(1\)", page)
     assert llm["price_tables"][0].startswith("gateway.toml (sha256 ") and llm["price_tables"][0] in page
     assert check_rollout(run.path / "rollout.json") == []
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
