@@ -312,7 +312,7 @@ def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, brow
     assert page.locator("#rows td.w-curve svg").count() == 2
     assert str(site.runs) in page.locator(".where").inner_text()
     page.locator(f"#run-{done} a").click()
-    assert page.locator("#curve canvas").count() == 1
+    page.locator("#curve canvas").wait_for()
     context.close()
     again = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(site.runs))
     assert again.code == 1 and "is not empty" in again.err
