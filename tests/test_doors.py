@@ -23,13 +23,15 @@ from inspect_ai.util import sandbox
 from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
+from mleredux.plugin.events import Warned
 from mleredux.plugin.export import export
 from mleredux.plugin.session import open_session
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
 from mleredux_bridge_harbor.directory import write_task
 from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
-from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_scripted_llm import ScriptedLlm
+from mleredux_testing.pytest_plugin import validator
 
 OPENENV_CLIENT = """
 import json, sys
@@ -136,10 +138,7 @@ def printed(*command: str | Path, code: int = 0, **variables: str) -> dict[str, 
 
 def by_openenv(command: str, home: Path, places: Places) -> dict[str, Any]:
     """The last observation and reward of a client in OpenEnv's own environment."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    programs = cache / "mleredux-openenv" / "bin"
-    if not programs.is_dir():
-        skip_or_fail("validators", f"there is no OpenEnv in {programs.parent} (`.ci/validators` gets it)")
+    programs = validator("openenv") / "bin"
     words = [word for name, value in places.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     server = (programs / "mleredux", "openenv", "wine", "--invalid", "-7", *words)
     with serving(home / "openenv.log", *server) as (url, _):
@@ -157,18 +156,82 @@ def service(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield {"MLEREDUX_SERVER": url, "MLEREDUX_TOKEN": token[1]}
 
 
+@pytest.fixture(scope="module")
+def submissions(places: Places, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """A valid submission, and one without its last row."""
+    prepared = mleredux.prepare("wine", data_dir=places["data_dir"])
+    header, *rows = (prepared.public / "sample_submission.csv").read_text().splitlines()
+    guesses = ("0.8,0.15,0.05", "0.1,0.7,0.2", "0.25,0.25,0.5")
+    cells = [f"{row.partition(',')[0]},{guesses[place % 3]}" for place, row in enumerate(rows)]
+    folder = tmp_path_factory.mktemp("submissions")
+    made = {}
+    for valid, kept in ((True, cells), (False, cells[:-1])):
+        made[valid] = folder / str(valid) / "mine.csv"
+        made[valid].parent.mkdir()
+        made[valid].write_text("\n".join([header, *kept]) + "\n")
+    return made
+
+
+def in_verifiers(program: str, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a program of verifiers did, in its own environment."""
+    programs = validator("verifiers") / "bin"
+    return subprocess.run(
+        [programs / program, "mleredux-bridge-verifiers", "--no-rich", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PRIME_API_KEY": "none", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", **variables},
+    )
+
+
+@pytest.fixture(scope="module")
+def rollouts(
+    places: Places, submissions: dict[bool, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Any]]:
+    """The traces of `vf-eval`, by what the scripted model submits: the seed decides."""
+    command = (
+        f"case $MLEREDUX_SEED in 0) cp '{submissions[True]}' submission.csv;; "
+        f"1) cp '{submissions[False]}' submission.csv;; esac"
+    )
+    tools = [{"name": "run_command", "arguments": {"command": command}}]
+    first = {"when": {"tools": ["run_command"], "last": "say that you are done"}, "reply": {"tools": tools}}
+    out = tmp_path_factory.mktemp("vf-eval")
+    words = ["-m", "scripted", "--no-push", "--env.agent.harness.id", "null"]
+    words += ["--env.agent.runtime.type", "subprocess", "--env.taskset.tasks", '["wine"]', "--env.taskset.seeds", "3"]
+    for name, value in {**places, "invalid": -7}.items():
+        words += [f"--env.taskset.task.{name}", str(value)]
+    with ScriptedLlm({"rules": [first, {"reply": {"text": "Done."}}]}) as llm:
+        ended = in_verifiers("vf-eval", *words, "--client.base-url", f"{llm.url}/v1", "-o", str(out))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (file,) = out.glob("*/traces.jsonl")
+    episodes = [json.loads(line) for line in file.read_text().splitlines()]
+    assert not any(episode["errors"] for episode in episodes), ended.stdout + ended.stderr
+    traces = [trace for episode in episodes for trace in episode["traces"]]
+    named = ("valid", "invalid", "none")
+    return {named[trace["task"]["data"]["seed"]]: trace for trace in traces}
+
+
+def run_of(trace: dict[str, Any], places: Places) -> Run:
+    """The run of a rollout in verifiers, whose reward and metric are those of its report."""
+    run = Run(places["runs_dir"] / trace["info"]["run"])
+    assert run.report is not None
+    expected = -7.0 if run.report.score is None else -run.report.score
+    assert trace["rewards"]["reward"]["score"] == pytest.approx(expected, abs=1e-12)
+    assert trace["metrics"]["valid"] == float(run.report.valid_submission)
+    return run
+
+
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
 def test_a_submission_has_the_same_result_through_every_door(
-    places: Places, service: dict[str, str], tmp_path: Path, valid: bool
+    places: Places,
+    service: dict[str, str],
+    submissions: dict[bool, Path],
+    rollouts: dict[str, dict[str, Any]],
+    tmp_path: Path,
+    valid: bool,
 ) -> None:
     from inspect_ai.log import read_eval_log
 
-    prepared = mleredux.prepare("wine", data_dir=places["data_dir"])
-    header, *rows = (prepared.public / "sample_submission.csv").read_text().splitlines()
-    file = tmp_path / "mine.csv"
-    guesses = ("0.8,0.15,0.05", "0.1,0.7,0.2", "0.25,0.25,0.5")
-    cells = [f"{row.partition(',')[0]},{guesses[place % 3]}" for place, row in enumerate(rows)]
-    file.write_text("\n".join([header, *(cells if valid else cells[:-1])]) + "\n")
+    file = submissions[valid]
     expected = mleredux.grade(file, "wine", data_dir=places["data_dir"])
     assert expected.valid_submission == valid
     words = (PROGRAMS / "mleredux", "grade", file, "wine", "--json")
@@ -178,14 +241,17 @@ def test_a_submission_has_the_same_result_through_every_door(
         assert told == (valid, expected.score, expected.percentile)
         assert (graded["message"] or "").replace(str(file), "F") == (expected.message or "").replace(str(file), "F")
     doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp, by_inspect)
-    for door in doors:
-        run = door(f"cp '{file}' submission.csv", places)
+    runs = [door(f"cp '{file}' submission.csv", places) for door in doors]
+    lent = run_of(rollouts["valid" if valid else "invalid"], places)
+    for run in (*runs, lent):
         report = run.report
         assert report is not None and report.valid_submission == valid
         assert report.score == pytest.approx(expected.score, abs=1e-12) if valid else report.score is None
         assert (report.message or "").replace("mine.csv", "submission.csv") == (expected.message or "").replace(
             str(file), "submission.csv"
         )
+        if run is lent:  # its environment has no plugin that makes rollouts
+            continue
         (log,), _ = export([run], current().get("formats", "inspect"), tmp_path / f"{run.id}.eval", current())
         samples = read_eval_log(str(log)).samples or []
         (shown,) = (samples[0].scores or {}).values()
@@ -197,3 +263,44 @@ def test_a_submission_has_the_same_result_through_every_door(
     ended = by_openenv(f"cp '{file}' submission.csv", tmp_path, places)
     assert ended["valid"] == valid and ended["reward"] == pytest.approx(reward["reward"], abs=1e-12)
     assert (ended["message"] or "") == (expected.message or "").replace(str(file), "submission.csv")
+
+
+def test_models_in_verifiers_see_no_answers_and_none_that_submits_nothing_gets_a_score(
+    places: Places, rollouts: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    refused = run_of(rollouts["none"], places).report
+    expected = mleredux.grade(tmp_path / "submission.csv", "wine", data_dir=places["data_dir"])
+    assert refused is not None and not refused.submission_exists and refused.score is None
+    assert (refused.message or "") == (expected.message or "").replace(f"{tmp_path}/", "")
+    run = run_of(rollouts["valid"], places)
+    assert (run.spec.agent, str(run.state)) == ("verifiers", "done") and run.report is not None
+    assert any(isinstance(event.payload, Warned) and "given out" in event.payload.message for event in run.events())
+    answers = places["data_dir"] / "wine" / "prepared" / "private" / "answers.csv"
+    shown = json.dumps(rollouts["valid"]["nodes"])
+    assert str(run.report.score) not in shown
+    assert not any(row in shown for row in answers.read_text().splitlines()[1:6])
+
+
+def test_every_door_refuses_an_unknown_task_in_the_same_words(places: Places, service: dict[str, str]) -> None:
+    told = "There is no task 'wien'."
+    name = "mleredux_bridge_gymnasium.environment:mleredux/Task-v0"
+    doors: tuple[Callable[[], object], ...] = (
+        lambda: gymnasium.make(name, task="wien", **places),
+        lambda: open_session("wien", "mcp", **places),
+        lambda: make("wien"),
+        lambda: write_task("wien", places["runs_dir"].parent / "wien", data_dir=places["data_dir"]),
+    )
+    for door in doors:
+        with pytest.raises(mleredux.MlereduxError, match=re.escape(told)):
+            door()
+    openenv = validator("openenv") / "bin" / "mleredux"
+    for words, variables in (
+        ((PROGRAMS / "mleredux", "grade", "x.csv", "wien"), {}),
+        ((PROGRAMS / "mleredux", "grade", "x.csv", "wien"), service),
+        ((PROGRAMS / "mleredux", "mcp", "wien"), {}),
+        ((openenv, "openenv", "wien"), {}),
+    ):
+        ended = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **variables})
+        assert ended.returncode != 0 and told in ended.stderr
+    ended = in_verifiers("vf-validate", "--taskset.tasks", '["wien"]')
+    assert ended.returncode != 0 and told in ended.stdout + ended.stderr

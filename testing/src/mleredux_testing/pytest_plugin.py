@@ -51,6 +51,18 @@ def skip_or_fail(what: str, reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+def validator(name: str = "validators") -> Path:
+    """The folder that `.ci/validators` makes for other systems' programs.
+
+    Args:
+        name: `openenv` and `verifiers`: an environment with our packages; `validators`: modules alone.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"mleredux-{name}"
+    if not folder.is_dir():
+        skip_or_fail("validators", f"there is no {folder} (`.ci/validators` makes it)")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def shared(pytestconfig: pytest.Config) -> Path:
     """The folder of shared facts, golden cases and data."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from click.testing import CliRunner
 from mleredux import Run
 from mleredux._core.cli.root import root
 from mleredux.plugin.artifact import Evidence
-from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.pytest_plugin import validator
 
 PLUGIN = '''
 from mleredux import hookimpl
@@ -104,13 +103,6 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def validators() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-validators"
-    if not folder.is_dir():
-        skip_or_fail("validators", f"there are no validators in {folder} (`.ci/validators` gets them)")
-    return folder
-
-
 def test_an_unknown_format_is_named_before_a_missing_file(home: Path, runs: dict[int, Run]) -> None:
     assert "There is no format 'nonsense'" in command(home, "export", runs[0].id, "--to", "nonsense", code=1)
     command(home, "export", runs[0].id, "--to", "atif", code=2)
@@ -121,7 +113,7 @@ def test_harbor_accepts_the_trajectories(home: Path, runs: dict[int, Run]) -> No
     assert {path.name for path in folder.iterdir()} == {f"{run.id}.json" for run in runs.values()}
     program = (sys.executable, "-m", "harbor.utils.trajectory_validator")
     for path in folder.iterdir():
-        ended = subprocess.run([*program, path], capture_output=True, text=True, env={"PYTHONPATH": str(validators())})
+        ended = subprocess.run([*program, path], capture_output=True, text=True, env={"PYTHONPATH": str(validator())})
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
@@ -229,7 +221,7 @@ def test_results_fit_the_schemas_of_public_collections(home: Path, runs: dict[in
     folder = exported(home, "eee", *names, "--option", "organization=Us", "--option", "relationship=third_party")
     record = json.loads((folder / f"{runs[0].id}.json").read_text())
     assert record["evaluation_results"][0]["score_details"]["score"] == report.score
-    schema = json.loads((validators() / "every_eval_ever" / "schemas" / "eval.schema.json").read_text())
+    schema = json.loads((validator() / "every_eval_ever" / "schemas" / "eval.schema.json").read_text())
     jsonschema.Draft7Validator(schema).validate(record)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -15,7 +14,7 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.plugin.command import current
 from mleredux_bridge_harbor import directory
-from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.pytest_plugin import validator
 
 PARSE = """\
 import sys
@@ -41,11 +40,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_harbor_parses_it(home: Path) -> None:
-    validators = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-validators"
-    if not validators.is_dir():
-        skip_or_fail("validators", f"there are no validators in {validators} (`.ci/validators` gets them)")
     command = [sys.executable, "-c", PARSE, str(home / "digits" / "task.toml")]
-    ended = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(validators)})
+    ended = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(validator())})
     assert ended.returncode == 0, ended.stderr
     read = json.loads(ended.stdout)
     assert (read["schema_version"], read["verifier"]["environment_mode"]) == ("1.4", "separate")

@@ -15,7 +15,7 @@ import mleredux
 import pytest
 from mleredux import Run
 from mleredux.plugin.events import Warned
-from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.pytest_plugin import validator
 
 WORK = r"""
 import json, sys
@@ -44,10 +44,7 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux-openenv" / "bin"
-    if not folder.is_dir():
-        skip_or_fail("validators", f"there is no OpenEnv in {folder.parent} (`.ci/validators` gets it)")
-    return folder
+    return validator("openenv") / "bin"
 
 
 def asked(command: list[str | Path], programs: Path) -> Any:

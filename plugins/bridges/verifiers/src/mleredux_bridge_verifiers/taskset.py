@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import verifiers.v1 as vf
+from mleredux import grade, prepare
 from mleredux.plugin.command import current
 from mleredux.plugin.session import OpenSession, open_session, reward_of, rule_of
 
@@ -71,6 +72,17 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         """The tools of the sandbox."""
         return [SandboxTools(config.tools)]
 
+    async def validate(self, runtime: vf.Runtime) -> bool | None:
+        """Whether the task's sample submission is graded as valid (`vf-validate`); None: it has none."""
+        return await asyncio.to_thread(self._sample_is_valid)
+
+    def _sample_is_valid(self) -> bool | None:
+        sample = current().task(self.data.task).submission.sample
+        if sample is None:
+            return None
+        prepared = prepare(self.data.task, data_dir=self.config.data_dir)
+        return grade(prepared.public / sample, self.data.task, data_dir=self.config.data_dir).valid_submission
+
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """Prepare the task and open the session of a run."""
         opened = partial(
@@ -86,6 +98,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         session = await asyncio.get_running_loop().run_in_executor(_OPENERS, opened)
         _open[trace.id] = session
         trace.state.run = str(session.run.path.resolve())
+        trace.info["run"] = session.run.id
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """End the session, which is graded; without any reply of a model it is cancelled."""
