@@ -16,12 +16,14 @@ from mleredux.plugin.command import current
 from mleredux_bridge_harbor import directory
 from mleredux_testing.pytest_plugin import validator
 
-PARSE = """\
-import sys
-from harbor.models.task.config import TaskConfig
+LOAD = """\
+import sys, typing, typing_extensions
+typing.override = typing_extensions.override  # Harbor is for Python 3.12
+from harbor.models.task.task import Task
 
-read = TaskConfig.model_validate_toml(open(sys.argv[1]).read())
-print(read.model_dump_json())
+assert Task.is_valid_dir(sys.argv[1])
+read = Task(sys.argv[1])
+print(read.config.model_dump_json())
 """
 
 
@@ -39,8 +41,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_harbor_parses_it(home: Path) -> None:
-    command = [sys.executable, "-c", PARSE, str(home / "digits" / "task.toml")]
+def test_harbor_loads_it(home: Path) -> None:
+    command = [sys.executable, "-c", LOAD, str(home / "digits")]
     ended = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(validator())})
     assert ended.returncode == 0, ended.stderr
     read = json.loads(ended.stdout)
