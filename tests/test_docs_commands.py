@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mleredux_testing.pages import blocks, run_page, unchecked_commands
+from mleredux_testing.pytest_plugin import validator
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -50,6 +51,8 @@ def test_the_commands_of_a_page_work(page: Path, tmp_path: Path, cache: Path, da
     }
     fetched = {"UV_CACHE_DIR": found} if (found := _uv_cache()) else {}
     ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA": str(data), "XDG_CACHE_HOME": str(cache)}
+    apart = {block.environment for block in blocks(page)} - {None}
+    ours |= {f"BIN_{name}".upper(): str(validator(str(name)) / "bin") for name in apart}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
     run_page(page, tmp_path, {**kept, **ours, **fetched, "PATH": path, "COLUMNS": "120"})
 

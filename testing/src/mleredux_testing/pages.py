@@ -1,7 +1,8 @@
 """Running the shell commands of Markdown pages, so that what they tell people to type works.
 
-A block in the language `sh` is run, unless `no-run: REASON` follows on its fence. A block with `file=PATH` on its fence
-is written to that path. Each line of a block in the language `text` must occur in what the page's commands print.
+A block in the language `sh` is run, unless `no-run: REASON` follows on its fence; with `in=NAME`, in a shell that finds
+the programs of the folder in the variable `BIN_NAME` first. A block with `file=PATH` on its fence is written to that
+path. Each line of a block in the language `text` must occur in what the page's commands print.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ class Block(NamedTuple):
     @property
     def runs(self) -> bool:
         """Whether it is a shell block that is run."""
-        return self.language == "sh" and not self.info
+        return self.language == "sh" and (not self.info or self.environment is not None)
+
+    @property
+    def environment(self) -> str | None:
+        """The name of the environment whose programs it uses."""
+        return self.info.removeprefix("in=") if self.info.startswith("in=") else None
 
     @property
     def file(self) -> str | None:
@@ -56,6 +62,8 @@ def script(page: Path) -> tuple[str, list[str]]:
                 f"mkdir -p \"$(dirname '{block.file}')\"\n"
                 f"cat > '{block.file}' <<'END_OF_FILE'\n{block.content}END_OF_FILE"
             )
+        elif block.environment:
+            lines.append(f'(\nPATH="$BIN_{block.environment.upper()}:$PATH"\n{block.content})')
         elif block.runs:
             lines.append(block.content)
         elif block.language == "text":
