@@ -44,11 +44,18 @@ HARBOR = {
 TOKEN = "sk-scripted"
 
 
-def scenario() -> dict[str, Any]:
-    """The rules of the model: a command by the first shell tool that is offered, else a file; then the end."""
+def scenario(*, described: bool) -> dict[str, Any]:
+    """The rules of the model: a command by the first shell tool that is offered, else a file; then the end.
+
+    Args:
+        described: Whether calls have a description, which some programs require and Vibe refuses.
+    """
     rules: list[dict[str, Any]] = [
         {"name": name, "when": {"tools": [name]}, "reply": {"tools": [{"name": name, "arguments": given}]}, "times": 1}
-        for name, given in SHELLS.items()
+        for name, given in (
+            (name, {key: value for key, value in given.items() if described or key != "description"})
+            for name, given in SHELLS.items()
+        )
     ]
     rules.append({"name": "end", "when": {"has_tools": True}, "reply": {"text": "DONE"}})
     file = f"I copy the sample.\n\ncode/solution.py\n```python\n{SCRIPT}```\n"
@@ -65,7 +72,7 @@ def measured(name: str, home: Path) -> tuple[str, ...]:
         arguments = json.dumps(HARBOR.get(agent, {}))
         options = {"name": agent, "model": "openai/gpt-4.1", "libraries": "none", "arguments": arguments}
     began = time.perf_counter()
-    with ScriptedLlm(scenario(), key=TOKEN) as llm:
+    with ScriptedLlm(scenario(described=not kind), key=TOKEN) as llm:
         os.environ.update(llm.environment(TOKEN))
         try:
             run = mleredux.run(

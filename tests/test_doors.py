@@ -172,14 +172,15 @@ def submissions(places: Places, tmp_path_factory: pytest.TempPathFactory) -> dic
     return made
 
 
-def in_verifiers(program: str, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What a program of verifiers did, in its own environment."""
+def in_verifiers(program: str, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What a program of verifiers did, in its own environment; it writes into the working directory."""
     programs = validator("verifiers") / "bin"
     return subprocess.run(
         [programs / program, "mleredux-bridge-verifiers", "--no-rich", *words],
         capture_output=True,
         text=True,
-        env={**os.environ, "PRIME_API_KEY": "none", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", **variables},
+        env={**os.environ, "PRIME_API_KEY": "none", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        cwd=home,
     )
 
 
@@ -200,7 +201,7 @@ def rollouts(
     for name, value in {**places, "invalid": -7}.items():
         words += [f"--env.taskset.task.{name}", str(value)]
     with ScriptedLlm({"rules": [first, {"reply": {"text": "Done."}}]}) as llm:
-        ended = in_verifiers("vf-eval", *words, "--client.base-url", f"{llm.url}/v1", "-o", str(out))
+        ended = in_verifiers("vf-eval", out.parent, *words, "--client.base-url", f"{llm.url}/v1", "-o", str(out))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (file,) = out.glob("*/traces.jsonl")
     episodes = [json.loads(line) for line in file.read_text().splitlines()]
@@ -302,5 +303,5 @@ def test_every_door_refuses_an_unknown_task_in_the_same_words(places: Places, se
     ):
         ended = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **variables})
         assert ended.returncode != 0 and told in ended.stderr
-    ended = in_verifiers("vf-validate", "--taskset.tasks", '["wien"]')
+    ended = in_verifiers("vf-validate", places["runs_dir"].parent, "--taskset.tasks", '["wien"]')
     assert ended.returncode != 0 and told in ended.stdout + ended.stderr

@@ -55,7 +55,7 @@ def validator(name: str = "validators") -> Path:
     """The folder that `.ci/validators` makes for other systems' programs.
 
     Args:
-        name: `openenv` and `verifiers`: an environment with our packages; `validators`: modules alone.
+        name: `openenv`, `scout` or `verifiers`: an environment; `validators`: modules alone.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"mleredux-{name}"
     if not folder.is_dir():

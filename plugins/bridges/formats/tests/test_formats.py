@@ -54,6 +54,17 @@ document = {"schema_version": "ATIF-v1.8", "agent": agent, "steps": steps, "fina
 def mleredux_register_agents():
     return [Agent(id="writer", title="Writes a submission and a trajectory", command=("python", "-c", CODE))]
 '''
+SCOUT = """
+import asyncio, json, os, sys
+from inspect_scout import transcripts_from
+
+async def main():
+    async with transcripts_from(sys.argv[1]).reader() as reader:
+        read = [i async for i in reader.index()]
+    print(json.dumps([[os.path.basename(i.source_uri), i.task_set, i.score, i.agent, i.message_count] for i in read]))
+
+asyncio.run(main())
+"""
 FORMATS = ("atif", "croissant", "eee", "eval-results", "inspect", "otlp", "preferences", "sft", "step-rewards")
 
 
@@ -137,6 +148,17 @@ def test_inspect_reads_the_logs_with_the_same_score(home: Path, runs: dict[int, 
             assert log.results.scores[0].metrics["mean"].value == report.score
         else:
             assert (name, score.value, score.explanation) == ("valid_submission", 0, report.message)
+
+
+def test_scout_reads_the_logs_with_the_same_score(home: Path, runs: dict[int, Run]) -> None:
+    folder = exported(home, "inspect", *(run.id for run in runs.values()))
+    asked = [validator("scout") / "bin" / "python", "-c", SCOUT, str(folder)]
+    ended = subprocess.run(asked, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    read = {name: rest for name, *rest in json.loads(ended.stdout)}
+    for run in runs.values():
+        assert run.report is not None
+        assert read[f"{run.id}.eval"] == ["wine", run.report.score or 0, "writer", 4]
 
 
 def test_opentelemetry_reads_the_spans(home: Path, runs: dict[int, Run]) -> None:
