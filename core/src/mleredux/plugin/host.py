@@ -11,6 +11,7 @@ from __future__ import annotations
 from mleredux._core.executors.elsewhere import NODE_PROGRAM, Elsewhere
 from mleredux._core.executors.node import main as execute_ticket
 from mleredux._core.executors.replica import delete_replica
+from mleredux._core.executors.stored_runs import StoredFile, StoredRuns
 from mleredux._core.grants import (
     asks_of,
     check_grants,
@@ -59,6 +60,8 @@ __all__ = [
     "Pipeline",
     "Slot",
     "Slots",
+    "StoredFile",
+    "StoredRuns",
     "Submitted",
     "Trial",
     "Unusable",

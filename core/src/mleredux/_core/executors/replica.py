@@ -23,7 +23,7 @@ from mleredux._core.executors.snapshots import Scanner, Tree, restore
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.lease import LEASE_FILE, next_fence, read_lease
-from mleredux.errors import ResumeRefused, StoreError
+from mleredux.errors import NotFound, ResumeRefused, StoreError
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
@@ -49,6 +49,9 @@ def _grows(path: str) -> bool:
     return path == _EVENTS or path.startswith("logs/")
 
 
+LeftOut = Callable[[str, int], bool]
+
+
 class Replica:
     """A run in an object store, and its directory on this machine.
 
@@ -56,14 +59,18 @@ class Replica:
         objects: The object store.
         run_id: The run.
         folder: Its directory here.
+        left_out: Which files are not brought here, by their paths and sizes.
+
+    Attributes:
+        tree: The files that were read or published last.
     """
 
-    def __init__(self, objects: ObjectStore, run_id: str, folder: Path) -> None:
-        self._objects, self._home, self._folder = objects, f"runs/{run_id}", folder
+    def __init__(self, objects: ObjectStore, run_id: str, folder: Path, left_out: LeftOut | None = None) -> None:
+        self._objects, self._home, self.folder, self._left_out = objects, f"runs/{run_id}", folder, left_out
         self._writer = secrets.token_hex(8)
         self._head: dict[str, Any] | None = None
         self._tag: str | None = None
-        self._tree, self._name = Tree(), ""
+        self.tree, self._name, self._looked = Tree(), "", ""
         self._scanner = Scanner(folder, skip=_private, grows=_grows)
         self._names: dict[str, str] = {}
 
@@ -98,6 +105,31 @@ class Replica:
         """
         self._load()
         self._change(lambda _head: True, ticket={}, writer="")
+
+    def look(self) -> None:
+        """Read which files the run has, and nothing else.
+
+        Raises:
+            NotFound: The object store has no such run.
+            StoreError: It does not respond, or an object is damaged or missing.
+        """
+        self._load()
+        name = (self._head or {}).get("tree")
+        if not name:
+            raise NotFound(f"There is no run {self.folder.name} in {self._objects.url}.", hint="It may be deleted.")
+        if name != self._looked:
+            self.tree, self._looked = Tree.load(self.piece(name)), name
+
+    def piece(self, name: str) -> bytes:
+        """Return a piece of a file.
+
+        Raises:
+            StoreError: It is damaged or missing, or the object store does not respond.
+        """
+        try:
+            return self._get(name)
+        except _Gone:
+            raise self._incomplete() from None
 
     def delete(self) -> None:
         """Delete the run there; what an attempt still writes is refused.
@@ -139,8 +171,8 @@ class Replica:
         self._load()
         self.update()
         head = self._head or {}
-        if head.get("lease") and head["lease"] != read_lease(self._folder):
-            write_atomically(self._folder / LEASE_FILE, json.dumps(head["lease"]))
+        if head.get("lease") and head["lease"] != read_lease(self.folder):
+            write_atomically(self.folder / LEASE_FILE, json.dumps(head["lease"]))
         wishes = self._wishes()
         if head and any(head.get(name) != wish for name, wish in wishes.items()):
             self._change(lambda head: head.get("writer") != "" or bool(head.get("ticket")), **wishes)
@@ -157,7 +189,7 @@ class Replica:
         """
         if all_again:
             self._scanner.forget()
-        events = self._folder / _EVENTS  # first: whatever it tells of is in the other files then
+        events = self.folder / _EVENTS  # first: whatever it tells of is in the other files then
         most = {_EVENTS: events.stat().st_size} if events.exists() else {}
         tree = self._scanner.scan(self._put, most)
         content = tree.dump()
@@ -166,11 +198,11 @@ class Replica:
         if name != self._name.rpartition("/")[2]:
             name = f"{self.attempt}/{name}"
             self._objects.write(f"{self._home}/{name}", content)
-            dropped = [*(self._tree.names() - tree.names()), *filter(None, [self._name])]
+            dropped = [*(self.tree.names() - tree.names()), *filter(None, [self._name])]
         else:
             name = self._name
-        if not self._change(self._is_ours, tree=name, lease=read_lease(self._folder)):
-            raise ResumeRefused(f"Run {self._folder.name} was given to another job.", hint="This one must stop.")
+        if not self._change(self._is_ours, tree=name, lease=read_lease(self.folder)):
+            raise ResumeRefused(f"Run {self.folder.name} was given to another job.", hint="This one must stop.")
         self._note(tree, name)
         self._objects.delete(f"{self._home}/{one}" for one in dropped)
         self._obey()
@@ -182,13 +214,16 @@ class Replica:
     def current(self) -> bool:
         """Whether the directory here was the last that the tree was made of or like; it may be newer, never older."""
         try:
-            return (self._folder / _SEEN_FILE).read_text() == (self._head or {}).get("tree")
+            return (self.folder / _SEEN_FILE).read_text() == (self._head or {}).get("tree")
         except OSError:
             return False
 
     def _load(self) -> None:
         found = self._objects.read(f"{self._home}/head")
-        self._head, self._tag = (json.loads(found.content), found.tag) if found else ({}, None)
+        try:
+            self._head, self._tag = (dict(json.loads(found.content)), found.tag) if found else ({}, None)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"Object {self._home}/head of {self._objects.url} is damaged.") from error
 
     def _change(self, allowed: Callable[[dict[str, Any]], bool], **fields: Any) -> bool:
         """Change the head, however often others do meanwhile; return whether that was allowed."""
@@ -219,18 +254,21 @@ class Replica:
             try:
                 tree = Tree.load(self._get(name))
                 if self._name or not self.current:
-                    restore(self._folder, tree, self._get, skip=_private, grows=_grows, known=self._tree, last=_EVENTS)
+                    wanted = tree.without(self._left_out) if self._left_out else tree
+                    restore(self.folder, wanted, self._get, skip=_private, grows=_grows, known=self.tree, last=_EVENTS)
             except _Gone:  # a newer tree has replaced it
                 self._load()
+                if (self._head or {}).get("tree") == name:
+                    raise self._incomplete() from None
                 continue
             self._note(tree, name)
             return
         raise StoreError(f"{self._home} in {self._objects.url} changes faster than it can be read.")
 
     def _note(self, tree: Tree, name: str) -> None:
-        self._tree, self._name = tree, name
+        self.tree, self._name = tree, name
         self._names = {one.rpartition("/")[2]: one for one in tree.names()}
-        write_atomically(self._folder / _SEEN_FILE, name)
+        write_atomically(self.folder / _SEEN_FILE, name)
 
     def _put(self, data: bytes) -> str:
         name = digest(data)
@@ -246,15 +284,20 @@ class Replica:
             raise _Gone
         return data
 
+    def _incomplete(self) -> StoreError:
+        return StoreError(
+            f"Objects of run {self.folder.name} are missing in {self._objects.url}.", hint="They may be deleted."
+        )
+
     def _wishes(self) -> dict[str, Any]:
         """What users ask of the run: to be cancelled, or not to be graded before a time."""
-        run = Run(self._folder)
+        run = Run(self.folder)
         end = run.hold_end
         return {"cancel": run.cancel_asked, "hold": end.isoformat() if end else None}
 
     def _obey(self) -> None:
         """Bring what users ask for into the directory of a node."""
-        head, run = self._head or {}, Run(self._folder)
+        head, run = self._head or {}, Run(self.folder)
         if head.get("cancel") and not run.cancel_asked:
             run.ask_to_cancel()
         if "hold" in head and head["hold"] != self._wishes()["hold"]:

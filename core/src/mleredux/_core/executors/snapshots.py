@@ -52,6 +52,16 @@ class Tree:
         """Names of all pieces."""
         return {name for file in self.files.values() for name, _ in file.pieces if name != _HOLE}
 
+    def without(self, left_out: Callable[[str, int], bool]) -> Tree:
+        """The same without some files, by their paths and sizes."""
+        files = {path: file for path, file in self.files.items() if not left_out(path, file.size)}
+        return Tree(files, self.folders, self.links)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
     def dump(self) -> bytes:
         """As bytes, the same for the same tree."""
         files = {path: [one.mode, one.size, one.time, one.pieces] for path, one in sorted(self.files.items())}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from mleredux.errors import NotFound
+from mleredux.plugin.host import StoredRuns
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts import visible_project
 from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, Submission, User
+from mleredux_server.files.access import Cover, Opened, open_inside, opened
 from mleredux_server.problems import not_found
 from mleredux_server.run_lists import cursor_time, shown_runs
 from mleredux_server.schemas.pages import Paging
@@ -32,7 +36,9 @@ class SeenRun:
     """A run that is visible to the caller.
 
     Attributes:
+        path: Its directory; if that is not here any more, one without large files of its agent.
         ended: Whether it has ended permanently; a run to be resumed has not.
+        stored: Where files that are missing in the directory are.
     """
 
     id: str
@@ -40,6 +46,28 @@ class SeenRun:
     project: str
     status: str
     ended: bool
+    stored: StoredRuns | None = None
+
+    def open(self, path: bytes, cover: Cover | None = None) -> Opened:
+        """Open a file of the run, wherever it is.
+
+        Args:
+            path: Relative to its directory, with `/`; from `names.path_of`.
+            cover: How to read it, if it may hold secrets.
+
+        Raises:
+            OSError: There is no regular file of that name, or a part of the path is a link.
+            StoreError: It is not here, and the object store does not respond, or has a damaged object.
+        """
+        try:
+            return open_inside(self.path, path, cover)
+        except FileNotFoundError:
+            if self.stored is None:
+                raise
+            try:
+                return opened(self.stored.open(self.id, os.fsdecode(path)), cover)
+            except NotFound as error:
+                raise FileNotFoundError(error.message) from error
 
 
 def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
@@ -47,12 +75,17 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
 
     Raises:
         Problem: The caller can see no such run.
+        NotFound: It has ended, and its files are neither here nor in the object store.
+        StoreError: Its files are not here, and the object store does not respond, or has a damaged object.
     """
     with service.database.reading() as session:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
     if row is None or job is None or not caller.sees(row.project_id):
         raise not_found("run", run_id)
-    return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, job.state == "ended")
+    if job.state != "ended":
+        return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, False)
+    path, stored = service.ended_run(row.id), service.stored_runs
+    return SeenRun(row.id, path, row.project_id, row.status, True, stored)
 
 
 def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:

@@ -13,7 +13,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, StoreError
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
 from starlette.exceptions import HTTPException
 
@@ -98,6 +98,8 @@ def of_error(error: Exception) -> Problem:
             return error
         case NotFound():
             return Problem("not-found", error.message, hint=error.hint)
+        case StoreError():
+            return Problem("unavailable", error.message, hint=error.hint)
         case MlereduxError():
             return Problem("invalid", error.message, hint=error.hint)
         case RequestValidationError():
@@ -139,7 +141,8 @@ def install(app: FastAPI) -> None:
             invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
         )
         if problem.status >= 500:
-            _LOG.error("request failed", problem=problem.slug, exc_info=error)
+            known = isinstance(error, StoreError)
+            _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
         return answer(request, problem)
 
     for kind in (

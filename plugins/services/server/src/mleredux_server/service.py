@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from fastapi import Request
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.host import Machine
+from mleredux.plugin.host import Machine, StoredRuns
 
 from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim
@@ -74,6 +74,22 @@ class Service:
     def vault(self) -> Vault:
         """Encrypts the secrets of users and projects."""
         return Vault()
+
+    @cached_property
+    def stored_runs(self) -> StoredRuns | None:
+        """The runs in the object store, for those whose directories are not here any more; None without a store."""
+        url = self.settings.store
+        return StoredRuns(self.catalogue, url, self.settings.state_dir / "stored-runs") if url is not None else None
+
+    def ended_run(self, run_id: str) -> Path:
+        """Return the directory of an ended run, for reading; if it is not here, one without large files of its agent.
+
+        Raises:
+            NotFound: The object store does not have it either.
+            StoreError: The object store does not respond, or an object is damaged or missing.
+        """
+        path = self.store.path / run_id
+        return path if self.stored_runs is None or path.is_dir() else self.stored_runs.folder(run_id)
 
     def job_dir(self, kind: str, job_id: str) -> Path:
         """Return the folder of a job: a run's own directory, or one in the state folder."""

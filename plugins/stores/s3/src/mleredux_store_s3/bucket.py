@@ -17,6 +17,8 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _SECONDS = timedelta(seconds=20)
 _MOST = 1000
 """Objects that one request may delete."""
+_NO_BUCKET = "NoSuchBucket"
+"""The code of S3's answer."""
 
 
 class Bucket:
@@ -68,7 +70,9 @@ class Bucket:
             try:
                 found = self._obstore.get(self._store, key)
                 return Stored(bytes(found.bytes()), _tag(found.meta["e_tag"], self.url))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _NO_BUCKET in str(error):
+                    raise
                 return None
 
     def write(self, key: str, content: bytes) -> None:
@@ -112,5 +116,7 @@ def _tag(found: str | None, url: str) -> str:
 
 
 def _explained(error: Exception, url: str) -> StoreError:
+    if _NO_BUCKET in str(error):
+        return StoreError(f"The bucket of {url} does not exist.", hint="Check its name, and AWS_ENDPOINT_URL.")
     reason = " ".join(str(error).partition("\n\nDebug source")[0].split())
     return StoreError(f"The object store {url} refused a request or does not respond: {reason[:300]}.")

@@ -123,5 +123,5 @@ def get_archive(
         "Cache-Control": "private, no-store",
         "Accept-Ranges": "none",
     }
-    pieces = archive(run.path, wanted, format, masks_of(request).cover(run))
+    pieces = archive(run, wanted, format, masks_of(request).cover(run))
     return Pieces(pieces, headers=headers, media_type=MEDIA_TYPES[format])

@@ -208,7 +208,7 @@ def _by(service: Service, hook: str, **asked: Any) -> dict[str, Any]:
 
 
 def _ended(service: Service, detail: ExperimentDetail) -> list[Path]:
-    return [service.store.path / run.id for run in detail.runs if run.ended_at is not None]
+    return [service.ended_run(run.id) for run in detail.runs if run.ended_at is not None]
 
 
 def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentDetail:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,6 +63,7 @@ def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
             if file.size > _MAX_BYTES:
                 raise Problem("conflict", f"{TIMELINE_FILE} of run {run.id} is too large.")
+            assert isinstance(file.file, FileIO)
             samples = read_timeline(Path(f"/proc/self/fd/{file.file.fileno()}"))
     except OSError:
         if not run.ended:
@@ -72,7 +74,7 @@ def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
 
 def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
     try:
-        file = open_inside(run.path, name.encode())
+        file = run.open(name.encode())
     except OSError:
         raise _missing(run, what) from None
     return send_file(request, file, path=name, media_type="application/json")

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, StoreError
 from mleredux.plugin.artifact import Cause, Report, Run, State
 
 from mleredux_server.database.tables import RunRow
@@ -102,9 +102,11 @@ def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
 
 def _report(service: Service, run_id: str) -> Report | None:
     try:
-        return Run(service.store.path / run_id).report
+        return Run(service.ended_run(run_id)).report
     except NotFound:
         return None  # its directory is being created, or was deleted
+    except StoreError:
+        raise
     except (MlereduxError, ValueError, OSError) as error:
         raise Problem(
             "conflict", "The run's files can't be read.", hint="Contact the server administrator, or delete the run."

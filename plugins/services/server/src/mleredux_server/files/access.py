@@ -9,6 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 from mleredux.plugin.files import Mask
+from mleredux.plugin.host import StoredFile
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -40,11 +41,20 @@ class Opened:
         mask: Masks its secrets, if it may hold any.
     """
 
-    file: FileIO
+    file: FileIO | StoredFile
     size: int
     modified: int
     inode: int
     mask: Mask | None = None
+
+    def check(self, offset: int, most: int) -> None:
+        """Verify what is not on this disk before it is read, as far as it is kept in memory.
+
+        Raises:
+            StoreError: It is damaged or missing, or the object store does not respond.
+        """
+        if isinstance(self.file, StoredFile):
+            self.file.check(offset, most)
 
     def read(self, offset: int, most: int) -> bytes:
         """Read up to `most` bytes from an offset; fewer only at the end."""
@@ -54,6 +64,8 @@ class Opened:
         return self.mask.read(self._read, offset, most) if most > 0 else b""
 
     def _read(self, offset: int, most: int) -> bytes:
+        if isinstance(self.file, StoredFile):
+            return self.file.read(offset, most)
         parts = []
         while most > 0 and (part := os.pread(self.file.fileno(), most, offset)):
             parts.append(part)
@@ -62,7 +74,8 @@ class Opened:
 
     def close(self) -> None:
         """Close the file."""
-        self.file.close()
+        if isinstance(self.file, FileIO):
+            self.file.close()
 
     def __enter__(self) -> Opened:
         return self
@@ -105,16 +118,7 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
     return Opened(os.fdopen(descriptor, "rb", buffering=0), size, modified, status.st_ino, mask)
 
 
-def read_inside(root: Path, name: str, most: int) -> bytes | None:
-    """Return all bytes of a trusted file in a run's directory; None if it does not exist.
-
-    Raises:
-        OSError: It is not a regular file, or has more than `most` bytes.
-    """
-    try:
-        with open_inside(root, name.encode()) as file:
-            if file.size > most:
-                raise OSError(f"{name} has more than {most:,} bytes")
-            return file.read(0, file.size)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+def opened(file: StoredFile, cover: Cover | None = None) -> Opened:
+    """A file of an ended run in an object store, read as `cover` requires."""
+    masked = cover is not None and (cover.settled is None or file.modified > cover.settled)
+    return Opened(file, file.size, file.modified, 0, cover.mask if cover is not None and masked else None)

@@ -6,16 +6,16 @@ import tarfile
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Literal
 from zipfile import ZIP_DEFLATED
 
 import anyio
 from zipstream import ZipStream  # type: ignore[import-untyped]
 
-from mleredux_server.files.access import Cover, Opened, open_inside
+from mleredux_server.files.access import Cover, Opened
 from mleredux_server.files.names import archive_name, path_of
 from mleredux_server.files.responses import PIECE, packers
+from mleredux_server.lookup import SeenRun
 from mleredux_server.streams.answer import Incomplete
 
 Format = Literal["zip", "tar", "tar.gz"]
@@ -26,17 +26,17 @@ _LEVEL = 1
 
 
 async def archive(
-    root: Path, paths: Iterable[str], form: Format, cover: Cover | None = None
+    run: SeenRun, paths: Iterable[str], form: Format, cover: Cover | None = None
 ) -> AsyncGenerator[bytes, None]:
     """Generate the bytes of an archive.
 
     Args:
-        root: The run's directory.
+        run: The run.
         paths: In the form of a manifest; anything that is not a regular file (any more) is skipped.
         form: The archive's format.
         cover: How to read the files, if they may hold secrets.
     """
-    files = _files(root, paths, cover)
+    files = _files(run, paths, cover)
     making = _zip(files) if form == "zip" else _tar(files)
     whole = _gzip(making) if form == "tar.gz" else making
     try:
@@ -60,12 +60,12 @@ def _some(making: Iterator[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _files(root: Path, paths: Iterable[str], cover: Cover | None) -> Generator[tuple[str, Opened], None, None]:
+def _files(run: SeenRun, paths: Iterable[str], cover: Cover | None) -> Generator[tuple[str, Opened], None, None]:
     """Yield names in the archive and the files, each open until the next is requested."""
     for path in paths:
         where = path_of(path)
         try:
-            file = open_inside(root, where, cover) if where is not None else None
+            file = run.open(where, cover) if where is not None else None
         except OSError:
             continue
         if file is not None:

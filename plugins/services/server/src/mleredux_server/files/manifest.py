@@ -10,7 +10,7 @@ from mleredux.plugin.artifact import Artifact, Manifest
 from mleredux.plugin.files import IntakeLimits, media_type, readable_path, walk_files
 from pydantic import ValidationError
 
-from mleredux_server.files.access import Cover, Opened, open_inside, read_inside
+from mleredux_server.files.access import Cover, Opened
 from mleredux_server.files.names import path_of
 from mleredux_server.lookup import SeenRun
 from mleredux_server.problems import Problem
@@ -51,7 +51,7 @@ class Manifests:
         if not run.ended:
             return None
         try:
-            file = open_inside(run.path, MANIFEST.encode())
+            file = run.open(MANIFEST.encode())
         except (FileNotFoundError, NotADirectoryError):
             return None
         with file:
@@ -114,7 +114,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | No
     if known is None:
         raise missing
     try:
-        return known, open_inside(run.path, where, cover)
+        return known, run.open(where, cover)
     except OSError:
         raise missing from None
 
@@ -126,7 +126,12 @@ def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
         Problem: It can't be read.
     """
     try:
-        return read_inside(run.path, name, most)
+        with run.open(name.encode()) as file:
+            if file.size > most:
+                raise OSError(f"{name} has more than {most:,} bytes")
+            return file.read(0, file.size)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         raise Problem(
             "conflict", f"{name} of run {run.id} can't be read.", hint="Contact the server administrator."

@@ -90,6 +90,7 @@ def send_file(
         start, end = part if part is not None else (0, file.size)
         if part is not None:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
+        file.check(start, end - start)
         handed_on = True
         return Pieces(
             pieces(file, start, end),

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 
 import anyio
 import structlog
+from mleredux.errors import StoreError
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -89,8 +90,8 @@ class Pieces(Response):
                 if self.length is not None and sent != self.length:
                     return "The file was truncated while it was sent."
             await give({"type": "http.response.body", "body": b"", "more_body": False})
-        except Incomplete as error:
-            return f"{error}."
+        except (Incomplete, StoreError) as error:
+            return f"{str(error).rstrip('.')}."
         except TimeoutError:
             return f"The client received nothing for {STUCK_SECONDS:.0f} seconds."
         return None
