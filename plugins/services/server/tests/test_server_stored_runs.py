@@ -6,14 +6,20 @@ import random
 import shutil
 import zipfile
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.replica import Replica
+from mleredux._core.models import Cause
+from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux_client import Client
+from mleredux_server.app import make_service
+from mleredux_server.database.tables import Job, now
+from mleredux_server.retention import Rule, remove
 from mleredux_server.scheduler.startup import recover
 from mleredux_testing.s3 import BUCKET, S3Server
 from mleredux_testing.server_local import LocalServer
@@ -148,6 +154,23 @@ def test_nothing_of_a_damaged_or_missing_object_is_sent(
     assert answer.status_code == 503, answer.text
     assert answer.json()["detail"] == "The bucket of s3://no-such-bucket/lab does not exist."
     store.forget(run.id)
+
+
+def test_objects_are_deleted_with_a_run_whose_directory_is_gone(
+    server: LocalServer, run: Run, http: httpx.Client, s3: S3Server
+) -> None:
+    gone = server.make_run()
+    gone.give_up(Cause.CANCELLED, "A user cancelled the run.")
+    publish(server, s3, gone)
+    server.settle(gone.id, "cancelled")
+    with server.service.database.writing() as session:
+        session.get_one(Job, gone.id).ended_at = now() - timedelta(days=9)
+    shutil.rmtree(gone.path)
+    assert keys(s3, gone)
+    ended = remove(make_service(server.service.settings, Catalogue()), [Rule(None, 8 * 86400.0)])
+    assert [one.id for one in ended] == [gone.id]
+    assert not keys(s3, gone) and keys(s3, run)
+    assert http.get(f"/v1/runs/{gone.id}").status_code == 404
 
 
 def test_folders_of_runs_that_were_read_have_a_limit(

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
 from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.replica import Replica
 from mleredux._core.executors.shelf import Shelf, stage
-from mleredux._core.executors.tickets import read_ticket
+from mleredux._core.executors.tickets import read_ticket, write_ticket
+from mleredux._core.models import Cause
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
@@ -142,6 +145,46 @@ def test_a_log_that_grows_is_stored_in_few_pieces_and_masked_ones_leave_nothing(
     with pytest.raises(ResumeRefused):
         node.push()
     assert client.list_objects_v2(Bucket="mleredux", Prefix=f"{tmp_path.name}/runs/{run.id}/")["KeyCount"] == 0
+
+
+def test_what_replaced_attempts_left_is_swept_and_deleting_a_run_deletes_its_objects(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    run = _new(tmp_path)
+    here = Replica(bucket, run.id, run.path)
+    here.offer({"nonce": "n"})
+    home = f"runs/{run.id}"
+    old, new = (Replica(bucket, run.id, tmp_path / name / run.id) for name in ("old", "new"))
+    for node in (old, new):
+        assert node.claim("n")
+        node.update()
+    (old.folder / "output" / "big").write_text("of the replaced attempt")
+    with pytest.raises(ResumeRefused):
+        old.push()
+    (new.folder / "output" / "small").write_text("of the last one")
+    new.push()
+    left = sorted(bucket.keys(home))
+    bucket.write(f"{home}/{new.attempt + 1}/next", b"an attempt that begins now")
+    here.sweep()
+    kept = sorted(bucket.keys(home))
+    assert f"{home}/{new.attempt + 1}/next" in kept
+    assert {one.rpartition("/")[2] for one in left} - {one.rpartition("/")[2] for one in kept}
+    here.pull()
+    assert (run.output_dir / "small").read_text() == "of the last one"
+    run.give_up(Cause.CANCELLED, "A user cancelled the run.")
+    here.close()
+    seen = Replica(bucket, run.id, tmp_path / "seen" / run.id)
+    seen.look()
+    seen.update()
+    assert Run(seen.folder).state == "cancelled", "also where only the object store is left"
+    delete = ["runs", "--runs-dir", str(tmp_path / "runs"), "delete", "--yes", run.id]
+    write_ticket(run.path, {"store": "s3://no-such-bucket"})
+    refused = CliRunner().invoke(root, delete)
+    assert refused.exit_code != 0 and "does not exist" in str(refused.output) + str(refused.exception)
+    assert run.path.exists() and list(bucket.keys(home))
+    write_ticket(run.path, {"store": bucket.url})
+    assert CliRunner().invoke(root, delete, catch_exceptions=False).exit_code == 0
+    assert not run.path.exists() and not list(bucket.keys(home))
 
 
 def test_data_are_staged_once_verified_and_repaired(bucket: Bucket, tmp_path: Path, server: S3Server) -> None:

@@ -17,7 +17,7 @@ from mleredux._core.cli.output import write_log
 from mleredux._core.formats import number, short_reference
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
-from mleredux.errors import DataError, MlereduxError, NotFound
+from mleredux.errors import DataError, MlereduxError, NotFound, StoreError
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
@@ -297,8 +297,17 @@ class LocalBackend:
         raise NotFound("There is no server to check the plan.", hint="Give a server with --server URL.")
 
     def delete(self, run_id: str) -> None:
-        """Delete the folder of a run."""
-        self.store.delete(self.store.get(run_id))
+        """Delete the folder of a run, and what an object store has of it."""
+        from mleredux._core.executors.replica import delete_replica
+
+        run = self.store.get(run_id)
+        try:
+            if not run.alive:
+                delete_replica(self._catalogue, run.path)
+        except StoreError as error:
+            hint = f"Nothing was deleted: try again when it responds, or delete the folder {run.path} yourself."
+            raise StoreError(error.message, hint=hint) from error
+        self.store.delete(run)
 
     def explain(self, error: Exception) -> None:
         """Return None: errors of this back end are already mleredux's own."""

@@ -17,7 +17,7 @@ from mleredux._core.executors.shelf import Shelf
 from mleredux._core.executors.tickets import read_ticket, write_ticket
 from mleredux._core.models import Cause, State
 from mleredux._core.store.lease import LEASE_SECONDS, read_lease, take_away
-from mleredux.errors import ExecutorError, StoreError
+from mleredux.errors import ExecutorError, NotFound, StoreError
 
 if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline
@@ -141,7 +141,9 @@ class Elsewhere:
         news = self._news(self.open.values())
         ended = [one.run for one in list(self.open.values()) if self._follow(one, news.get(one.job))]
         for run in ended:
-            del self.open[run.id]
+            if (replica := self.open.pop(run.id).replica) is not None:
+                with contextlib.suppress(StoreError, NotFound):  # the objects are deleted with the run
+                    replica.sweep()
         return ended
 
     def _check_sizes(self, runs: Sequence[Run]) -> None:
@@ -192,6 +194,7 @@ class Elsewhere:
             "block": [str(item) for item in pipeline.catalogue.block],
             "base_image": pipeline.base_image,
             "smoke": pipeline.smoke,
+            "store": self._objects.url if self._objects is not None else None,
         }
         replicas = [self._replica(run) for run in runs]
         for run, replica in zip(runs, replicas, strict=True):
@@ -270,6 +273,7 @@ class Elsewhere:
         self._stop(one)
         if not _cancel(run):
             return False
+        self._close(one)
         self._show(one, str(run.state))
         return True
 
@@ -284,8 +288,7 @@ class Elsewhere:
         if one.tries >= _MOST_JOBS:
             detail = f" The last one: {status.detail}." if status.detail else ""
             message = f"{_MOST_JOBS} jobs of {self._executor.id} ended in succession without making progress.{detail}"
-            self._take_away(one)
-            return run.give_up(Cause.ENVIRONMENT_BROKE, message)
+            return self._give_up(one, message)
         if time.monotonic() < one.again:
             return False
         try:
@@ -295,9 +298,8 @@ class Elsewhere:
             one.again = time.monotonic() + _PAUSE_SECONDS
             one.refused = one.refused or time.monotonic()
             if (seconds := time.monotonic() - one.refused) > _REFUSED_SECONDS:
-                self._take_away(one)
                 said = f"{self._executor.id} has refused it for {seconds / 60:.0f} minutes: {error.message}"
-                return run.give_up(Cause.ENVIRONMENT_BROKE, said)
+                return self._give_up(one, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
         one.ticket, one.job, one.replica = fresh.ticket, fresh.job, fresh.replica
@@ -311,6 +313,20 @@ class Elsewhere:
             self._executor.stop(one.job)
         self._take_away(one)
         one.changed = time.monotonic()
+
+    def _give_up(self, one: _Followed, message: str) -> bool:
+        """End a run as failed; return whether nobody works on it any more."""
+        self._take_away(one)
+        if not one.run.give_up(Cause.ENVIRONMENT_BROKE, message):
+            return False
+        self._close(one)
+        return True
+
+    def _close(self, one: _Followed) -> None:
+        """Publish the end of a run, which its node does not know."""
+        if one.replica is not None:
+            with contextlib.suppress(StoreError):
+                one.replica.close()
 
     def _show(self, one: _Followed, message: str) -> None:
         if message != one.shown:

@@ -46,6 +46,9 @@ class ObjectStore(Protocol):
             The new tag; None if another writer was first.
         """
 
+    def keys(self, folder: str) -> Iterable[str]:
+        """Return the keys of all objects below a folder, which ends without a slash."""
+
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects; those that do not exist are ignored."""
 

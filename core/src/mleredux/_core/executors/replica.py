@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux._core.executors.objects import ObjectStore, digest, open_store, read_verified
 from mleredux._core.executors.snapshots import Scanner, Tree, restore
+from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.lease import LEASE_FILE, next_fence, read_lease
@@ -138,14 +139,35 @@ class Replica:
             StoreError: The object store does not respond; it can be called again.
         """
         self._load()
-        if not self._head:
-            return
-        self.fence()
-        if name := self._head.get("tree"):
-            tree = read_verified(self._objects, f"{self._home}/{name}")
-            names = Tree.load(tree).names() if tree is not None else ()
-            self._objects.delete(f"{self._home}/{one}" for one in (*names, name))
-        self._objects.delete([f"{self._home}/head"])  # last: it names the others
+        if self._head:
+            self.fence()
+        head = f"{self._home}/head"
+        self._objects.delete([key for key in self._objects.keys(self._home) if key != head])
+        self._objects.delete([head])  # last: without it, what an attempt still writes is not refused
+
+    def close(self) -> None:
+        """Publish a run that was ended here, as its directory is.
+
+        Raises:
+            StoreError: The object store does not respond.
+        """
+        self._load()
+        self._change(lambda _head: True, ticket={}, writer=self._writer, attempt=self.attempt + 1, lease=None)
+        self.push()
+
+    def sweep(self) -> None:
+        """Delete what replaced attempts left there.
+
+        Raises:
+            NotFound: The object store has no such run.
+            StoreError: It does not respond; the objects are deleted with the run.
+        """
+        self.look()
+        attempt, wanted = self.attempt, {*self.tree.names(), self._looked, "head"}
+        found = ((key, key.removeprefix(f"{self._home}/")) for key in self._objects.keys(self._home))
+        # Newer attempts may be writing.
+        old = [key for key, name in found if name not in wanted and int(name.partition("/")[0]) <= attempt]
+        self._objects.delete(old)
 
     def claim(self, nonce: str) -> bool:
         """Become the attempt that may write; return whether the ticket is still valid.
@@ -304,18 +326,19 @@ class Replica:
             run.hold(datetime.fromisoformat(head["hold"])) if head["hold"] else run.release()
 
 
-def delete_replica(catalogue: Catalogue, url: str, run: Run) -> None:
-    """Delete what an object store has of a run that has ended.
+def delete_replica(catalogue: Catalogue, folder: Path, url: str | None = None) -> None:
+    """Delete what an object store has of a run that has ended, if it was given to an executor through one.
 
     Args:
         catalogue: Whose plugins open the store.
-        url: The object store.
-        run: The run.
+        folder: The directory of the run, which may be missing.
+        url: The object store, unless the run's ticket names it.
 
     Raises:
         StoreError: It can't be opened, or does not respond; it can be called again.
     """
-    Replica(open_store(catalogue, url), run.id, run.path).delete()
+    if (url := read_ticket(folder).get("store") or url) is not None:
+        Replica(open_store(catalogue, url), folder.name, folder).delete()
 
 
 class _Gone(Exception):

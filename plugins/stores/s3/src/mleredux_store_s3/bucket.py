@@ -94,6 +94,12 @@ class Bucket:
                 return None
             return _tag(put["e_tag"], self.url)
 
+    def keys(self, folder: str) -> Iterator[str]:
+        """List objects, 1000 by one request."""
+        with self._explained():
+            for listed in self._obstore.list(self._store, folder, chunk_size=_MOST):
+                yield from (one["path"] for one in listed)
+
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects, up to 1000 by one request."""
         wanted = list(keys)

@@ -99,8 +99,13 @@ def audit(
 @click.command()
 @click.argument("rules", nargs=-1, required=True, metavar="[PROJECT=]TIME...")
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option(
+    "--store", metavar="URL", envvar="MLEREDUX_STORE", help="Object store of runs that are not here any more."
+)
 @placed
-def retention(rules: tuple[str, ...], dry_run: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+def retention(
+    rules: tuple[str, ...], dry_run: bool, store: str | None, runs_dir: str | None, database: str | None, as_json: bool
+) -> None:
     """Delete runs that ended long ago: `90d team=30d lab=forever`; pinned runs are kept."""
     from dataclasses import asdict
 
@@ -117,7 +122,7 @@ def retention(rules: tuple[str, ...], dry_run: bool, runs_dir: str | None, datab
             with found.reading() as session:
                 gone = expired(session, wanted)
         else:
-            settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
+            settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database, store=store)
             gone = remove(make_service(settings, Catalogue()), wanted)
     rows = [{**asdict(one), "ended_at": one.ended_at.isoformat()} for one in gone]
     if as_json:

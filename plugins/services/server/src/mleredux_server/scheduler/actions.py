@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused, StoreError
 from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
@@ -187,16 +188,16 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
             raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
             _check_deletable(service, run_id, unless_pinned)  # somebody may have pinned or retried it meanwhile
-            if service.settings.store is not None:
-                _delete_objects(service, service.settings.store, run)
+            _delete_objects(service, path)
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
             run.lock.release()
-    except FileNotFoundError:
-        pass
-    except MlereduxError:
-        if path.exists():  # damaged: it can't be running
+    except (FileNotFoundError, MlereduxError):  # damaged, or not here: it can't be running
+        _delete_objects(service, path)
+        if path.exists():
             path.rename(aside)
+    if service.stored_runs is not None:
+        service.stored_runs.forget(run_id)
     forget_lent(service, run_id)
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
@@ -205,9 +206,9 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
     remove_tree(aside)
 
 
-def _delete_objects(service: Service, url: str, run: Run) -> None:
+def _delete_objects(service: Service, path: Path) -> None:
     try:
-        delete_replica(service.catalogue, url, run)
+        delete_replica(service.catalogue, path, service.settings.store)
     except StoreError as error:
         hint = "Nothing here was deleted: try again when the object store responds."
         raise Problem("unavailable", error.message, hint=hint) from error
