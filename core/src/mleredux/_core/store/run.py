@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
+INTERRUPTED = "interrupted"
 GRADES_FILE = "grades.json"
 """The file of a run that was graded again: all its reports with their versions, oldest first."""
 _CURVE_POINTS = 24
@@ -177,6 +178,19 @@ class Run:
         """Whether a process is working on it now."""
         return self.lock.held_elsewhere()
 
+    @property
+    def status(self) -> str:
+        """Its state; `interrupted` if it has not ended and its process is dead.
+
+        Runs that wait in a queue, are held back, or are at an executor are not worked on by a process of this machine.
+        """
+        from mleredux._core.executors.tickets import read_ticket
+
+        elsewhere = self.state is State.QUEUED or self.hold_end is not None or read_ticket(self.path).get("job")
+        if self.state.final or elsewhere or self.alive:
+            return str(self.state)
+        return str(self.state) if self.state.final else INTERRUPTED  # it may have ended since
+
     def ask_to_cancel(self) -> None:
         """Ask whoever works on it, now or later, to stop."""
         (self.path / _CANCEL_FILE).touch()
@@ -291,7 +305,7 @@ class Run:
             "agent": self.spec.agent,
             "seed": self.spec.seed,
             "sandbox": self.spec.sandbox,
-            "status": str(self.state),
+            "status": self.status,
             "cause": str(self.cause) if self.cause else None,
             "message": self.message,
             "report": report.model_dump(mode="json") if report else None,

@@ -17,6 +17,7 @@ from typing import Any
 from mleredux._core.models import Event, RunSpec
 from mleredux._core.store.files import FileLock
 from mleredux._core.store.run import Run
+from mleredux._core.store.states import STAGES
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
 
@@ -170,6 +171,7 @@ class RunStore:
     ) -> list[dict[str, Any]]:
         """Rows of the index, newest first, filtered.
 
+        `status` is `interrupted` where a run has not ended and its process is dead.
         `curve` is the score over time: `[[seconds, score], …]`, at most 24 of the versions.
 
         Rows that are missing, or older than their run's event log, are made again: with `most`, only those of so many
@@ -187,6 +189,9 @@ class RunStore:
         curves = json.loads(f"[{','.join(row['curve'] or '[]' for row in rows)}]")  # at once: there may be thousands
         for row, curve in zip(rows, curves, strict=True):
             row["curve"] = curve
+            if row["status"] in STAGES and not FileLock(self.path / row["id"] / ".lock").held_elsewhere():
+                with contextlib.suppress(MlereduxError, ValueError, OSError):
+                    row["status"] = Run(self.path / row["id"]).status
         wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
         if wanted:
             rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
