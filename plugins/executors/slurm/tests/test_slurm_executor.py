@@ -175,3 +175,16 @@ def test_the_script_of_ci_needs_no_configuration() -> None:
     script = Path(__file__).parents[4] / ".ci" / "slurm"
     done = subprocess.run([script], env={**os.environ, "SLURM_CONF": "/nonexistent"}, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("slurm"), done.stderr
+
+
+def test_a_job_that_slurm_holds_after_its_launch_failed_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = "\n".join(
+        f"17_{index}|{line}|"
+        for index, line in enumerate(
+            ("PENDING|launch failed requeued held", "REQUEUE_HOLD|JobHoldMaxRequeue", "PENDING|Resources")
+        )
+    )
+    monkeypatch.setattr(slurm_executor, "_ask", lambda program, *_words: queue if program == "squeue" else "")
+    found = EXECUTOR.news(["17_0", "17_1", "17_2"])
+    assert [found[job].state for job in sorted(found)] == ["ended", "ended", "waiting"]
+    assert found["17_0"].detail == "launch failed requeued held"

@@ -108,8 +108,7 @@ class Elsewhere:
         """
         try:
             try:
-                self._check_sizes([run for run in runs if self._found(run) is None])
-                self.add(runs)
+                self._add(runs, checked=True)
             except ExecutorError as error:
                 for run in runs:
                     if run.state == "queued" and run.id not in self.open:
@@ -131,9 +130,14 @@ class Elsewhere:
         Raises:
             ExecutorError: It refused the others, or does not respond.
         """
+        self._add(runs)
+
+    def _add(self, runs: Sequence[Run], *, checked: bool = False) -> None:
         wanted = [run for run in runs if not run.state.final]
         self.open |= {run.id: one for run in wanted if (one := self._found(run))}
         fresh = [run for run in wanted if run.id not in self.open]
+        if checked:
+            self._check_sizes(fresh)
         self.open |= dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
 
     def step(self) -> list[Run]:
@@ -149,7 +153,7 @@ class Elsewhere:
     def _check_sizes(self, runs: Sequence[Run]) -> None:
         """Refuse a run that would wait forever."""
         nodes = self._executor.nodes() if runs else ()
-        for limits in {run.spec.limits for run in runs if not run.state.final}:
+        for limits in {run.spec.limits for run in runs}:
             wanted = (limits.cpus, limits.memory_mb, limits.gpus)
             if nodes and not any(
                 all(a <= b for a, b in zip(wanted, (one.cpus, one.memory_mb, one.gpus), strict=True)) for one in nodes

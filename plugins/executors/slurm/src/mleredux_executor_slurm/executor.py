@@ -25,8 +25,8 @@ _COMMAND_SECONDS = 60
 _WAITING = frozenset(
     ("PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 )
-_HELD = "launch failed requeued held"
-"""Slurm's reason for a job that it would start again only on the word of an administrator."""
+_HELD = frozenset({"launch failed requeued held", "JobHoldMaxRequeue"})
+"""Slurm's reasons for jobs that it would start again only on the word of an administrator."""
 _RUNNING = frozenset(("RUNNING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
 
 
@@ -144,10 +144,10 @@ def _queue() -> dict[str, JobStatus]:
         job, state, reason, node = line.split("|", 3)
         if state in _RUNNING:
             found[job] = JobStatus("running", node)
-        elif state in _WAITING and reason != _HELD:
+        elif state in _WAITING and reason not in _HELD:
             found[job] = JobStatus("waiting", state.lower() if reason in ("None", "") else f"{state.lower()}, {reason}")
         else:
-            found[job] = JobStatus("ended", reason if reason == _HELD else _ended(state))
+            found[job] = JobStatus("ended", reason if reason in _HELD else _ended(state))
     return found
 
 
