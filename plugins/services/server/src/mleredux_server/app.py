@@ -46,7 +46,7 @@ from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from mleredux_server.traces import open_tracing
 from mleredux_server.uploaded import use_sources
-from mleredux_server.web import site
+from mleredux_server.web import mount
 
 API_VERSION = 1
 """Of what is under `/v1`; the contract of plugins has a version of its own."""
@@ -135,7 +135,7 @@ def create_app(service: Service) -> FastAPI:
         """Add the routes, error handlers and middleware."""
         return {"name": "mleredux", "version": __version__, "api": API_VERSION}
 
-    site.install(app, service)
+    mount.install(app, service)
     middleware.install(app, service)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
     if service.tracing is not None:

@@ -17,19 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mleredux_server.database.tables import Token, now
 from mleredux_server.deadlines import set_deadline
-from mleredux_server.files.masks import Masks
 from mleredux_server.files.uploads import received
 from mleredux_server.identity import hash_of
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller, Tokens, caller_of
 from mleredux_server.service import Service
 from mleredux_server.submissions import check_form, is_prepared, make_submission
+from mleredux_server.web.mount import ROOT
 from mleredux_server.web.oidc import CALLBACK, Provider, arrived
 from mleredux_server.web.sessions import Session, Sessions
 from mleredux_server.web.source import ServerSource
 
-ROOT = "/ui"
-"""The path below which the pages are."""
 _COOKIE = "mleredux-session"
 _FORM_BYTES = 10_000
 _WHERE = "mleredux_server.web"
@@ -47,20 +45,14 @@ _OWN = [
 ]
 
 
-def install(app: FastAPI, service: Service) -> None:
-    """Add the pages to an app; its first address leads to them."""
-    masks = Masks(service)
-    app.state.masks = masks
+def signed_in(app: FastAPI) -> ASGIApp:
+    """The pages of an app, for those who have signed in."""
+    state = app.state
 
     def source_of(request: Request) -> ServerSource:
-        return ServerSource(service, request.scope["caller"], masks)
+        return ServerSource(state.service, request.scope["caller"], state.masks)
 
-    app.mount(ROOT, SignedIn(make_site(source_of, ROOT, _OWN, actions=False), app), name="ui")
-
-    @app.get("/", include_in_schema=False)
-    def home() -> Response:
-        """Lead to the pages."""
-        return RedirectResponse(f"{ROOT}/", 303)
+    return SignedIn(make_site(source_of, ROOT, _OWN, actions=False), app)
 
 
 class SignedIn:

@@ -1,0 +1,55 @@
+"""The place of the pages in the app. They are loaded at their first request: many clients ask for none."""
+
+from __future__ import annotations
+
+import threading
+
+from fastapi import FastAPI, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mleredux_server.files.masks import Masks
+from mleredux_server.service import Service
+
+ROOT = "/ui"
+"""The path below which the pages are."""
+
+
+def install(app: FastAPI, service: Service) -> None:
+    """Add the pages to an app; its first address leads to them."""
+    app.state.masks = Masks(service)
+    pages = LazyPages(app)
+    if service.settings.oidc_issuer:
+        pages.load()  # what is wrong with its settings is said at the start
+    app.mount(ROOT, pages, name="ui")
+
+    @app.get("/", include_in_schema=False)
+    def home() -> Response:
+        """Lead to the pages."""
+        return RedirectResponse(f"{ROOT}/", 303)
+
+
+class LazyPages:
+    """Loads the pages at the first request.
+
+    Args:
+        app: The server, of which they are a part.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app, self._lock = app, threading.Lock()
+        self._pages: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await (self._pages or await run_in_threadpool(self.load))(scope, receive, send)
+
+    def load(self) -> ASGIApp:
+        """Load the pages, unless they are."""
+        with self._lock:
+            if self._pages is None:
+                from mleredux_server.web.site import signed_in
+
+                self._pages = signed_in(self._app)
+            return self._pages
