@@ -43,7 +43,8 @@ class LazyPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        await (self._pages or await run_in_threadpool(self.load))(scope, receive, send)
+        pages = self._pages or await run_in_threadpool(self.load)
+        await pages(scope, receive, send)
 
     def load(self) -> ASGIApp:
         """Load the pages, unless they are."""
