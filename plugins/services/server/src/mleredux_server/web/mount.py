@@ -43,7 +43,7 @@ class LazyPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        pages = self._pages or await run_in_threadpool(self.load)
+        pages = await run_in_threadpool(self.load) if self._pages is None else self._pages
         await pages(scope, receive, send)
 
     def load(self) -> ASGIApp:
