@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from mleredux._core.models import Agent, Build, Limits
 from mleredux._core.plugins import current
@@ -57,6 +59,17 @@ def podman_base_image() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLEREDUX_BASE_IMAGE", name)
         patch.setenv(OPTIONS_VARIABLE, options)
+        yield
+
+
+@pytest.fixture(scope="session")
+def apptainer_base_image() -> Iterator[None]:
+    """Apptainer with an archive of the base image."""
+    archive = Path("/var/cache/mleredux/mleredux_debian-python_trixie.tar")
+    if not shutil.which("apptainer") or not archive.exists():
+        skip_or_fail("apptainer", "Apptainer is not there with the base image (get both with `.ci/apptainer`)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLEREDUX_BASE_IMAGE", f"docker-archive:{archive}")
         yield
 
 
@@ -170,10 +183,19 @@ def wait_for_end() -> Callable[..., Exit]:
 
 
 @pytest.fixture
-def containers(program: Program) -> Callable[[str], list[str]]:
-    """`containers(run_id)` gives the ids of the containers of a run that the engine has."""
+def containers(engine: str, program: Program) -> Callable[[str], list[str]]:
+    """`containers(run_id)` gives the ids of the containers of a run that the engine has; Apptainer's are processes."""
+    if engine == "apptainer":
+        return lambda run_id: [str(one.pid) for one in processes_of(run_id)]
     listed = ("ps", "--all", "--quiet", "--no-trunc", "--filter")
     return lambda run_id: program(*listed, f"label=mleredux.run={run_id}").split()
+
+
+def processes_of(run_id: str) -> list[psutil.Process]:
+    """Processes of a run that was started without an engine."""
+    return [
+        one for one in psutil.process_iter(["environ"]) if (one.info["environ"] or {}).get("MLEREDUX_RUN_ID") == run_id
+    ]
 
 
 def with_build(launch: Launch, **build: Any) -> Launch:

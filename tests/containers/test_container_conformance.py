@@ -7,7 +7,7 @@ from pathlib import Path
 import mleredux_testing as testing
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.engines("docker", "podman", "apptainer")]
 
 
 def test_conforms(engine: str, tmp_path: Path) -> None:

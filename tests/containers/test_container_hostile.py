@@ -25,7 +25,7 @@ def tries(name, action):
     try:
         action()
         found["escapes"].append(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         pass
 
 for parent, names, files in os.walk("/"):
@@ -65,15 +65,16 @@ for path in (f"{here}/../private", f"{here}/../../private", "/task/private", "/h
 tries("block device", lambda: os.mknod("/tmp/disk", stat.S_IFBLK | 0o600, os.makedev(254, 0)))
 tries("chroot", lambda: os.chroot("/tmp"))
 tries("write into the data", lambda: open(f"{here}/planted", "w"))
+tries("core pattern", lambda: open("/proc/sys/kernel/core_pattern", "w").write("core"))
 tries("write into the task", lambda: open("/task/planted", "w"))
 library = ctypes.CDLL(None, use_errno=True)
-for name, result in (
-    ("mount", library.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
-    ("unshare", library.unshare(0x00020000)),
-    ("setns", library.setns(os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)),
+for name, call in (
+    ("mount", lambda: library.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
+    ("unshare", lambda: library.unshare(0x00020000)),
+    ("unshare user", lambda: library.unshare(0x10000000)),
+    ("setns", lambda: library.setns(os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)),
 ):
-    if result == 0:
-        found["escapes"].append(name)
+    tries(name, lambda: {0: 1}[call()])
 
 for address in (("172.17.0.1", 22), ("169.254.169.254", 80), ("127.0.0.1", 2375), ("8.8.8.8", 53)):
     try:
@@ -102,6 +103,8 @@ json.dump(found, open(os.environ["MLEREDUX_OUTPUT_DIR"] + "/found.json", "w"))
 open(os.environ["MLEREDUX_SUBMISSION"], "w").write(sample)
 """
 
+pytestmark = pytest.mark.engines("docker", "podman", "apptainer")
+
 PLUGIN = """\
 from mleredux import Agent, hookimpl
 
@@ -113,21 +116,22 @@ def mleredux_register_agents():
 
 @pytest.fixture(scope="module")
 def run(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A run of it, as root."""
+    """A run of it, as root; in Apptainer, root in a container could write the settings of the machine's kernel."""
     home = tmp_path_factory.mktemp("hostile")
     (home / "searcher_plugin.py").write_text(PLUGIN.format(code=HOSTILE))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"mleredux_sandbox_{engine}.sandbox.agent_user", lambda rootless=False: (0, 0))
+        if engine != "apptainer":
+            patch.setattr(f"mleredux_sandbox_{engine}.sandbox.agent_user", lambda rootless=False: (0, 0))
         set_current(Catalogue(load=(str(home / "searcher_plugin.py"),)))
         places = {"runs_dir": home / "runs", "data_dir": home / "data"}
         yield mleredux.run("wine", "searcher", sandbox=engine, time_limit=120, **places)
     set_current(None)
 
 
-def test_root_in_a_container_finds_no_answers_and_no_way_out(run: Any) -> None:
+def test_a_searcher_in_a_container_finds_no_answers_and_no_way_out(run: Any, engine: str) -> None:
     assert str(run.state) == "done", f"{run.message}\n{run.agent_log.read_text(errors='replace')}"
     found = json.loads((run.output_dir / "found.json").read_text())
-    assert found["uid"] == 0 and found["read"] > 1000, "it was root, and did look"
+    assert found["read"] > 1000 and (found["uid"] == 0 or engine == "apptainer"), "it was root, and did look"
     assert found["canaries"] == [] and found["names"] == [] and found["environ"] == []
     assert found["escapes"] == [] and found["reached"] == []
     canary_file = Path(run.spec.data_dir) / "wine" / "prepared" / "canary.txt"

@@ -23,6 +23,7 @@ from mleredux._core.protocols import (
     Sandbox,
     Usage,
 )
+from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 
 __all__ = [
     "BuildRequest",
@@ -37,7 +38,10 @@ __all__ = [
     "Needs",
     "Sandbox",
     "Usage",
+    "attach_launcher",
     "choose",
     "fitting",
     "needs_of",
+    "start_launcher",
+    "sweep_launchers",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import shutil
 import stat
@@ -32,6 +34,13 @@ class Bind:
     source: Path
     target: str
     writable: bool = False
+
+    def line(self) -> str:
+        """As Podman's and Apptainer's `--mount` takes it: a line of CSV, since a path may hold commas."""
+        line = io.StringIO()
+        fields = ["type=bind", f"source={self.source.resolve()}", f"destination={self.target}"]
+        csv.writer(line, lineterminator="").writerow([*fields, *([] if self.writable else ["ro"])])
+        return line.getvalue()
 
 
 def agent_user(rootless: bool = False) -> tuple[int, int]:

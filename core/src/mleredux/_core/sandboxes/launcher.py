@@ -28,12 +28,20 @@ def main(control: str) -> int:
             hard = resource.getrlimit(number)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(number, (limit, limit))
-    child = 0
+    child = writer = 0
+    pipe = os.pipe() if launch.get("pipe") else None
+    if pipe:
+        writer = os.fork()
+        if writer == 0:
+            os.close(pipe[1])
+            write_log(pipe[0])
+        os.close(pipe[0])
 
     def forward(number: int, _frame: object) -> None:
         if not child:
             sys.exit(128 + number)  # nothing was started yet
-        for send in (os.killpg, os.kill):  # the group is the child's own work, done a moment after it began
+        # The group is the child's own work, done a moment after it began; a container's program passes signals on.
+        for send in (os.kill,) if pipe else (os.killpg, os.kill):
             try:
                 send(child, number)
                 return
@@ -47,11 +55,16 @@ def main(control: str) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     child = os.fork()
     if child == 0:
+        if pipe:
+            os.dup2(pipe[1], 1)
+            os.dup2(pipe[1], 2)
         start(launch["command"], launch["cwd"])
+    if pipe:
+        os.close(pipe[1])
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     status = wait_for(child)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_all(child)
+    end_all(child, writer)
     code = os.waitstatus_to_exitcode(status)
     temporary = os.path.join(control, ".exit.json")
     with open(temporary, "w", encoding="utf-8") as file:
@@ -76,6 +89,19 @@ def start(command: list[str], folder: str) -> None:
         os._exit(127)
 
 
+def write_log(pipe: int) -> None:
+    """In the child that writes the log: write all that comes from a pipe, and read on when the disk is full."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    while data := os.read(pipe, 1 << 16):
+        try:
+            while data:
+                data = data[os.write(1, data) :]
+        except OSError:
+            pass  # else the next line that the agent prints would end it
+    os._exit(0)
+
+
 def wait_for(child: int) -> int:
     """Reap whatever ends until the main process does; its status."""
     while True:
@@ -84,10 +110,11 @@ def wait_for(child: int) -> int:
             return status
 
 
-def end_all(group: int) -> None:
+def end_all(group: int, writer: int) -> None:
     """Kill the processes that the agent started, all generations: orphans become our children as their parents end.
 
-    All are stopped first, until no new ones appear, so that none forks faster than it is killed.
+    All are stopped first, until no new ones appear, so that none forks faster than it is killed. The writer of the log
+    ends by itself, when it has read all.
     """
     try:
         os.killpg(group, signal.SIGKILL)
@@ -95,7 +122,7 @@ def end_all(group: int) -> None:
         pass
     while True:
         stopped: set[int] = set()
-        while new := descendants() - stopped:
+        while new := descendants() - stopped - {writer}:
             send_all(new, signal.SIGSTOP)
             stopped |= new
         send_all(stopped, signal.SIGKILL)

@@ -95,6 +95,15 @@ def _descendants(pid: int) -> list[psutil.Process]:
         return []
 
 
+def contained(pid: int) -> bool:
+    """Whether a process is in a table of processes within ours, and not the first one there, which is an init."""
+    for line in _content(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"NSpid:"):
+            numbers = line.split()[1:]
+            return len(numbers) > 1 and numbers[-1] != b"1"
+    return False
+
+
 def birth(pid: int) -> float | None:
     """When a process began, in a unit of the machine's own; None where there is none of that number.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import shlex
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import Bind, Container, Image
+from mleredux.plugin.container import Container, Image
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
 """Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""
@@ -167,7 +165,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         "--restart=no",
         "--systemd=false",
         "--sdnotify=ignore",
-        *(f"--mount={_mount(bind)}" for bind in made.binds),
+        *(f"--mount={bind.line()}" for bind in made.binds),
         *(f"--mount=type=volume,destination={target}" for target in made.volumes),
         *(f"--device=nvidia.com/gpu={gpu}" for gpu in made.gpus),
         *([f"--workdir={made.working_dir}"] if made.working_dir else []),
@@ -186,11 +184,3 @@ def ulimits(made: Container) -> list[str]:
     processes = most if hard == resource.RLIM_INFINITY else min(hard, most)
     limits = {"fsize": made.file_size, "nofile": made.open_files, "core": 0, "nproc": processes}
     return [f"--ulimit={name}={value}:{value}" for name, value in limits.items()]
-
-
-def _mount(bind: Bind) -> str:
-    """As a line of CSV, since a path may hold commas; podman refuses a source that does not exist."""
-    line = io.StringIO()
-    fields = ["type=bind", f"source={bind.source.resolve()}", f"destination={bind.target}"]
-    csv.writer(line, lineterminator="").writerow([*fields, *([] if bind.writable else ["ro=true"])])
-    return line.getvalue()

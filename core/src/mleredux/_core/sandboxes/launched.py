@@ -1,0 +1,259 @@
+"""Agents below a launcher that outlives this program: started, found again, and swept."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mleredux._core.protocols import Exit, Handle, Launch, Usage
+from mleredux._core.sandboxes.processes import birth, contained, end_family, living, members
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import SandboxError
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_FILE_SLACK = 8 << 20
+_KILL_SECONDS = 5
+_OWNER_VARIABLE = "MLEREDUX_OWNER"
+_RUN_VARIABLE = "MLEREDUX_RUN_ID"
+
+
+def start_launcher(
+    launch: Launch, command: Sequence[str], environment: Mapping[str, str], *, in_container: bool = False
+) -> Handle:
+    """Start a command for an agent below a launcher, in the output folder, within limits of each process.
+
+    Args:
+        launch: Of the agent.
+        command: What is executed.
+        environment: All of its variables.
+        in_container: Whether it makes a container with a table of processes of its own: then what is in there is what
+            the agent uses, and its output is written into the log by another process, to which it has only a pipe.
+
+    Raises:
+        SandboxError: It can't be started.
+    """
+    _forget(launch.control_dir)
+    asked = {
+        "command": list(command),
+        "cwd": str(launch.output_dir),
+        "limits": _resource_limits(launch),
+        "pipe": in_container,
+    }
+    (launch.control_dir / "launch.json").write_text(json.dumps(asked), encoding="utf-8")
+    try:
+        with launch.log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_LAUNCHER), str(launch.control_dir)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**environment, _OWNER_VARIABLE: launch.owner, _RUN_VARIABLE: launch.run_id},
+            )
+    except OSError as error:
+        raise SandboxError(f"The agent's process could not be started: {error}.") from error
+    noted = {
+        "pid": process.pid,
+        "birth": birth(process.pid),
+        "started_at": time.time(),
+        "contained": in_container,
+    }
+    write_atomically(launch.control_dir / "process.json", json.dumps(noted))
+    return _ProcessHandle(launch, noted, process)
+
+
+def attach_launcher(launch: Launch) -> Handle | None:
+    """The agent where its launcher lives, or has written how it ended."""
+    try:
+        noted = json.loads((launch.control_dir / "process.json").read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    handle = _ProcessHandle(launch, noted, None)
+    # Without either, the launcher was ended from outside (by a sweep, by a reboot): not the agent's doing.
+    return handle if handle.alive() or (launch.control_dir / "exit.json").exists() else None
+
+
+def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
+    """End processes of this owner's runs that nobody supervises any more; the ids of these runs."""
+    ended = set()
+    for run_id, processes in _by_run(owner).items():
+        if alive(run_id):
+            continue
+        ended.add(run_id)
+        for process in processes:
+            if (control := _control_of(process)) is not None:
+                _forget(control)  # how it ends now is not how the agent ended
+                end_family(partial(_below, process))
+        end_family(partial(_of_run, owner, run_id))
+    return sorted(ended)
+
+
+class _ProcessHandle:
+    """A launcher, and everything below it."""
+
+    def __init__(self, launch: Launch, noted: dict[str, Any], popen: subprocess.Popen[bytes] | None) -> None:
+        self.id = str(noted["pid"])
+        self.started_at = float(noted["started_at"])
+        self._pid, self._birth, self._popen = int(noted["pid"]), noted["birth"], popen
+        self._launch, self._contained = launch, bool(noted.get("contained"))
+        self._exit_path = launch.control_dir / "exit.json"
+        self._cpu: dict[int, float] = {}
+        self._seen: dict[int, float] = {}
+
+    def poll(self) -> Exit | None:
+        """How the agent ended, as the launcher wrote it."""
+        if self.alive():
+            return None
+        try:
+            ended = json.loads(self._exit_path.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return Exit(None, signal.SIGKILL)  # the launcher itself was killed
+        # The init of a container ends with 128 + N where signal N ended the agent, as a shell does.
+        if self._contained and 128 < (code := ended["code"] or 0) <= 128 + signal.NSIG:
+            return Exit(None, code - 128)
+        return Exit(ended["code"], ended["signal"])
+
+    def usage(self) -> Usage:
+        """Memory and processes of the whole tree now, CPU time of all processes seen so far."""
+        found = members(self._pid) if birth(self._pid) == self._birth else []
+        if self._contained:
+            found = [one for one in found if contained(one.pid)]
+        self._cpu |= {one.pid: one.cpu_seconds for one in found}
+        self._seen |= {one.pid: one.born for one in found}
+        return Usage(sum(one.memory for one in found) / 2**20, sum(self._cpu.values()), len(found))
+
+    def terminate(self) -> None:
+        """SIGTERM to the agent's process group, by way of the launcher."""
+        if self.alive():
+            _send(self._pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to everything below the launcher; the launcher then writes the end and ends itself."""
+        until = time.monotonic() + _KILL_SECONDS
+        while self.alive() and time.monotonic() < until:  # again: the launcher may not have started the agent yet
+            end_family(self._ended_first)
+            _send(self._pid, signal.SIGCONT)  # the agent may have stopped it
+            time.sleep(0.01)
+        if self.alive():
+            _send(self._pid, signal.SIGKILL)
+        self._end_orphans()
+
+    def close(self) -> None:
+        """End the launcher too."""
+        self.kill()
+        if self._popen is not None:
+            try:
+                self._popen.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+        elif self.alive():
+            _send(self._pid, signal.SIGKILL)
+
+    def alive(self) -> bool:
+        """Whether the launcher runs."""
+        if self._popen is not None:
+            return self._popen.poll() is None
+        tree = self._tree()
+        return bool(tree) and living(tree[0])
+
+    def _ended_first(self) -> list[psutil.Process]:
+        """All below the launcher, but what writes the log, a fork of it that ends when it has read all."""
+        below = self._tree()[1:]
+        return [one for one in below if _control_of(one) is None] if self._contained else below
+
+    def _end_orphans(self) -> None:
+        """An agent that killed its launcher left orphans: known by sight, or by their environment."""
+        if self._exit_path.exists():
+            return
+
+        def orphans() -> list[psutil.Process]:
+            seen = [one for pid, born in self._seen.items() if birth(pid) == born for one in _running(pid)]
+            below = [child for process in seen for child in _below(process)]
+            return [*seen, *below, *_of_run(self._launch.owner, self._launch.run_id)]
+
+        end_family(orphans)
+
+    def _tree(self) -> list[psutil.Process]:
+        """The launcher, then all below it."""
+        if birth(self._pid) != self._birth:
+            return []
+        try:
+            root = psutil.Process(self._pid)
+        except psutil.Error:
+            return []
+        return [root, *_below(root)]
+
+
+def _running(pid: int) -> list[psutil.Process]:
+    """A process, unless it has ended."""
+    try:
+        return [one for one in (psutil.Process(pid),) if living(one)]
+    except psutil.Error:
+        return []
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    """All that lives below a process."""
+    try:
+        return [child for child in process.children(recursive=True) if living(child)]
+    except psutil.Error:
+        return []
+
+
+def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
+    """Living processes of an owner's runs, known by their environment, by run."""
+    found: dict[str, list[psutil.Process]] = {}
+    for process in psutil.process_iter():
+        try:
+            environment = process.environ()
+            if environment.get(_OWNER_VARIABLE) == owner and _RUN_VARIABLE in environment and living(process):
+                found.setdefault(environment[_RUN_VARIABLE], []).append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def _of_run(owner: str, run_id: str) -> list[psutil.Process]:
+    return _by_run(owner).get(run_id, [])
+
+
+def _control_of(process: psutil.Process) -> Path | None:
+    """The control folder of a launcher; None of any other process."""
+    try:
+        command = process.cmdline()
+    except psutil.Error:
+        return None
+    return Path(command[-1]) if len(command) > 2 and Path(command[-2]).name == _LAUNCHER.name else None
+
+
+def _forget(control: Path) -> None:
+    for name in ("exit.json", "process.json"):
+        (control / name).unlink(missing_ok=True)
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, number)
+
+
+def _resource_limits(launch: Launch) -> dict[str, int]:
+    """Hard limits as a backstop; memory and processes of the whole tree are watched by the supervisor."""
+    memory = launch.limits.memory_mb * 2**20
+    return {
+        "RLIMIT_CORE": 0,
+        # A little more than the limit, so that who reaches it is found to have used it up.
+        "RLIMIT_FSIZE": launch.limits.disk_mb * 2**20 + _FILE_SLACK,
+        "RLIMIT_DATA": 2 * memory + 2**29,
+    }

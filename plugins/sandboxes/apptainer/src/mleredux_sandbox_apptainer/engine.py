@@ -1,0 +1,240 @@
+"""The program `apptainer`: a container in its options, and images as files. Nothing of it runs between two calls."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import Container, Image
+from mleredux.plugin.files import cache_dir, disk_usage
+
+OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
+"""Further options of `apptainer exec` for agents, as in a shell."""
+IMAGES_VARIABLE = "MLEREDUX_APPTAINER_IMAGES"
+"""The folder of images; on a cluster, one that all nodes see."""
+RUNSCRIPT = "/.singularity.d/runscript"
+"""Runs the entry point and command of an image."""
+CONTAINED = (
+    "--containall",
+    "--no-home",
+    "--no-eval",
+    "--no-umask",
+    "--no-init",
+    "--no-mount=home,tmp,cwd,hostfs,bind-paths",
+    "--net",
+    "--network=none",
+)
+"""Options of every container: nothing of the host's files, environment, processes and networks."""
+ROOT, _RECORD = "root", "image.json"
+_CALL_SECONDS = 60
+_OWN_THREADS = 24
+"""Of the container's init, and the forwarder to validation and gateway."""
+_ROOTS_PROCESSES = 4096
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+_NAMESPACE_CALLS = {"keyctl", "mount", "pivot_root", "setns", "umount", "umount2", "unshare"}
+_NEWER_CALLS = [
+    "close_range",
+    "epoll_pwait2",
+    "faccessat2",
+    "fchmodat2",
+    "futex_waitv",
+    "openat2",
+    "pidfd_open",
+    "rseq",
+    "statx",
+]
+_SIF_ID = slice(48, 64)
+_EXPORT = re.compile(r'^export (\w+)="\$\{\1:-"?(.*?)"?\}"$', re.MULTILINE)
+_ADDED = ("APPNAME", "BIND", "COMMAND", "CONTAINER", "ENVIRONMENT", "NAME", "NO_EVAL")
+_UNSET = " ".join(
+    [f"{prefix}_{name}" for prefix in ("APPTAINER", "SINGULARITY") for name in _ADDED]
+    + ["LD_LIBRARY_PATH", "PROMPT_COMMAND", "PS1", "USER_PATH"]
+)
+_INIT = f"""\
+ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; export HOME="$2"; unset {_UNSET}; shift 2
+if env --default-signal true 2>/dev/null; then set -- env --default-signal "$@"; fi
+trap 'kill -TERM "$child"' TERM
+"$@" &
+child=$!
+while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"; done
+"""
+"""The first process of a container, since Apptainer's own would show the machine's paths in its environment: it limits
+processes, removes what Apptainer adds to the environment, passes SIGTERM on, and waits for whatever ends."""
+
+
+def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
+    """Standard output of a call.
+
+    Args:
+        what: What is tried, for the error: `The image can't be read`.
+        arguments: Of the program.
+        seconds: How long it may take.
+
+    Raises:
+        SandboxError: The program is not there, or fails.
+    """
+    try:
+        done = subprocess.run(
+            ["apptainer", "--silent", *arguments], capture_output=True, text=True, errors="replace", timeout=seconds
+        )
+    except FileNotFoundError as error:
+        hint = "Install it: your distribution's package `apptainer`, or as apptainer.org/docs says."
+        raise SandboxError("The program apptainer is not installed.", hint=hint) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxError(f"{what} ({type(error).__name__}: apptainer {arguments[0]}).") from error
+    if done.returncode:
+        raise SandboxError(f"{what} ({reason(done.stderr)}).", hint="`mleredux doctor` checks Apptainer.")
+    return done.stdout
+
+
+def reason(text: str) -> str:
+    """The last of what apptainer said, on one line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "no reason is given"
+    return said.rstrip(".")[-600:]
+
+
+def images() -> Path:
+    """The folder of images: `cache/apptainer` below the user's folder of caches, if no variable names another."""
+    named = os.environ.get(IMAGES_VARIABLE)
+    if named or os.getuid():
+        return Path(named) if named else cache_dir() / "apptainer"
+    return Path("/var/cache/mleredux/apptainer")  # builds of root's are made by another user, who must get there
+
+
+def place(name: str) -> Path:
+    """Where an image of that name lies, as a folder or with the suffix `.sif`, if it is there; a path names itself."""
+    return Path(name) if name.startswith("/") else images() / re.sub(r"[/:]+", "_", name)
+
+
+def find_image(name: str) -> Image | None:
+    """An image that is there, by name, path or identity; None where it is not."""
+    wanted, _, name = name.rpartition("#")
+    path = place(name)
+    for file in (path / _RECORD, path, path.with_name(f"{path.name}.sif")):
+        try:
+            if file.is_file():
+                found = _image(file, name, file.stat().st_mtime_ns)
+                return found if wanted in ("", found.id.partition("#")[0]) else None
+        except OSError:
+            continue
+    return None
+
+
+def write_record(
+    folder: Path, env: dict[str, str], command: Sequence[str] = (RUNSCRIPT,), volumes: Sequence[str] = ()
+) -> None:
+    """Note in an image's folder what its files, in the folder `root` there, are, under an identity of its own."""
+    megabytes = disk_usage(folder / ROOT)[0] >> 20
+    record = {"id": uuid.uuid4().hex, "env": env, "command": command, "volumes": volumes, "size_mb": megabytes}
+    (folder / _RECORD).write_text(json.dumps(record), encoding="utf-8")
+
+
+def source_of(image: Image) -> Path:
+    """The folder or file that holds an image's files."""
+    path = place(image.tags[0])
+    return image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif")
+
+
+def variables_of(path: Path) -> dict[str, str]:
+    """Variables that an image sets, as its own scripts say."""
+    said = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(path))
+    scripts = json.loads(said)["data"]["attributes"].get("environment") or {}
+    return {name: value for script in scripts.values() for name, value in _EXPORT.findall(script)}
+
+
+@functools.lru_cache(maxsize=64)
+def _image(file: Path, name: str, changed: int) -> Image:
+    """An image by its record, or by its file in Apptainer's format, as it was changed at that time."""
+    if file.name == _RECORD:
+        layers: tuple[Path, ...] = (file.with_name(ROOT),)
+        said: dict[str, Any] = json.loads(file.read_bytes())
+        env, command, size_mb, volumes = said["env"], said["command"], said["size_mb"], said["volumes"]
+        own = said["id"]
+    else:
+        with file.open("rb") as opened:
+            own = uuid.UUID(bytes=opened.read(_SIF_ID.stop)[_SIF_ID]).hex
+        env, command, size_mb, volumes, layers = variables_of(file), (RUNSCRIPT,), file.stat().st_size >> 20, (), ()
+    return Image(f"{own}#{name}", (name,), env, tuple(command), size_mb, tuple(volumes), layers)
+
+
+def variables(home: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a call that starts a container with these variables, which show in no list of processes.
+
+    Args:
+        home: A folder for what Apptainer keeps for its user.
+        given: The container's variables.
+    """
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    own = {f"APPTAINERENV_{name}": value for name, value in given.items() if name != "HOME"}
+    return {**kept, "HOME": str(home), "APPTAINER_CACHEDIR": str(home), "APPTAINER_TMPDIR": str(home), **own}
+
+
+def exec_command(made: Container, image: Path, home: Path, overlay: Path | None = None) -> list[str]:
+    """The command line that starts a container.
+
+    Args:
+        made: What to start.
+        image: Its file or folder.
+        home: A folder for the filter of system calls.
+        overlay: A folder for what the container writes to its own files; None: it can't.
+    """
+    root = os.getuid() == 0
+    # Without root, they are counted in a namespace of the container's own; else with all others of that user.
+    processes = made.processes + (_ROOTS_PROCESSES if root else _OWN_THREADS)
+    return [
+        *("apptainer", "--silent", "exec"),
+        *CONTAINED,
+        *filtered(home),
+        *("--hostname=sandbox", "--drop-caps=all"),
+        *(
+            [f"--security={kind}:{number}" for kind, number in zip(("uid", "gid"), made.user, strict=True)]
+            if root
+            else []
+        ),
+        *(f"--mount={bind.line()}" for bind in made.binds),
+        *([f"--overlay={overlay}"] if overlay else []),
+        f"--pwd={made.working_dir or '/'}",
+        *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")),
+        str(image),
+        *("/bin/sh", "-c", _INIT, "sh", str(processes), made.environment["HOME"]),
+        *made.entrypoint,
+        *made.command,
+    ]
+
+
+def filtered(home: Path) -> list[str]:
+    """Options that take all privileges, and filter system calls as the profile that Apptainer brings; if it does.
+
+    What the profile refuses is answered as by a kernel that lacks it (a trace without a tracer), since programs try
+    newer calls first: they give up at any other answer. It is older than some of these, which are harmless.
+    """
+    profile = seccomp_profile()
+    if profile is None:
+        return ["--no-privs"]
+    content = json.loads(profile.read_bytes())
+    content["defaultAction"] = "SCMP_ACT_TRACE"
+    for rule in content["syscalls"]:
+        if not rule.get("includes"):
+            rule["names"] = [name for name in rule["names"] if name not in _NAMESPACE_CALLS]
+    content["syscalls"].append({"names": _NEWER_CALLS, "action": "SCMP_ACT_ALLOW"})
+    (home / "seccomp.json").write_text(json.dumps(content), encoding="utf-8")
+    return ["--no-privs", f"--security=seccomp:{home / 'seccomp.json'}"]
+
+
+@functools.cache
+def seccomp_profile() -> Path | None:
+    """The filter of system calls that comes with Apptainer."""
+    said = call("Apptainer can't be asked where its files are", "buildcfg")
+    folder = next(line.partition("=")[2] for line in said.splitlines() if line.startswith("APPTAINER_CONFDIR="))
+    profile = Path(folder, "seccomp-profiles", "default.json")
+    return profile if profile.exists() else None

@@ -1,0 +1,85 @@
+"""Apptainer's images: found, fetched, and built step by step, each in a container of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, agent_user
+from mleredux.plugin.files import remove_tree
+
+from mleredux_sandbox_apptainer.engine import ROOT, find_image, images, place, reason, variables_of, write_record
+from mleredux_sandbox_apptainer.recipe import Builder
+from mleredux_sandbox_apptainer.steps import Steps
+
+_SOURCES = ("docker", "docker-archive", "docker-daemon", "library", "oci", "oci-archive", "oras")
+_NO_LIMIT = BuildLimits(memory=1 << 50, cpus=0, processes=1 << 20, disk=1 << 50)
+
+
+class ApptainerImages:
+    """Implements `mleredux.plugin.container.ImageEngine`."""
+
+    id = "apptainer"
+
+    def __init__(self) -> None:
+        self._way_out: Container | None = None
+
+    def find_image(self, name: str) -> Image | None:
+        """An image that is there."""
+        return find_image(name)
+
+    def pull(self, name: str, log: BuildLog) -> None:
+        """Fetch an image from its registry, or unpack an archive: `docker-archive:FILE`."""
+        source = name if name.partition(":")[0] in _SOURCES else f"docker://{name}"
+        with _new_image(name) as work:
+            build = ["apptainer", "--silent", "build", "--fix-perms", "--sandbox", str(work / ROOT), source]
+            code, said = Steps(log, _NO_LIMIT, work).run(build, {})
+            if code:
+                raise SandboxError(reason(said))
+            write_record(work, variables_of(work / ROOT))
+
+    def start_sidecar(self, made: Container) -> str:
+        """Nothing runs between two steps: each has a network of its own, whose way out is the proxy's socket."""
+        self._way_out = made
+        next(bind.source for bind in made.binds if bind.writable).joinpath("up").touch()
+        return "steps"
+
+    def remove_sidecar(self, container: str) -> None:
+        """Steps have no way out any more."""
+        self._way_out = None
+
+    def build_image(
+        self,
+        plan: Recipe,
+        tag: str,
+        arguments: dict[str, str],
+        log: BuildLog,
+        *,
+        secret: bool,
+        limits: BuildLimits,
+        sidecar: str | None,
+    ) -> None:
+        """Build an image; ended at its time limit, or when a step writes too much."""
+        with _new_image(tag) as work:
+            steps = Steps(log, limits, work, self._way_out if sidecar else None)
+            Builder(plan, arguments, log, steps, work).build()
+
+
+@contextlib.contextmanager
+def _new_image(name: str) -> Iterator[Path]:
+    """A folder in which an image is made with its record: it becomes the image of that name."""
+    images().mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".making-", dir=images()))
+    try:
+        work.chmod(0o755)
+        if os.getuid() == 0:
+            os.chown(work, *agent_user())
+        yield work
+        with contextlib.suppress(OSError):  # another machine that sees this folder has made the same meanwhile
+            work.rename(place(name))
+    finally:
+        remove_tree(work)

@@ -1,0 +1,101 @@
+"""The sandbox `apptainer`: containers by the container contract, without a daemon and without root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import LAYOUT, Bind, agent_user, build, container, prepare_folders
+from mleredux.plugin.sandbox import (
+    BuildRequest,
+    Built,
+    Capabilities,
+    Finding,
+    Handle,
+    Launch,
+    Layout,
+    attach_launcher,
+    start_launcher,
+    sweep_launchers,
+)
+
+from mleredux_sandbox_apptainer import engine
+
+_FILES = {"hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n", "resolv.conf": ""}
+"""What an agent knows of the network; else Apptainer shows the machine's name servers."""
+
+
+class ApptainerSandbox:
+    """Implements `mleredux._core.protocols.Sandbox` with the program `apptainer`."""
+
+    id = "apptainer"
+    title = "Apptainer containers: no network, no privileges; for clusters"
+    capabilities = Capabilities(
+        isolated=True,
+        networks=("none", "gateway", "open", "hosts"),
+        builds=("python", "npm", "dockerfile", "image"),
+        writable_root=True,
+    )
+
+    def check(self) -> list[Finding]:
+        """What is missing for containers to work here."""
+        from mleredux_sandbox_apptainer.doctor import findings
+
+        return findings()
+
+    def build(self, request: BuildRequest) -> Built:
+        """Make the agent's image, or find it."""
+        from mleredux_sandbox_apptainer.images import ApptainerImages
+
+        return build(request, ApptainerImages())
+
+    def layout(self, launch: Launch) -> Layout:
+        """Where the agent finds things in its container."""
+        return LAYOUT
+
+    def start(self, launch: Launch) -> Handle:
+        """Start the agent in a container of its own, below a launcher that survives this program."""
+        image = engine.find_image(launch.built.reference)
+        if image is None:
+            raise SandboxError(
+                f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
+            )
+        user = agent_user()
+        # What lies in memory there would count for nobody: shared memory lies on the run's disk.
+        binds = [*prepare_folders(launch, user), Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
+        for name, content in _FILES.items():
+            file = (launch.staging_dir or launch.control_dir) / name
+            file.write_text(content, encoding="utf-8")
+            file.chmod(0o644)
+            binds.append(Bind(file, f"/etc/{name}"))
+        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
+        overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
+        environment = engine.variables(launch.control_dir, {**image.env, **made.environment})
+        return start_launcher(
+            launch,
+            engine.exec_command(made, engine.source_of(image), launch.control_dir, overlay),
+            environment,
+            in_container=True,
+        )
+
+    def attach(self, launch: Launch) -> Handle | None:
+        """The launch's container where it runs, or has ended, since before this program was started."""
+        return attach_launcher(launch)
+
+    def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
+        """End containers of this owner's runs that are not alive any more."""
+        return sweep_launchers(owner, alive)
+
+
+def _own(folder: Path) -> Path:
+    """A folder below the agent's own, for anybody; an earlier attempt may have left a link in its place."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o1777)
+    return folder
+
+
+sandbox = ApptainerSandbox()

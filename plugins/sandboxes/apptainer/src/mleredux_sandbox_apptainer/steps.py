@@ -1,0 +1,138 @@
+"""What a build executes: programs within its limits, whose output goes into its log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import AgentBroken, SandboxError
+from mleredux.plugin.container import BuildLimits, BuildLog, Container, agent_user
+from mleredux.plugin.files import disk_usage
+
+from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
+
+_LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
+# In a namespace whose root is the user without privileges; that user's own limits hold for each process.
+_AS_ROOT = ("unshare", "--map-root-user")
+_LIMITED = (
+    'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -s /etc/hosts ] || '
+    "echo 127.0.0.1 localhost >/etc/hosts; "
+    'mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
+)
+"""Becomes a step, with limits of each of its processes, in its working directory."""
+
+
+class Steps:
+    """Executes the steps of one build.
+
+    Args:
+        log: Of the build.
+        limits: Of each step.
+        folder: All that it writes.
+        way_out: What gives its steps the socket of a proxy; None: they have no network.
+    """
+
+    def __init__(self, log: BuildLog, limits: BuildLimits, folder: Path, way_out: Container | None = None) -> None:
+        self._log, self._limits, self._folder, self._way_out = log, limits, folder, way_out
+
+    def prepare(self, root: Path) -> None:
+        """Make the folders of an image on which steps mount something, before any runs: they may leave links there.
+
+        Raises:
+            AgentBroken: It is an image that has a link there.
+        """
+        top = root / "mleredux"
+        if top.is_symlink():
+            raise AgentBroken("The base image has a link at /mleredux.", hint="Use another base image.")
+        for name in ("inside", "socket", "from"):
+            if not (top / name).is_symlink():
+                (top / name).mkdir(parents=True, exist_ok=True)
+
+    def step(
+        self, root: Path, command: Sequence[str], env: Mapping[str, str], place: str = "/", shown: Path | None = None
+    ) -> int:
+        """Execute a command in a container whose files are a folder, which it changes; its exit code.
+
+        Args:
+            root: The folder.
+            command: What is executed, as root of a user namespace.
+            env: Its variables.
+            place: Its working directory, which is made.
+            shown: A folder that it sees as `/mleredux/from`.
+        """
+        binds, entry = [], []
+        if self._way_out is not None:
+            binds += [bind.line() for bind in self._way_out.binds if not bind.writable]
+            entry = list(self._way_out.entrypoint)
+        if shown is not None:
+            binds.append(f"type=bind,source={shown},destination=/mleredux/from,ro")
+        limited = ("/bin/sh", "-c", _LIMITED, "sh", str(self._limits.memory >> 10), str(self._limits.processes), place)
+        options = [*CONTAINED, *filtered(self._folder), "--writable", *(f"--mount={bind}" for bind in binds)]
+        return self.run([*("apptainer", "--silent", "exec"), *options, str(root), *limited, *entry, *command], env)[0]
+
+    def run(self, command: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
+        """Run a program to its end: its exit code, and the last of what it said.
+
+        Raises:
+            BuildFailed: Time ran out, or it wrote too much.
+        """
+        user, group = agent_user()
+        own: dict[str, Any] = {"user": user, "group": group, "extra_groups": ()} if os.getuid() == 0 else {}
+        try:
+            process = subprocess.Popen(
+                [*_AS_ROOT, *command],
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env=variables(self._folder, env),
+                start_new_session=True,
+                **own,
+            )
+        except OSError as error:
+            raise SandboxError(
+                f"{error.filename} is not installed.", hint="`mleredux doctor` checks Apptainer."
+            ) from error
+        assert process.stdout is not None
+        ended, timed_out, grown = threading.Event(), threading.Event(), threading.Event()
+
+        def watch() -> None:
+            look_at = time.monotonic() + _MEASURE_SECONDS
+            while not ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
+                if (begun := time.monotonic()) >= look_at:
+                    if disk_usage(self._folder)[0] > self._limits.disk:
+                        grown.set()
+                    # A large tree takes long to count: spend no more than a tenth of the time on it.
+                    look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
+                if self._log.seconds_left <= 0.1:
+                    timed_out.set()
+                if grown.is_set() or timed_out.is_set():
+                    os.killpg(process.pid, signal.SIGKILL)
+                    return
+
+        threading.Thread(target=watch, daemon=True).start()
+        said = ""
+        try:
+            for line in process.stdout:
+                self._log.write(line)
+                said = (said + line)[-4000:]
+            code = process.wait()
+        finally:
+            ended.set()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            process.stdout.close()
+        if grown.is_set():
+            raise self._log.too_large(self._limits.disk)
+        if timed_out.is_set():
+            raise self._log.timed_out()
+        return code, said
