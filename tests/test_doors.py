@@ -17,6 +17,9 @@ from typing import Any
 import gymnasium
 import mleredux
 import pytest
+from inspect_ai import eval as evaluate
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import sandbox
 from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
@@ -25,6 +28,7 @@ from mleredux.plugin.export import export
 from mleredux.plugin.session import open_session
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
 from mleredux_bridge_harbor.directory import write_task
+from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_testing.pytest_plugin import validator
@@ -75,14 +79,9 @@ def by_mcp(command: str, places: Places) -> Run:
 
 
 def by_inspect(command: str, places: Places) -> Run:
-    from inspect_ai import eval as evaluate
-    from inspect_ai.solver import solver
-    from inspect_ai.util import sandbox
-    from mleredux_bridge_inspect.registry import make
-
     @solver
-    def copying() -> Any:
-        async def solve(state: Any, generate: Any) -> Any:
+    def copying() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
             await sandbox().exec(["sh", "-c", command])
             return state
 

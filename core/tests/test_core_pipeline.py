@@ -358,14 +358,14 @@ def test_a_cancelled_run_that_is_queued_again_goes_on(toy: Any) -> None:
 def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
     toy: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mleredux._core.sandboxes import process
+    from mleredux._core.sandboxes import launched
 
     def die(*_: Any) -> None:
         raise KeyboardInterrupt  # as good as a kill before it is noted which process was started
 
     run = toy.new("sleeper")
     with monkeypatch.context() as patched:
-        patched.setattr(process, "write_atomically", die)
+        patched.setattr(launched, "write_atomically", die)
         with pytest.raises(KeyboardInterrupt):
             toy.pipeline().go_on(run)
     first = {found.pid for found in until(lambda: toy.processes(run))}

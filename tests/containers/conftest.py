@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import shutil
 import subprocess
 import tempfile
 import time
@@ -21,7 +20,7 @@ from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, 
 from mleredux.errors import SandboxError
 from mleredux_sandbox_podman.doctor import try_container, working_options
 from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, find_image
-from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.pytest_plugin import BASE_IMAGE, skip_or_fail
 
 OWNER = "tests-of-containers"
 ENGINES = ("docker", "podman")
@@ -33,44 +32,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marked = metafunc.definition.get_closest_marker("engines")
         names = marked.args if marked else ENGINES
         engines = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in names]
-        metafunc.parametrize("engine", engines, scope="session", indirect=True)
+        metafunc.parametrize("engine", engines, scope="module", indirect=True)
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """An engine that answers and has its own base image: its name, which is its program's and its sandbox's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLEREDUX_BASE_IMAGE", request.getfixturevalue(f"{request.param}_base_image"))
+        yield request.param
 
 
 @pytest.fixture(scope="session")
-def engine(request: pytest.FixtureRequest) -> str:
-    """An engine that answers and has the base image: its name, which is its program's and its sandbox's."""
-    request.getfixturevalue(f"{request.param}_base_image")
-    return str(request.param)
-
-
-@pytest.fixture(scope="session")
-def podman_base_image() -> Iterator[None]:
+def podman_base_image() -> Iterator[str]:
     """Podman with the base image, and the options with which containers run here."""
-    name = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
     try:
-        image = find_image(name)
+        image = find_image(BASE_IMAGE)
     except SandboxError as error:
         skip_or_fail("podman", str(error))
     if image is None:
-        skip_or_fail("podman", f"Podman has no base image {name} (make one with `.ci/podman`)")
+        skip_or_fail("podman", f"Podman has no base image {BASE_IMAGE} (make one with `.ci/podman`)")
     options = os.environ.get(OPTIONS_VARIABLE) or working_options(image.id)
     if options is None:
         skip_or_fail("podman", f"no container runs: {try_container(image.id)}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLEREDUX_BASE_IMAGE", name)
         patch.setenv(OPTIONS_VARIABLE, options)
-        yield
-
-
-@pytest.fixture(scope="session")
-def apptainer_base_image() -> Iterator[None]:
-    """Apptainer with an archive of the base image."""
-    archive = Path("/var/cache/mleredux/mleredux_debian-python_trixie.tar")
-    if not shutil.which("apptainer") or not archive.exists():
-        skip_or_fail("apptainer", "Apptainer is not there with the base image (get both with `.ci/apptainer`)")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLEREDUX_BASE_IMAGE", f"docker-archive:{archive}")
-        yield
+        yield BASE_IMAGE
 
 
 Program = Callable[..., str]
@@ -87,18 +74,18 @@ def program(engine: str) -> Program:
     return call
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def base(engine: str) -> str:
     """The base image."""
     return os.environ["MLEREDUX_BASE_IMAGE"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sandbox(engine: str) -> Sandbox:
     return current().sandbox(engine)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plain(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """An image with Python and nothing else."""
     agent = Agent(id="plain", title="Plain", command=("true",))

@@ -1,6 +1,6 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root` turns skips for
+`MLEREDUX_REQUIRE=docker,apptainer,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root` turns skips for
 want of an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of Ray, of nginx, of libfaketime, of
 Chromium, of other systems' validators, of an OpenID provider or of what only root may do into failures.
 """
@@ -8,6 +8,8 @@ Chromium, of other systems' validators, of an OpenID provider or of what only ro
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -25,6 +27,12 @@ REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
 SHARED_VARIABLE = "MLEREDUX_SHARED"
 BASE_IMAGE = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
 """The base image for agents in tests: `.ci/base-image` makes it."""
+NO_ENGINE = {
+    "DOCKER_HOST": "unix:///nonexistent.sock",
+    "CONTAINER_HOST": "unix:///nonexistent.sock",
+    "MLEREDUX_BLOCK_PLUGINS": "apptainer",
+}
+"""Variables with which a program finds no container engine; Apptainer, which has no service, is not loaded."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -113,6 +121,15 @@ def docker_base_image(docker_engine: None) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLEREDUX_BASE_IMAGE", BASE_IMAGE)
         yield BASE_IMAGE
+
+
+@pytest.fixture(scope="session")
+def apptainer_base_image() -> str:
+    """Apptainer's base image for agents: an archive of the others', which `.ci/apptainer` makes."""
+    archive = Path("/var/cache/mleredux", f"{re.sub('[/:]', '_', BASE_IMAGE)}.tar")
+    if not shutil.which("apptainer") or not archive.exists():
+        skip_or_fail("apptainer", "Apptainer is not there with the base image (get both with `.ci/apptainer`)")
+    return f"docker-archive:{archive}"
 
 
 @pytest.fixture(scope="session", autouse=True)

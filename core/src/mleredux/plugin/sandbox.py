@@ -10,6 +10,8 @@ capabilities::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux._core.protocols import (
     BuildRequest,
@@ -23,7 +25,9 @@ from mleredux._core.protocols import (
     Sandbox,
     Usage,
 )
-from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
+
+if TYPE_CHECKING:
+    from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 
 __all__ = [
     "BuildRequest",
@@ -45,3 +49,12 @@ __all__ = [
     "start_launcher",
     "sweep_launchers",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import names for launchers on first use: they need psutil."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mleredux._core.sandboxes import launched
+
+    return getattr(launched, name)

@@ -16,8 +16,8 @@ from mleredux.plugin.agent import Agent
 from mleredux.plugin.command import current
 from mleredux.plugin.host import plan
 from mleredux_agent_repo.agents import agent_of
+from mleredux_testing.pytest_plugin import NO_ENGINE
 
-NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent.sock", "CONTAINER_HOST": "unix:///nonexistent.sock"}
 SOLVE = """\
 import argparse, os, shutil
 import helper

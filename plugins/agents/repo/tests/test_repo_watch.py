@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux_testing.pytest_plugin import NO_ENGINE
 
 SOLVE = """\
 import os
@@ -25,7 +26,6 @@ with open("submission.csv", "w") as file:
 print("first try")
 """
 MANIFEST = '[agent]\nid = "tries"\ncommand = ["python", "/opt/agent/solve.py"]\n'
-NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent.sock", "CONTAINER_HOST": "unix:///nonexistent.sock"}
 
 
 class Watching:
