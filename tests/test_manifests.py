@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes are valid by its own schemas, which know every field."""
+"""The manifests for Kubernetes are valid by its own schemas and KubeRay's, which know every field."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from referencing.jsonschema import DRAFT202012
 jsonschema = lazily("jsonschema")
 
 FOLDER = Path(__file__).parents[1] / "examples" / "clusters" / "kubernetes"
+KUBERAY = json.loads(Path(__file__).with_name("kuberay-1.7.0.json").read_text())
+"""KubeRay's own schemas by kind, for all but pods, which Kubernetes's schemas check; see its `$comment`."""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,15 @@ def test_all_that_kubernetes_knows_is_valid(schemas: Path) -> None:
         assert problems(schemas, "Pod", pod) == []
         pod["spec"]["volumess"] = []
         assert problems(schemas, "Pod", pod)
+
+
+@pytest.mark.parametrize("kind", ["RayCluster", "RayJob"])
+def test_all_that_kuberay_knows_is_valid(kind: str) -> None:
+    [found] = [one for one in manifests() if one["kind"] == kind]
+    valid = jsonschema.Draft202012Validator(KUBERAY[kind]).is_valid
+    assert found["apiVersion"] == "ray.io/v1" and valid(found)
+    assert not valid({**found, "spec": {**found["spec"], "suspended": True}}), "it refuses what it does not know"
+    assert not valid({**found, "spec": {**found["spec"], "suspend": "no"}})
 
 
 def test_the_manifests_fit_together() -> None:
