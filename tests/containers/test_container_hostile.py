@@ -133,7 +133,9 @@ def test_a_searcher_in_a_container_finds_no_answers_and_no_way_out(run: Any, eng
     found = json.loads((run.output_dir / "found.json").read_text())
     assert found["read"] > 1000 and (found["uid"] == 0 or engine == "apptainer"), "it was root, and did look"
     assert found["canaries"] == [] and found["names"] == [] and found["environ"] == []
-    assert found["escapes"] == [] and found["reached"] == []
+    # Podman's own filter of system calls allows namespaces of users, in which root is nobody outside.
+    allowed = {"unshare user"} if engine == "podman" else set()
+    assert set(found["escapes"]) <= allowed and found["reached"] == []
     canary_file = Path(run.spec.data_dir) / "wine" / "prepared" / "canary.txt"
     assert canary("wine") in canary_file.read_text(), "there was something to find"
 
