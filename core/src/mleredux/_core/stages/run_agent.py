@@ -64,6 +64,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
             raise Cancelled("A user cancelled the run.")
+        forkserver.warm(child_environment())
         attempts = run.log.state.attempts
         if not attempts.unfinished and attempts.started:
             _set_aside(run.path, run.output_dir, run.agent_log)
@@ -152,7 +153,6 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         _clear(launch, aside=before.started)
         session.emit(Attempt(status="starting"))
         handle = sandbox.start(launch)
-    forkserver.warm(child_environment())
     session.emit(
         AgentFound(
             status="adopted" if adopted else "started",
