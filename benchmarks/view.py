@@ -94,7 +94,7 @@ def main() -> None:
         server.send_signal(signal.SIGTERM)
     print(machine())
     print(table(*rows))
-    print(f"A filter: {statistics.median(filtered):.0f} ms (20 ms of it waiting for the next key).")
+    print(f"A filter: {statistics.median(filtered):.0f} ms.")
     print(f"The program answers after {started:.1f} s; script memory of the tab: {heap:.1f} MB.")
     if asked.folder is None:
         shutil.rmtree(folder)
