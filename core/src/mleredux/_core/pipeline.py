@@ -46,6 +46,7 @@ class Pipeline:
         cancelled: Whether cancellation of all runs was requested elsewhere.
         tracked: Whether plugins are told of the runs' events.
         executor: Executes the runs; None: this process does.
+        bound: Whether agents are to be ended when this program is killed.
         object_store: URL of an object store, through which its nodes get runs and data; None: they share a file system.
     """
 
@@ -60,6 +61,7 @@ class Pipeline:
     tracked: bool = True
     executor: Executor | None = None
     object_store: str | None = None
+    bound: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -134,6 +136,7 @@ class Pipeline:
             cancelled=lambda: self.stopping() or run.cancel_asked,
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
+            bound=self.bound,
             smoke=(lambda built: smoke_run(context, built, self)) if self.smoke else None,
         )
         try:

@@ -285,7 +285,7 @@ def open_session(
     if detached:
         session = OpenSession(run, _execute_apart)
     else:
-        pipeline = Pipeline(store, current(), data)
+        pipeline = Pipeline(store, current(), data, bound=True)
         pipeline.warm_up()
         session = OpenSession(run, pipeline.go_on)
     try:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import mleredux
+import psutil
 import pytest
 from gymnasium.utils.env_checker import check_env
 from mleredux import MlereduxError
@@ -118,3 +123,26 @@ def test_what_does_not_exist_is_refused_in_a_sentence() -> None:
         TaskEnvironment("wine", reward="luck")
     with pytest.raises(MlereduxError, match="There is no task"):
         TaskEnvironment("whine")
+
+
+def test_a_killed_program_leaves_no_agent(places: dict[str, Any]) -> None:
+    work = (
+        "import sys, time; from mleredux_bridge_gymnasium.environment import TaskEnvironment\n"
+        "env = TaskEnvironment('wine', sandbox='process', runs_dir=sys.argv[1], data_dir=sys.argv[2])\n"
+        "env.reset(seed=77); print(env.run.path, flush=True)\n"
+        "env.step({'kind': 0, 'text': 'sleep 600'})"
+    )
+    words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        path = Path(program.stdout.readline().strip())
+        launcher = json.loads((path / ".control" / "process.json").read_text())["pid"]
+        below: list[psutil.Process] = []
+        until = time.monotonic() + 60
+        while not any("sleep" in process.name() for process in below) and time.monotonic() < until:
+            time.sleep(0.1)
+            below = [psutil.Process(launcher), *psutil.Process(launcher).children(recursive=True)]
+        assert any("sleep" in process.name() for process in below)
+        program.kill()
+    _, left = psutil.wait_procs(below, 30)
+    assert not left

@@ -49,6 +49,7 @@ def start_launcher(
         "cwd": str(launch.output_dir),
         "limits": _resource_limits(launch),
         "pipe": in_container,
+        "parent": os.getpid() if launch.bound else None,
     }
     (launch.control_dir / "launch.json").write_text(json.dumps(asked), encoding="utf-8")
     try:

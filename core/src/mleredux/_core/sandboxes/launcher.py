@@ -1,5 +1,7 @@
 """Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, outlives whoever started it.
 
+Where `launch.json` names a parent, as for sessions, it ends the agent by SIGTERM when that is killed.
+
 It becomes the parent of everything the agent leaves behind (a subreaper), ends all of that when the agent's main
 process ends, and writes how that ended to `exit.json`, so that a run is not lost when the program that supervises it is
 killed. It imports nothing but the standard library.
@@ -13,7 +15,7 @@ import signal
 import sys
 import time
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(control: str) -> int:
@@ -51,6 +53,10 @@ def main(control: str) -> int:
     signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if launch.get("parent") is not None and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != launch["parent"]:
+            return 1
     # Between the fork and the number's being noted, a signal waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     child = os.fork()

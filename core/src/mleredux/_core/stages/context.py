@@ -32,6 +32,7 @@ class StageContext:
         progress: Told what is going on, in a few words.
         base_image: Base of images that are built, where the user names one.
         smoke: Makes the agent's smoke run in its environment, where that is wanted.
+        bound: Whether the agent is to be ended when this program is killed.
         secrets: Values that services gave to the agent and that are masked in everything that is kept.
     """
 
@@ -44,6 +45,7 @@ class StageContext:
     progress: Callable[[str], None]
     base_image: str | None = None
     smoke: Callable[[Built], None] | None = None
+    bound: bool = False
     secrets: set[str] = field(default_factory=set)
 
     @cached_property

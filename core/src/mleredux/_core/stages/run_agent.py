@@ -261,6 +261,7 @@ def _launch(
         gateway_socket=_gateway_socket(endpoint) if gateway else None,
         gateway_url=gateway.url if gateway else "",
         proxy_socket=egress.path if egress else None,
+        bound=context.bound,
     )
     layout = context.sandbox.layout(launch)
     tools = find_tools(context.catalogue, run.spec.grants.tools)
