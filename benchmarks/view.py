@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from _measuring import machine, table
+from mleredux.plugin.artifact import RunStore
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,6 +67,7 @@ def main() -> None:
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="view-"))
     made = sorted(folder.glob(f"*-{asked.runs + 1:06d}"))
     large = made[0] if made else make(folder, asked.runs)
+    RunStore(folder).rows()  # the index, which else is made by a thread that would be measured, too
     command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", folder]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:

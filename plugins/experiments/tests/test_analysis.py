@@ -15,11 +15,12 @@ from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux_experiments.analysis import analyse
 from mleredux_experiments.attempts import attempts, pass_all, pass_at
-from mleredux_experiments.curves import medals_per_dollar, over_time, time_to_medal
+from mleredux_experiments.curves import medals_per_dollar, over_cost, over_time, time_to_medal
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
 from mleredux_experiments.measures import MEASURES, measure
 from mleredux_experiments.results import Results, Row, Version
+from mleredux_experiments.rollouts import with_rollout
 from mleredux_experiments.selection import selection
 from mleredux_experiments.sources import load
 
@@ -63,6 +64,18 @@ def test_medals_over_time_and_the_time_to_the_first() -> None:
     assert survival is not None
     assert (survival.medals, survival.runs, survival.hours[0], survival.share[0]) == (1, 2, 0.5, 50)
     assert survival.median == 0.5
+
+
+def test_a_version_before_the_first_call_of_a_model_cost_nothing() -> None:
+    kept = [{"time": f"2026-11-21T10:0{minute}:00+00:00", "seconds": 60 * minute} for minute in (1, 3)]
+    call = {"timestamp": "2026-11-21T10:02:00+00:00", "metrics": {"cost_usd": 0.5}}
+    versions = (Version(60, 0.6, True), Version(180, 0.95, True))
+    told, _ = with_rollout({"steps": [call], "extra": {"mleredux": {"submissions": kept}}}, versions)
+    assert [version.cost_usd for version in told] == [0.0, 0.5]
+    curve = over_cost([row("a", 0, 0.95, cost_usd=0.5, versions=told)])
+    assert curve is not None and (curve.x[-1], curve.y[0], curve.y[-1]) == (0.5, 0, 100)
+    free, _ = with_rollout({"steps": [], "extra": {"mleredux": {"submissions": kept}}}, versions)
+    assert [version.cost_usd for version in free] == [None, None]
 
 
 def test_submissions_of_unknown_time_are_not_taken_for_failures() -> None:

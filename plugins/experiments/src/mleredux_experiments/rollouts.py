@@ -77,7 +77,7 @@ def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Versio
         replace(
             version,
             validation=named.get(number, _last(measured, version.seconds) if not named else None),
-            cost_usd=_last(costs, version.seconds),
+            cost_usd=(_last(costs, version.seconds) or 0.0) if costs else None,
         )
         for number, version in enumerate(versions, start=1)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,11 +55,16 @@ def make_run(runs: Path, number: int, **changes: Any) -> Path:
     (path / "output/code/train.py").write_text("print('training')\n")
     if graded:
         _write_report(path, task, at, seconds, scores, rng)
-    _write_rollout(path, changes.get("steps", 12), agent, error, at, changes.get("said"), status == "running")
+    kept = [{"time": _at(at + timedelta(seconds=60 * n)), "seconds": 60 * n} for n, _ in enumerate(scores)]
+    text = rollout_text(changes.get("steps", 12), agent, error, at, changes.get("said") or "", kept)
+    _write_rollout(path, text, status == "running")
     return path
 
 
-def rollout_text(steps: int, agent: str = "aide", error: str = NATIVE[0], at: datetime = START, said: str = "") -> str:
+def rollout_text(
+    steps: int, agent: str = "aide", error: str = NATIVE[0], at: datetime = START, said: str = "",
+    kept: Sequence[dict[str, Any]] = (),
+) -> str:  # fmt: skip
     """A rollout of so many steps, compact, as mleredux writes large ones."""
     listed = []
     for number in range(1, steps + 1):
@@ -86,7 +92,12 @@ def rollout_text(steps: int, agent: str = "aide", error: str = NATIVE[0], at: da
                           "node_id": f"n{number}", "parent_id": f"n{number // 2}"},
             }  # fmt: skip
         listed.append(step)
-    document = {"schema_version": "ATIF-v1.6", "agent": {"name": agent[:60], "version": "4"}, "steps": listed}
+    document = {
+        "schema_version": "ATIF-v1.6",
+        "agent": {"name": agent[:60], "version": "4"},
+        "steps": listed,
+        "extra": {"mleredux": {"submissions": list(kept)}},
+    }
     return json.dumps(document, separators=(",", ":"))
 
 
@@ -152,12 +163,12 @@ def _write_report(path: Path, task: str, at: datetime, seconds: float, scores: l
     _write(path / "scores.json", versions)
 
 
-def _write_rollout(path: Path, steps: int, agent: str, error: str, at: datetime, said: str | None, live: bool) -> None:
+def _write_rollout(path: Path, text: str, live: bool) -> None:
     place = path / "rollout.json"
     if live:  # what the agent wrote so far
         place = path / "output/rollout/trajectory.json"
         place.parent.mkdir()
-    place.write_text(rollout_text(steps, agent, error, at, said or ""))
+    place.write_text(text)
 
 
 def _write(path: Path, content: Any) -> None:
