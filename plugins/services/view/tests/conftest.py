@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import pytest
 import uvicorn
+from mleredux._core.store.files import FileLock
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
@@ -55,10 +56,12 @@ class Site:
         runs: The runs directory.
         url: Without the one-time secret.
         ids: Runs of the directory, by what is particular to them.
+        worked_on: Held by the process that works on the run that goes on.
     """
 
     def __init__(self, runs: Path) -> None:
         self.runs, self.ids = runs, dict[str, str]()
+        self.worked_on: FileLock | None = None
         listener = socket.create_server(("127.0.0.1", 0))
         self.port = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -111,8 +114,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (runs / "labels.json").write_text(json.dumps({ids["hostile"].name: {HOSTILE: HOSTILE}}))
     site = Site(runs)
     site.ids = {name: path.name for name, path in ids.items()}
+    site.worked_on = FileLock(ids["live"] / ".lock")
+    site.worked_on.acquire()
     site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe=""), "named": quote(named)}
     yield site
+    site.worked_on.release()
     site.close()
 
 
@@ -200,4 +206,5 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(runs)
     site.ids = dict(zip(("first", "second"), sorted(RunStore(runs).ids()), strict=False))
     yield site
+    site.worked_on.release()
     site.close()

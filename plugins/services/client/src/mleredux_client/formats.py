@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "warn"}
+TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "warn", "interrupted": "warn"}
 """States of a run that nothing follows, and how good they are: `good`, `warn`, `bad`."""
 
 
