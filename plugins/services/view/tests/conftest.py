@@ -206,5 +206,4 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(runs)
     site.ids = dict(zip(("first", "second"), sorted(RunStore(runs).ids()), strict=False))
     yield site
-    site.worked_on.release()
     site.close()
