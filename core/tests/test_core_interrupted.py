@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
 from mleredux._core.executors.tickets import write_ticket
 from mleredux._core.models import Cause, Limits, State
 from mleredux._core.store import RunStore
@@ -52,6 +54,8 @@ def test_a_killed_run_is_interrupted_until_it_goes_on(tmp_path: Path) -> None:
     assert shown() == {"interrupted"}
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before, "showing it writes nothing"
     assert [row["id"] for row in store.rows(status="interrupted")] == [run.id] and not store.rows(status="running")
+    told = CliRunner().invoke(root, ["runs", "--runs-dir", str(store.path), "show", run.id], catch_exceptions=False)
+    assert "interrupted" in told.stdout and f"`mleredux run --resume {run.id[-6:]}`" in told.output.replace("\n", " ")
     with run.lock:
         assert shown() == {"running"}
     run.hold(None)

@@ -270,8 +270,11 @@ def test_the_page_of_a_run_that_goes_on_is_about_now(make_run: Any) -> None:
     lines = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()
     began = next(number for number, line in enumerate(lines) if json.loads(line)["type"] == "agent")
     (run.path / "events.jsonl").write_text("\n".join(lines[: began + 1]) + "\n", encoding="utf-8")
-    timeline = view.page_of(run).timeline
+    with run.lock:
+        timeline = view.page_of(run).timeline
     assert timeline is not None and " h" in timeline.total  # since the first event, which is long ago
+    killed = view.page_of(run).timeline
+    assert killed is not None and " h" not in killed.total
     _, trajectory = shared.trace_of(run, [])
     assert not any("ended" in str(step.message) for step in trajectory.steps)
 

@@ -324,13 +324,18 @@ class _LocalBatch(Batch):
 
 
 def _view(run: Run) -> RunView:
+    from mleredux._core.store.run import INTERRUPTED
+
     events, page = run.events(), run.path / "report.html"
+    status, message = run.status, run.message
+    if status == INTERRUPTED:
+        message = f"Its process was killed; `mleredux run --resume {run.id[-6:]}` continues it."
     return RunView(
         task=run.spec.task,
         agent=run.spec.agent,
-        status=str(run.state),
+        status=status,
         report=run.report,
-        message=run.message,
+        message=message,
         seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds(),
         artifacts=_short(run.path),
         record=run.record(),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
 INTERRUPTED = "interrupted"
+"""The status of a run that has not ended and whose process is dead."""
 GRADES_FILE = "grades.json"
 """The file of a run that was graded again: all its reports with their versions, oldest first."""
 _CURVE_POINTS = 24

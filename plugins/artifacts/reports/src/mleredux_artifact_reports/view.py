@@ -145,7 +145,7 @@ def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = Tru
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
-    until = None if ending.state.final else datetime.now(UTC)
+    until = None if run.status in TONES else datetime.now(UTC)
     artifacts, left_out = artifacts_of(run, made)
     rollout = rollout_of(run) if with_rollout else None
     title = task.title if task else run.spec.task
