@@ -1,7 +1,7 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,apptainer,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root` turns
-skips for want of an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of Ray, of nginx, of
+`MLEREDUX_REQUIRE=docker,podman,apptainer,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root`
+turns skips for want of an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of Ray, of nginx, of
 libfaketime, of Chromium, of other systems' validators, of an OpenID provider or of what only root may do into failures.
 """
 

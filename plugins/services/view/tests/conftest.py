@@ -115,7 +115,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(runs)
     site.ids = {name: path.name for name, path in ids.items()}
     site.worked_on = FileLock(ids["live"] / ".lock")
-    site.worked_on.acquire()
+    site.worked_on.acquire(blocking=True)
     site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe=""), "named": quote(named)}
     yield site
     site.worked_on.release()

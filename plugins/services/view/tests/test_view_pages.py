@@ -102,13 +102,24 @@ def test_runs_are_found_by_facets_search_and_sorting_and_the_address_has_it_all(
     assert scores == sorted(scores, reverse=True)
 
 
+def test_the_clock_of_a_run_whose_process_was_killed_stands_still(watched: Any) -> None:
+    address = f"/runs/{watched.site.ids['live']}"
+    page = watched.open(address)
+    assert page.locator("#chips [data-since]").count() == 1
+    page.locator("#live:not([hidden])").wait_for()
+    watched.site.worked_on.release()
+    page.locator("#chips", has_text="interrupted").wait_for(timeout=90_000)
+    watched.site.worked_on.acquire(blocking=True)
+    assert not page.locator("[data-since]").count()
+
+
 @pytest.mark.parametrize("width", [360, 400])
 def test_scores_are_seen_whole_on_a_phone(watched: Any, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 900})
     watched.site.worked_on.release()
     page = watched.open("/")
     page.locator("#rows .state", has_text="interrupted").wait_for(timeout=90_000)  # the longest word
-    watched.site.worked_on.acquire()
+    watched.site.worked_on.acquire(blocking=True)
     right = "(found) => Math.max(...found.map((one) => one.getBoundingClientRect().right))"
     table, scores = (page.locator(one).evaluate_all(right) for one in (".card-table", "thead .right, #rows .score"))
     assert scores <= table

@@ -106,11 +106,12 @@ class LocalSource:
         return ()
 
     def version(self, run_id: str | None = None) -> str:
-        """A number that grows with each change of any run; of one run, the sizes of its files."""
+        """A number that grows with each change of any run; of one run, the sizes of its files, and whether it lives."""
         if run_id is None:
             self._look()
             return str(self._version)
-        return version_of(self.store.path / run_id)
+        path = self.store.path / run_id
+        return f"{version_of(path)}-{Run(path).alive}"
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Request the processes that execute the runs to stop."""

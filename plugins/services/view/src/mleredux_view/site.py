@@ -169,10 +169,13 @@ def _report_css(_request: Request) -> Response:
 
 
 async def _live(source_of: Callable[[Request], Source], request: Request) -> Response:
-    """Stream a message whenever something changed: of all runs, or of the run that the query names."""
+    """Stream a message whenever something changed: of all runs, or of the run that the query names.
+
+    `since` is the version that the page shows; without it, changes are those since the request.
+    """
     source, run_id = await run_in_threadpool(source_of, request), request.query_params.get("run")
     try:
-        before = await run_in_threadpool(source.version, run_id)
+        before = request.query_params.get("since") or await run_in_threadpool(source.version, run_id)
     except MlereduxError as error:
         return Response(f"{error.message}\n", 404)
 

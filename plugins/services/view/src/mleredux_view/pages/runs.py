@@ -59,12 +59,19 @@ def runs(visit: Visit) -> Shown:
     if visit.fragment and query.after is not None:
         table = visit.source.runs(replace(query, facets=()))
         return Shown("runs_rows.html.j2", {"table": table, "more": _more(visit, table)})
+    version = "" if visit.fragment or visit.static else visit.source.version()  # before the rows: no change is missed
     table = visit.source.runs(query)
     facets = Facets(_facets(table, query))
     facets.more = _more(visit, table)
-    values = {"table": table, "query": query, "facets": facets, "open": bool(query.search or query.wanted)}
+    values = {
+        "version": version,
+        "table": table,
+        "query": query,
+        "facets": facets,
+        "open": bool(query.search or query.wanted),
+    }
     sorts = [(name, _TITLES.get(name, words(name))) for name in SORTED]
-    return Shown("runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts})
+    return Shown("runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts, "version": version})
 
 
 @action("/actions/stop")
