@@ -48,7 +48,7 @@ def scenario(*, described: bool) -> dict[str, Any]:
     """The rules of the model: a command by the first shell tool that is offered, else a file; then the end.
 
     Args:
-        described: Whether calls have a description, which some programs require and Vibe refuses.
+        described: Whether calls have a description, which some programs require, and with which Vibe submits nothing.
     """
     rules: list[dict[str, Any]] = [
         {"name": name, "when": {"tools": [name]}, "reply": {"tools": [{"name": name, "arguments": given}]}, "times": 1}

@@ -71,7 +71,9 @@ def runs(visit: Visit) -> Shown:
         "open": bool(query.search or query.wanted),
     }
     sorts = [(name, _TITLES.get(name, words(name))) for name in SORTED]
-    return Shown("runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts, "version": version})
+    return Shown(
+        "runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts, "version": version}
+    )
 
 
 @action("/actions/stop")
