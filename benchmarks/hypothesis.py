@@ -92,7 +92,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     set_current(Catalogue())
     tasks = [str(name) for name in tomllib.loads(options.plan.read_text(encoding="utf-8"))["experiment"]["tasks"]]
-    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         said = dict(pool.imap(_statements, [(task, folder) for task in tasks], chunksize=1))
         overlap = write_contexts(said, folder / "hypothesis")
         plan = read_plan(Path(shutil.copy(options.plan, folder)), Catalogue())
@@ -351,6 +351,8 @@ which was committed before its tables were made: {number} planted tables, {seeds
 This is the second experiment. [The first](hypothesis-1.md) was registered, too, and was not significant (p = 0.078). It
 showed what was weak: `analyst` saw neither most leaks nor times in numbers, so that its findings lacked what matters
 most, and advice without a measured effect was obeyed like any other. Both were changed, on tables of the first alone.
+Since the second was registered and first ran (+1.21, p = 0.00024), `automl` puts numbers into 63 bins, not 255, where
+it boosts trees of weighted classes: for speed alone, as the same comparison then took 25.9 minutes.
 
 ## Design
 

@@ -58,7 +58,7 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
     for attempt in range(ATTEMPTS):
         states = dict(before)
         draw = draft(dataset, seed.generator(base.id, attempt), states, since)
-        gaps = _gaps(draw, base, best)
+        gaps = _gaps(draw, base, best, since)
         if gaps is not None and (
             not attempt or set(gaps) == set(made.planted["gaps"])
         ):  # to plant no groups is no way out
@@ -142,14 +142,15 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-def _gaps(made: Dataset, base: Task, best: tuple[int, float]) -> dict[str, float] | None:
+def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None) -> dict[str, float] | None:
     """Return what good advice gains over naive advice on the training rows, in standard errors, by technique.
 
     None if the draft does not rank before the best so far: what remains to measure could only make its rank worse.
+    The technique that was undecided before, `since`, comes first, as it is the likeliest to be so again.
     """
     gaps: dict[str, float] = {}
     with one_thread():
-        for name, technique in sorted(techniques().items(), key=lambda item: item[0] == SLOWEST):
+        for name, technique in sorted(techniques().items(), key=lambda item: (item[0] != since, item[0] == SLOWEST)):
             if technique.gap is not None and name in made.planted["about"]:
                 gaps[name] = round(technique.gap(Instance(view(made, name), {}, base)).ratio, 2)
                 if _rank(gaps) >= best:
