@@ -21,7 +21,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import ResumeRefused, StoreError
-from mleredux.plugin.host import plan
+from mleredux.plugin.host import plan, regrade
 from mleredux_store_s3.bucket import Bucket
 from mleredux_testing.lab import PLUGINS, Lab, until
 from mleredux_testing.s3 import ApartExecutor, S3Server
@@ -228,7 +228,7 @@ def test_data_are_staged_once_verified_and_repaired(bucket: Bucket, tmp_path: Pa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="hiding folders from a process needs root")
 def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_shared(
-    lab: Lab, tmp_path: Path, server: S3Server
+    lab: Lab, bucket: Bucket, tmp_path: Path, server: S3Server
 ) -> None:
     catalogue = lab.catalogue
     prepare(catalogue.task("toy"), catalogue, lab.pipeline().data)
@@ -259,6 +259,15 @@ def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_s
         assert run.manifest is not None and (run.output_dir / "submission.csv").is_file()
         log = (run.logs_dir / "worker.log").read_text()
         assert "a-secret-of-tests" not in log and f"bytes of {run.spec.task}" in log
+    regrade(kept, catalogue)
+    seen = Replica(bucket, kept.id, tmp_path / "seen" / kept.id)
+    seen.look()
+    seen.update()
+    for name in ("report.json", "grades.json"):
+        assert (seen.folder / name).read_bytes() == (kept.path / name).read_bytes()
+    assert {one.rpartition("/")[2] for one in bucket.keys(f"runs/{kept.id}")} == {
+        one.rpartition("/")[2] for one in {*seen.tree.names(), "head", str((seen._head or {})["tree"])}
+    }
     nodes = [tmp_path / "a", tmp_path / "b"]
     until(lambda: not any((node / "runs" / kept.id).exists() for node in nodes))
     assert [len(list((node / "data").glob("*.json"))) for node in nodes] == [1, 1]

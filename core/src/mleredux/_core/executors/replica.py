@@ -341,6 +341,18 @@ def delete_replica(catalogue: Catalogue, folder: Path, url: str | None = None) -
         Replica(open_store(catalogue, url), folder.name, folder).delete()
 
 
+def publish_again(catalogue: Catalogue, folder: Path) -> None:
+    """Publish an ended run that was changed here, if it was given to an executor through an object store.
+
+    Raises:
+        StoreError: It can't be opened, or does not respond; it can be called again.
+    """
+    if (url := read_ticket(folder).get("store")) is not None:
+        replica = Replica(open_store(catalogue, url), folder.name, folder)
+        replica.close()
+        replica.sweep()
+
+
 class _Gone(Exception):
     """An object was deleted since something named it."""
 

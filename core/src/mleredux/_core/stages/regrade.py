@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore
+from mleredux._core.executors.replica import publish_again
 from mleredux._core.models import Report, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import versions_of
@@ -34,7 +35,8 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
         The report before, and the new one.
 
     Raises:
-        MlereduxError: The run has no report, is being executed, or does not fit the task's data of today.
+        MlereduxError: The run has no report, is being executed, or does not fit the task's data of today; or its object
+            store does not respond: it is graded here then, and published when it is graded again.
     """
     if not run.lock.acquire():
         raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait for it.")
@@ -62,6 +64,7 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
             )
         run.write_report(new)
         produce(run, catalogue)
+        publish_again(catalogue, run.path)
     finally:
         run.lock.release()
     return old, new
