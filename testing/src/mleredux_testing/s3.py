@@ -75,6 +75,9 @@ class ApartExecutor(LocalExecutor):
     Args:
         home: A folder of this machine, which is empty on each node.
         nodes: The nodes' own folders; runs go to them in turn.
+
+    Attributes:
+        given: Number of jobs so far.
     """
 
     id = "apart"
@@ -82,14 +85,14 @@ class ApartExecutor(LocalExecutor):
 
     def __init__(self, home: Path, nodes: Sequence[Path]) -> None:
         super().__init__()
-        self._home, self._nodes, self._given = home, nodes, 0
+        self._home, self._nodes, self.given = home, nodes, 0
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
         """Start processes in mount namespaces of their own."""
         jobs: list[str] = []
         for ticket in tickets:
-            place = self._nodes[self._given % len(self._nodes)]
-            self._given += 1
+            place = self._nodes[self.given % len(self._nodes)]
+            self.given += 1
             hidden = f"mount -t tmpfs none {shlex.quote(str(self._home))} && exec {shlex.join(ticket.command)}"
             command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", hidden)
             with mock.patch.dict(os.environ, {"MLEREDUX_NODE_DIR": str(place)}):

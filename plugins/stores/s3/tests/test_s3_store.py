@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -271,6 +272,29 @@ def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_s
     nodes = [tmp_path / "a", tmp_path / "b"]
     until(lambda: not any((node / "runs" / kept.id).exists() for node in nodes))
     assert [len(list((node / "data").glob("*.json"))) for node in nodes] == [1, 1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a disk that is full needs root")
+@pytest.mark.parametrize("kilobytes", [4, 400])
+def test_a_run_given_to_a_node_whose_disk_is_full_goes_on_with_another(
+    lab: Lab, tmp_path: Path, kilobytes: int
+) -> None:
+    catalogue = lab.catalogue
+    prepare(catalogue.task("toy"), catalogue, lab.pipeline().data)
+    full = tmp_path / "a"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(full)], check=True)
+    try:
+        with contextlib.suppress(OSError):
+            (full / "something").write_bytes(bytes(kilobytes * 1000 - 40_000 if kilobytes > 40 else 8192))
+        run = lab.new()
+        thread = lab.follow([run])
+        thread.join(90)
+    finally:
+        subprocess.run(["umount", "--lazy", str(full)], check=True)
+    assert (run.state, lab.starts(run)) == ("done", 1), (run.cause, run.message, lab.said)
+    assert isinstance(lab.executor, ApartExecutor) and lab.executor.given == 2, "the first job ended for want of space"
+    assert not (count := lab.count([run])).lost and not count.twice
 
 
 def _new(home: Path) -> Run:
