@@ -72,7 +72,9 @@ def commands(home: Path) -> list[Sequence[str]]:
     }
     if base := image():
         measured["`docker run --rm IMAGE true`"] = ("docker", "run", "--rm", base, "true")
-        measured["`digits` with `dummy`, Docker"] = (*digits, "--sandbox", "docker", "--base-image", base)
+        measured["`digits` with `dummy`, Docker"] = docker = (*digits, "--sandbox", "docker", "--base-image", base)
+        seeds = (word for seed in "1234" for word in ("--seed", seed))
+        measured["four of them, two at a time"] = (*docker, *seeds, "--jobs", "2")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(ROUNDS + 1):
         for name, command in measured.items():

@@ -113,6 +113,8 @@ def test_a_run_is_served_though_its_directory_is_deleted(
     page = http.get(f"/ui/runs/{run.id}")
     assert page.status_code == 200 and f"{score:.3g}" in page.text
     assert "step 999" in http.get(f"/ui/runs/{run.id}/files?path=logs/steps.log").text
+    files = http.get(f"/ui/runs/{run.id}/files").text
+    assert "model.bin" in files and files.count("not on this disk") == 1
     recover(server.service)
     assert http.get(where).json()["status"] == "done", "also after a restart"
 

@@ -61,7 +61,18 @@ def _hidden(path: str) -> bool:
 
 
 def _listed(run: Run) -> Iterator[Listed]:
-    """Yield files of mleredux and of plugins, then those of the agent."""
+    """Yield files of mleredux and of plugins, then those of the agent, then those that are in the object store only."""
+    here = set()
+    for one in _listed_here(run):
+        here.add(one.path)
+        yield one
+    for kept in run.manifest.artifacts if run.manifest is not None else ():
+        if kept.path.startswith(("output/", "submissions/")) and kept.path not in here and len(here) < _FILES:
+            why = f"not on this disk; get it with `mleredux artifacts {run.id} --download FOLDER`"
+            yield Listed(kept.path, size(kept.size), why)
+
+
+def _listed_here(run: Run) -> Iterator[Listed]:
     own = sorted(entry.name for entry in run.path.iterdir() if entry.is_file() and not entry.is_symlink())
     for name in own:
         if not _hidden(name):
