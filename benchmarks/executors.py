@@ -168,7 +168,8 @@ def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
         os.environ |= {"MLEREDUX_CPUS": "16", "MLEREDUX_MEMORY_MB": "16000"}  # as the clusters declare
         yield Engine(name, None, deadlines)
         return
-    with SlurmCluster() if name == "slurm" else RayCluster(4) as cluster:
+    # Ray's own workers may keep CPUs that a killed controller had given them: see docs/benchmarks.md.
+    with SlurmCluster() if name == "slurm" else RayCluster(4, cpus=4) as cluster:
         os.environ |= cluster.env
         yield Engine(name, cluster, deadlines)
 

@@ -153,6 +153,31 @@ def test_an_actor_that_has_a_worker_runs_also_if_ray_never_creates_it(
     }
 
 
+_LOSING = """
+import sys
+source = open(sys.argv[1]).read()
+for old, new in (("        ray.actor.exit_actor()\\n", ""), ("_LEAVE_SECONDS = 10.0", "_LEAVE_SECONDS = 1.0")):
+    assert old in source
+    source = source.replace(old, new)
+exec(compile(source, sys.argv.pop(0), "exec"))
+"""
+
+
+@pytest.mark.ray
+def test_an_actor_whose_call_a_dying_controller_lost_leaves_its_node(
+    tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "losing.py").write_text(_LOSING)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {ray_cluster.env["MLEREDUX_RAY_PYTHON"]} {tmp_path}/losing.py "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(python))
+    executor = RayExecutor()
+    (job,) = executor.give([Ticket("run-1", tmp_path, ("/bin/sleep", "3"), Limits(memory_mb=256, cpus=1), 600)])
+    until(lambda: executor.news([job])[job].state == "running")
+    until(lambda: executor.news([job])[job].state == "ended", 60)
+
+
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(tmp_path / "python"))
     with pytest.raises(ExecutorError, match="can't be started: No such file"):

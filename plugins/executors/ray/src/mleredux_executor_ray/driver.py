@@ -7,10 +7,13 @@ the nodes need nothing of it either.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +25,8 @@ except ImportError as error:
     sys.exit(1)
 
 _NAMESPACE = "mleredux"
+_LEAVE_SECONDS = 10.0
+"""Until an actor that can't end by itself is killed, again and again."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 
@@ -34,13 +39,24 @@ class Job:
         env = {**env, "CUDA_VISIBLE_DEVICES": devices, "MLEREDUX_GPUS": devices}
         pipe, words = subprocess.PIPE, [sys.executable, "-I", "-S", *command]
         self._supervisor = subprocess.Popen(words, stdin=pipe, stdout=pipe, env=env, cwd=folder)
-        context.current_actor.follow.remote()
+        self._ended, itself = threading.Event(), context.current_actor
+        threading.Thread(target=self._watch, args=(itself,), daemon=True).start()
+        itself.follow.remote()
 
     def follow(self) -> None:
-        """Wait until everything has ended."""
+        """Leave when everything has ended."""
+        self._ended.wait()
+        ray.actor.exit_actor()
+
+    def _watch(self, itself: Any) -> None:
+        """Wait until everything has ended; then make the actor leave, whose call a dying controller may have lost."""
         assert self._supervisor.stdout is not None
         self._supervisor.stdout.read()
-        ray.actor.exit_actor()
+        self._ended.set()
+        while True:
+            time.sleep(_LEAVE_SECONDS)
+            with contextlib.suppress(Exception):  # no controller responds
+                ray.kill(itself)
 
 
 def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
