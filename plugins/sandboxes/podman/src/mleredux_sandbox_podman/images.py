@@ -19,6 +19,7 @@ from mleredux_sandbox_podman.engine import (
     call,
     command,
     failure,
+    filtered,
     find_image,
     reason,
     remove,
@@ -89,6 +90,7 @@ class PodmanImages:
             temporary = str(disk.path) if disk else tempfile.gettempdir()
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
             plan.write_folder(Path(folder))
+            aside = stack.enter_context(tempfile.TemporaryDirectory(prefix="filter-"))
             options = [
                 *own,
                 *(["--cgroup-manager=cgroupfs"] if group else []),
@@ -108,6 +110,7 @@ class PodmanImages:
                 f"--cpu-quota={int(limits.cpus * _PERIOD)}",
                 *group,
                 f"--network={network}",
+                *filtered(Path(aside, "seccomp.json")),
             ]
             steps = Steps(limits, measured=disk is None, limited=bool(group))
             code, said = _follow([*options, folder], log, {**arguments, "TMPDIR": temporary}, steps)
