@@ -286,7 +286,7 @@ def bare(found: Engine, runs: int) -> None:
             time.sleep(0.5)
         return
     words = [str(ray_python()), "-c", _BARE_RAY, str(runs), WORK]
-    subprocess.run(words, check=True, env=job_environment())
+    subprocess.run(words, check=True, env={**job_environment(), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"})
 
 
 def seconds(found: Engine, runs: int, *, ours: bool) -> float:
