@@ -125,14 +125,16 @@ def test_what_does_not_exist_is_refused_in_a_sentence() -> None:
         TaskEnvironment("whine")
 
 
-def test_a_killed_program_leaves_no_agent(places: dict[str, Any]) -> None:
+@pytest.mark.parametrize("command", ["sleep 600", "kill -STOP $PPID; sleep 600"], ids=["heeds", "ignores"])
+def test_a_killed_program_leaves_no_agent_that_heeds_or_ignores_sigterm(places: dict[str, Any], command: str) -> None:
     work = (
         "import sys, time; from mleredux_bridge_gymnasium.environment import TaskEnvironment\n"
-        "env = TaskEnvironment('wine', sandbox='process', runs_dir=sys.argv[1], data_dir=sys.argv[2])\n"
+        "places = {'runs_dir': sys.argv[1], 'data_dir': sys.argv[2], 'limits': {'grace': 1}}\n"
+        "env = TaskEnvironment('wine', sandbox='process', **places)\n"
         "env.reset(seed=77); print(env.run.path, flush=True)\n"
-        "env.step({'kind': 0, 'text': 'sleep 600'})"
+        "env.step({'kind': 0, 'text': sys.argv[3]})"
     )
-    words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]))
+    words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]), command)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         path = Path(program.stdout.readline().strip())

@@ -50,6 +50,7 @@ def start_launcher(
         "limits": _resource_limits(launch),
         "pipe": in_container,
         "parent": os.getpid() if launch.bound else None,
+        "grace": launch.limits.grace,
     }
     (launch.control_dir / "launch.json").write_text(json.dumps(asked), encoding="utf-8")
     try:

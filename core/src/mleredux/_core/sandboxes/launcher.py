@@ -1,6 +1,7 @@
 """Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, outlives whoever started it.
 
-Where `launch.json` names a parent, as for sessions, it ends the agent by SIGTERM when that is killed.
+Where `launch.json` names a parent, as for sessions, it ends the agent when that is killed: by SIGTERM, and by SIGKILL
+after the grace period.
 
 It becomes the parent of everything the agent leaves behind (a subreaper), ends all of that when the agent's main
 process ends, and writes how that ended to `exit.json`, so that a run is not lost when the program that supervises it is
@@ -16,6 +17,7 @@ import sys
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+AWAITED = {signal.SIGTERM, signal.SIGUSR1}
 
 
 def main(control: str) -> int:
@@ -50,15 +52,24 @@ def main(control: str) -> int:
             except OSError:
                 pass
 
+    def abandoned(_number: int, _frame: object) -> None:
+        # It comes as well when the thread that started us ends, and its program does not.
+        if os.getppid() == launch["parent"]:
+            return
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+        signal.setitimer(signal.ITIMER_REAL, max(launch["grace"], 0.01))
+        forward(signal.SIGTERM, None)
+
     signal.signal(signal.SIGTERM, forward)
+    signal.signal(signal.SIGUSR1, abandoned)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if launch.get("parent") is not None and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
         if os.getppid() != launch["parent"]:
             return 1
     # Between the fork and the number's being noted, a signal waits.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     child = os.fork()
     if child == 0:
         if pipe:
@@ -67,9 +78,10 @@ def main(control: str) -> int:
         start(launch["command"], launch["cwd"])
     if pipe:
         os.close(pipe[1])
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
     status = wait_for(child)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (*AWAITED, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
     end_all(child, writer)
     code = os.waitstatus_to_exitcode(status)
     temporary = os.path.join(control, ".exit.json")
@@ -85,7 +97,7 @@ def start(command: list[str], folder: str) -> None:
         os.setpgid(0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
         os.chdir(folder)
         os.execvp(command[0], command)
     except OSError as error:
