@@ -1,6 +1,7 @@
-"""Cost of each bridge beside the neighbour's own toy task: `uv run python benchmarks/bridges.py`.
+"""Cost of each bridge beside the neighbour's own toy task: `uv run python benchmarks/bridges.py [PART…]`.
 
-OpenEnv's is measured where `.ci/validators` has made its environment.
+A PART is the beginning of a row's name. OpenEnv's and verifiers' are measured where `.ci/validators` has made their
+environments.
 """
 
 from __future__ import annotations
@@ -56,6 +57,22 @@ def measured(make, steps):
 places = json.loads(sys.argv[1])
 steps = int(sys.argv[2])
 print(json.dumps([measured(lambda: TaskEnvironment(["wine"], places=places), steps), measured(Toy, steps)]))
+"""
+
+TOY_TASKSET = """
+import verifiers.v1 as vf
+from toy.taskset import ToyData, ToyTask, ToyTaskset
+
+class EchoTask(ToyTask):
+    @vf.reward(weight=1.0)
+    async def reward(self, trace: vf.Trace) -> float:
+        return 1.0
+
+class EchoTaskset(ToyTaskset):
+    def load(self) -> list[EchoTask]:
+        return [EchoTask(ToyData(prompt="Echo, then say that you are done."), self.config.task)] * self.config.num_tasks
+
+__all__ = ["EchoTaskset"]
 """
 
 
@@ -135,13 +152,63 @@ def harbor_export(places: dict[str, Any]) -> float:
 
 def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
     """A step with the command `true`, beside one of an environment that returns its action; over a WebSocket."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    python = cache / "mleredux-openenv" / "bin" / "python"
-    if not python.exists():
+    if (programs := programs_of("openenv")) is None:
         return None
-    asked = [python, "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
+    asked = [programs / "python", "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
     ours, toy = json.loads(subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()[-1])
     return ours, toy
+
+
+def verifiers_rollout(places: dict[str, Any]) -> tuple[float, float] | None:
+    """A rollout of two turns with the command `true`, beside one of its scaffold, whose tool returns its argument."""
+    if (programs := programs_of("verifiers")) is None:
+        return None
+    home = Path(places["runs_dir"]).parent
+    toy = home / "toy"
+    subprocess.run([programs / "vf-init", "toy", "-T", "True", "--path", home], check=True, capture_output=True)
+    (toy / "echoes.py").write_text(TOY_TASKSET)
+    ours = [word for name, value in places.items() for word in (f"--env.taskset.task.{name}", str(value))]
+    ours += ["--env.taskset.tasks", '["wine"]', "--env.taskset.seeds", str(EPISODES + 1)]
+    return (
+        median_rollout(programs, "mleredux-bridge-verifiers", "run_command", {"command": "true"}, ours, toy),
+        median_rollout(
+            programs, "echoes", "toy_echo", {"text": "true"}, ["--env.taskset.num-tasks", str(EPISODES + 1)], toy
+        ),
+    )
+
+
+def median_rollout(
+    programs: Path, taskset: str, tool: str, arguments: dict[str, str], options: list[str], folder: Path
+) -> float:
+    """Median wall seconds of rollouts one after another, with their scores, after one that is not counted."""
+    from mleredux_scripted_llm import ScriptedLlm
+
+    first = {"when": {"last": "say that you are done"}, "reply": {"tools": [{"name": tool, "arguments": arguments}]}}
+    out = folder / taskset
+    words = ["-m", "scripted", "--no-push", "--no-rich", "-c", "1", "-o", str(out)]
+    words += ["--env.agent.harness.id", "null", "--env.agent.runtime.type", "subprocess", *options]
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    with ScriptedLlm({"rules": [first, {"reply": {"text": "Done."}}]}) as llm:
+        subprocess.run(
+            [programs / "vf-eval", taskset, *words, "--client.base-url", f"{llm.url}/v1"],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path, "PRIME_API_KEY": "none", "PYTHONPATH": str(folder)},
+        )
+    (file,) = out.glob("*/traces.jsonl")
+    traces = [trace for line in file.read_text().splitlines() for trace in json.loads(line)["traces"]]
+    if any(trace["errors"] for trace in traces) or len(traces) != EPISODES + 1:
+        raise SystemExit(f"Rollouts of {taskset} failed.")
+    timings = sorted((trace["timing"] for trace in traces), key=lambda timing: timing["start"])
+    return statistics.median(timing["scoring"]["end"] - timing["start"] for timing in timings[1:])
+
+
+def programs_of(name: str) -> Path | None:
+    """The programs of the environment that `.ci/validators` makes for a neighbour, if there is one."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / f"mleredux-{name}" / "bin"
+    return folder if folder.is_dir() else None
 
 
 def shown(seconds: float) -> str:
@@ -153,13 +220,16 @@ def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         places = {"sandbox": "process", "runs_dir": f"{folder}/runs", "data_dir": f"{folder}/data"}
-        rows = [
-            ("Gymnasium: a step (CartPole)", gymnasium_step(places)),
-            ("MCP: a tool call (echo)", mcp_call(places)),
-            ("OpenEnv: a step (echo)", openenv_step(places)),
-            ("Inspect: an evaluation with its grade (match)", inspect_sample(places)),
-            ("Harbor: export of a task", (harbor_export(places), None)),
-        ]
+        measures: dict[str, Callable[[dict[str, Any]], tuple[float, float | None] | None]] = {
+            "Gymnasium: a step (CartPole)": gymnasium_step,
+            "MCP: a tool call (echo)": mcp_call,
+            "OpenEnv: a step (echo)": openenv_step,
+            "Inspect: an evaluation with its grade (match)": inspect_sample,
+            "verifiers: a rollout (its scaffold, with echo)": verifiers_rollout,
+            "Harbor: export of a task": lambda places: (harbor_export(places), None),
+        }
+        wanted = tuple(sys.argv[1:]) or ("",)
+        rows = [(name, measure(places)) for name, measure in measures.items() if name.startswith(wanted)]
     cells = [(name, shown(found[0]), shown(found[1]) if found[1] is not None else "-") for name, found in rows if found]
     sys.stdout.write(f"{machine()}\n\n{table(('bridge (toy task)', 'ours', 'toy'), *cells)}\n")
 
