@@ -55,7 +55,8 @@ def unchecked_commands(page: Path) -> list[str]:
 
 def script(page: Path) -> tuple[str, list[str]]:
     """The page as one shell script, and the lines that it must print."""
-    lines, expected = ["set -eux"], []
+    # A server that a failing page leaves would hold its output open.
+    lines, expected = ["set -eux", "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"], []
     for block in blocks(page):
         if block.file:
             lines.append(

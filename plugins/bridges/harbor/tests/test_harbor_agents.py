@@ -35,7 +35,7 @@ def run(docker_base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
                 "name": "vibe",
                 "model": "openai/gpt-4.1",
                 "libraries": "none",
-                "arguments": '{"version": "2.25.5", "backend": "generic"}',
+                "arguments": {"version": "2.25.5", "backend": "generic"},
             },
             grants={"tools": [str(TOOLS / "mcp.json"), str(TOOLS / "row-counts")]},
             time_limit=300, limits={"cpus": 2, "memory_mb": 2048}, runs_dir=home / "runs", data_dir=home / "data",

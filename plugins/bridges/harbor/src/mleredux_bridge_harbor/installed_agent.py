@@ -58,16 +58,16 @@ class Options(CliOptions):
                 raise ValueError(f"{part!r} has no version; use NAME==VERSION")
         return value
 
-    @field_validator("arguments")
+    @field_validator("arguments", mode="before")
     @classmethod
-    def _is_an_object(cls, value: str) -> str:
+    def _is_an_object(cls, value: Any) -> str:
         try:
-            known = isinstance(json.loads(value), dict)
+            read = json.loads(value) if isinstance(value, str) else value  # the command line reads it already
         except ValueError:
-            known = False
-        if not known:
+            read = None
+        if not isinstance(read, dict):
             raise ValueError(f"{value!r} is not a JSON object")
-        return value
+        return json.dumps(read)
 
 
 def configure(options: dict[str, Any]) -> Agent:
