@@ -132,6 +132,7 @@ def test_each_entry_installs_into_a_clean_environment_and_loads(clean: Clean) ->
 
 SCAFFOLDS = (
     "task-bundle",
+    *(f"task-bundle --kind {kind}" for kind in ("code", "service", "model", "policy")),
     "agent --script",
     "grader",
     "technique",
@@ -151,7 +152,7 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
     programs = clean.environment("scaffolds", "mleredux")
     folders, commands = [], []
     for kind in (*SCAFFOLDS, *MODELS):
-        name = f"my-{kind.replace(' --', '-')}"
+        name = f"my-{kind.replace(' --', '-').replace(' ', '-')}"
         told = clean.call(str(programs / "mleredux"), "new", *kind.split(), name).splitlines()
         folders.append(clean.folder / name)
         assert told[-4] == "Next:" and f"pytest ./{name}" in told[-2]
@@ -160,6 +161,9 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
     clean.environment("scaffolds", *(f"{folder}[test]" for folder in folders))
     words = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
     # 2 checks of each that registers something with checks, else 1.
-    assert "19 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
+    assert "27 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
     for command in dict.fromkeys(commands):
         clean.call("/bin/sh", "-c", command, path=programs)
+    runs = json.loads(clean.call(str(programs / "mleredux"), "runs", "--json"))
+    scores = {run["task"]: run["score"] for run in runs if "task-bundle" in run["task"]}
+    assert len(scores) == 5 and None not in scores.values(), scores
