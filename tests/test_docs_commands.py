@@ -16,7 +16,7 @@ DOCS = ROOT / "docs"
 # The site's build makes these of files elsewhere; git ignores them.
 _BUILT = {DOCS / "changelog.md", DOCS / "contributing.md", *(DOCS / "reference" / "packages").glob("*.md")}
 PAGES = sorted({*DOCS.rglob("*.md")} - _BUILT)
-_ENGINE = re.compile(r"docker|podman|repo:|agent check")
+_ENGINE = re.compile(r"docker|podman|repo:|harbor:|agent check")
 
 
 def _with_commands() -> list[object]:
