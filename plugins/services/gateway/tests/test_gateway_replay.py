@@ -10,6 +10,7 @@ import pytest
 import yaml
 from mleredux._core.exports import ExportedRun
 from mleredux._core.plugins import current
+from mleredux_agentkit import is_final
 from mleredux_gateway.replay import Replay, difference
 from mleredux_gateway.scenario import SCENARIO
 from mleredux_scripted_llm import ScriptedLlm
@@ -86,13 +87,14 @@ def test_what_differs_is_said_at_its_step(opened: Any, again: Any) -> None:
     agent.close()
     other = again(agent)
     assert [other.say(text) for text in ("hello one", "hello two")] == answers[:2]
-    with pytest.raises(openai.ConflictError) as told:
+    with pytest.raises(openai.PermissionDeniedError) as told:
         other.say("hello three")
     said = (
         f"Call 3 differs from call 3 of {agent.run.id} at messages[0].content: "
         "it was “hello two”, and is “hello three”."
     )
     assert said in str(told.value)
+    assert is_final(told.value.status_code, said), "agents must not ask again"
     use = other.close()
     assert use.repeated == 2
     assert use.differences == (said, f"Not repeated: 1 call of {agent.run.id}.")

@@ -14,7 +14,7 @@ COUNT_TOKENS = "/messages/count_tokens"
 BUDGET = "budget_exhausted"
 _STATUS = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
-    409: "ABORTED", 413: "INVALID_ARGUMENT", 502: "UNAVAILABLE",
+    413: "INVALID_ARGUMENT", 502: "UNAVAILABLE",
 }  # fmt: skip
 _BUDGET_CODES = ("llm_calls", "llm_tokens", "llm_cost_usd")
 

@@ -219,9 +219,9 @@ class Proxy:
         call.free = True
         found = self._replay.answer(call.kind, call.body)
         if isinstance(found, str):
-            call.status, call.error = 409, found
+            call.status, call.error = 403, found
             self._diverged(found)
-            return error(family_of(call.kind), 409, "replay_diverged", found, "replay_diverged")
+            return error(family_of(call.kind), 403, "replay_diverged", found, "replay_diverged")
         call.status, call.response, call.first_byte = int(found["status"]), found.get("response"), call.wait()
         if call.response is None:
             return error(family_of(call.kind), call.status, "api_error", str(found.get("error")))
