@@ -178,7 +178,7 @@ class LocalBackend:
         return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
 
     def _repeated(self, request: RunRequest, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The fields of a run that repeats another: with its seed and options, where no others are given."""
+        """The fields of a run that repeats another: what its agent was told, where nothing else is given."""
         source = self.store.get(str(request.replay)).spec
         [fields, *others] = planned
         if others:
@@ -189,7 +189,13 @@ class LocalBackend:
         if fields["network"] != "gateway":
             raise click.UsageError(f"Agent {fields['agent']} calls no model through the gateway: nothing to repeat.")
         same: dict[str, Any] = {} if request.seeds else {"seed": source.seed}
-        same |= {} if request.options else {"options": source.options}
+        same |= {} if request.context else {"context": source.context}
+        same["options"] = source.options | fields["options"]
+        given = {name: getattr(fields["limits"], name) for name in request.limits}
+        same |= {
+            "limits": source.limits.model_copy(update=given),
+            "obfuscated": source.obfuscated or request.obfuscated,
+        }
         return [{**fields, **same, "replay": source.id}]
 
     def _have_data(self, request: RunRequest, data: DataStore, planned: list[dict[str, Any]]) -> None:
