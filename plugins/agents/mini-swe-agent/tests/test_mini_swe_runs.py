@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import mleredux
 import pytest
@@ -11,6 +12,7 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux.plugin.rollout import Step, read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_testing.commands import mleredux as mleredux_command
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
@@ -71,3 +73,25 @@ def test_the_key_is_nowhere(run: Run) -> None:
     for path in run.path.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_it_is_repeated_from_its_record_and_ends_at_the_first_call_that_differs(run: Run) -> None:
+    def repeated(*options: str) -> Run:
+        folders = ("--runs-dir", str(run.path.parent), "--data-dir", str(run.path.parents[1] / "data"))
+        words = ("run", "digits", "--agent", "mini-swe-agent", "--sandbox", "docker", "--replay", run.id, *folders)
+        before = set(run.path.parent.glob("2*"))
+        told = mleredux_command(*words, *options)
+        (made,) = set(run.path.parent.glob("2*")) - before
+        assert made.is_dir(), told
+        return Run(made)
+
+    def used(made: Run) -> Any:
+        assert made.report is not None and made.report.ledger is not None and made.report.ledger.llm is not None
+        return made.report.ledger.llm
+
+    same, other = repeated(), repeated("-o", "temperature=0.5")
+    assert run.report is not None and same.report is not None and same.report.score == run.report.score
+    assert (used(same).repeated, used(same).differences, used(same).cost_usd) == (5, (), 0)
+    told = f"Call 1 differs from call 1 of {run.id} at temperature: it was nothing, and is “0.5”."
+    assert used(other).differences == (told, f"Not repeated: 5 calls of {run.id}.")
+    assert other.outcome is not None and other.outcome.seconds < 60, "it asked again"

@@ -12,7 +12,7 @@ from minisweagent.config import get_config_from_spec
 from minisweagent.environments.local import LocalEnvironment
 from minisweagent.models.litellm_model import LitellmModel
 from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
-from mleredux_agentkit import Task, speaks_anthropic, write
+from mleredux_agentkit import Task, is_final, speaks_anthropic, write
 
 LOG = "mini-swe-agent.traj.json"
 _SHORTEST = 5
@@ -32,6 +32,35 @@ class Environment(LocalEnvironment):  # type: ignore[misc]
         left = max(_SHORTEST, int(self.task.left))
         result: dict[str, Any] = super().execute(action, cwd, timeout=min(timeout or self.config.timeout, left))
         return result
+
+
+class Refused(Exception):
+    """What comes again however often it is asked: the budget is spent, or a replay differs."""
+
+
+class Refusing:
+    """A model that is asked once where it refuses.
+
+    Of status 403 by OpenAI's protocol LiteLLM makes an error like any other, after which mini-swe-agent asks ten times.
+    """
+
+    abort_exceptions = (*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError, ImportError, Refused)
+
+    def _query(self, messages: list[dict[str, str]], **kwargs: Any) -> Any:
+        try:
+            return super()._query(messages, **kwargs)  # type: ignore[misc]
+        except litellm.exceptions.APIError as error:
+            if is_final(error.status_code, str(error)):
+                raise Refused(str(error)) from error
+            raise
+
+
+class ToolModel(Refusing, LitellmModel):  # type: ignore[misc]
+    """A model that acts by calling a tool."""
+
+
+class TextModel(Refusing, LitellmTextbasedModel):  # type: ignore[misc]
+    """A model that acts by blocks of code in its text."""
 
 
 class Agent(DefaultAgent):  # type: ignore[misc]
@@ -71,17 +100,14 @@ def work(task: Task) -> str:
     given = {**config["model"], "model_name": model_name(options["model"]), "model_kwargs": arguments}
     if model_name(options["model"]).startswith("anthropic/"):
         given["set_cache_control"] = "default_end"
-    kind = LitellmTextbasedModel if text else LitellmModel
     litellm.suppress_debug_info = True
-    # What is refused once is refused for ever.
-    kind.abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError, ImportError]
     environment = Environment(
         **{**config["environment"], "cwd": str(task.output_dir), "timeout": options["command_timeout"]},
     )
     environment.task = task
     own = {name: config["agent"][name] for name in ("system_template", "instance_template")}
     agent = Agent(
-        kind(**given),
+        (TextModel if text else ToolModel)(**given),
         environment,
         **own,
         step_limit=options["steps"],
