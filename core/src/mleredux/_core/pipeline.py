@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mleredux._core.data import DataStore
-from mleredux._core.executors.elsewhere import Elsewhere
-from mleredux._core.executors.protocol import Executor
 from mleredux._core.grants import secret_variables
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.models import CAUSES, Cause, Event, State
@@ -27,6 +26,10 @@ from mleredux._core.stages.steps import STEPS
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import STAGES, final_state
 from mleredux.errors import MlereduxError, ResumeRefused
+
+if TYPE_CHECKING:
+    from mleredux._core.executors.elsewhere import Elsewhere
+    from mleredux._core.executors.protocol import Executor
 
 Progress = Callable[[Run, str], None]
 
@@ -71,7 +74,7 @@ class Pipeline:
     def execute(self, runs: list[Run]) -> list[Run]:
         """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
         if self.executor is not None:
-            Elsewhere(self, self.executor).execute(runs)
+            self._elsewhere(self.executor).execute(runs)
             return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
@@ -99,9 +102,14 @@ class Pipeline:
         """
         if self.executor is not None:
             began = not run.state.final
-            Elsewhere(self, self.executor).execute([run])
+            self._elsewhere(self.executor).execute([run])
             return began
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
+
+    def _elsewhere(self, executor: Executor) -> Elsewhere:
+        from mleredux._core.executors.elsewhere import Elsewhere
+
+        return Elsewhere(self, executor)
 
     def stopping(self) -> bool:
         """Return whether all runs are to be cancelled."""

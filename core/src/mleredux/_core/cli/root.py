@@ -164,7 +164,7 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 def program() -> NoReturn:
     """The entry point of the command `mleredux`: `main`, in a process of its own."""
-    gc.set_threshold(50_000, 20, 20)  # hardly anything that a command imports or makes is garbage
+    gc.set_threshold(150_000, 20, 20)  # hardly anything that a command imports or makes is garbage
     # pydantic reads the entry points of every package for plugins of its own.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
