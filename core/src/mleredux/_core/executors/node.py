@@ -150,7 +150,7 @@ def _execute(
         run.guard(lease.check)
         data = Path(run.spec.data_dir)
         if source is not None:
-            from mleredux._core.executors.replica import Publication
+            from mleredux._core.executors.publication import Publication
 
             stack.enter_context(Publication(source.replica, folder))
             data = source.stage(run, ticket["data"])

@@ -6,16 +6,11 @@ attempt that lost its run can't replace anything of a newer one.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
-import sys
-import threading
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.executors.objects import ObjectStore, digest, open_store, read_verified
@@ -23,7 +18,7 @@ from mleredux._core.executors.snapshots import Scanner, Tree, restore
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
-from mleredux._core.store.lease import LEASE_FILE, next_fence, read_lease
+from mleredux._core.store.lease import LEASE_FILE, read_lease
 from mleredux.errors import NotFound, ResumeRefused, StoreError
 
 if TYPE_CHECKING:
@@ -33,12 +28,6 @@ _EVENTS = "events.jsonl"
 _SEEN_FILE = ".replica"
 """The tree that a folder is like."""
 _TRIES = 5
-_EVERY = 2.0
-_SHARE = 10
-"""Publishing takes at most the inverse of this share of the time."""
-_LONGEST = 20.0
-_PATIENCE = 3600.0
-_SHORT_PATIENCE = 20.0
 
 
 def _private(path: str) -> bool:
@@ -355,54 +344,3 @@ def publish_again(catalogue: Catalogue, folder: Path) -> None:
 
 class _Gone(Exception):
     """An object was deleted since something named it."""
-
-
-class Publication:
-    """Publishes a run again and again while its directory changes, and once more at the end.
-
-    Args:
-        replica: The run, claimed.
-        folder: Its directory.
-    """
-
-    def __init__(self, replica: Replica, folder: Path) -> None:
-        self._replica, self._folder = replica, folder
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="publication", daemon=True)
-
-    def __enter__(self) -> Publication:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
-    ) -> None:
-        self._end.set()
-        self._thread.join()
-        end = time.monotonic() + (_SHORT_PATIENCE if isinstance(error, SystemExit) else _PATIENCE)
-        while True:
-            try:
-                return self._replica.push(all_again=True)
-            except ResumeRefused:
-                return None
-            except StoreError as problem:
-                print(problem, file=sys.stderr)
-                if time.monotonic() > end:
-                    raise
-                time.sleep(_EVERY)
-
-    def _work(self) -> None:
-        pause = _EVERY
-        while not self._end.wait(pause):
-            began = time.monotonic()
-            try:
-                self._replica.push()
-            except ResumeRefused as error:
-                print(error, file=sys.stderr)
-                next_fence(self._folder)  # the lease is lost: nothing more is written
-                return
-            except (StoreError, OSError) as error:  # the run goes on; it is published when the store responds
-                print(error, file=sys.stderr)
-            pause = min(max(_EVERY, _SHARE * (time.monotonic() - began)), _LONGEST)
-            with contextlib.suppress(OSError):
-                sys.stderr.flush()
