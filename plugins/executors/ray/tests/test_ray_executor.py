@@ -113,6 +113,14 @@ def test_a_server_gives_runs_to_ray_and_finds_them_again(tmp_path: Path, ray_clu
         until(lambda: not lab.processes([run, stopped]))
 
 
+def started_through(source: str, python: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a program start the driver, with the driver's arguments as its own."""
+    (folder / "between.py").write_text(source)
+    (folder / "python").write_text(f'#!/bin/sh\nexec {python} {folder}/between.py "$@"\n')
+    (folder / "python").chmod(0o755)
+    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(folder / "python"))
+
+
 _FAKE_RAY = """
 import sys
 from types import ModuleType
@@ -139,11 +147,7 @@ def test_an_actor_that_has_a_worker_runs_also_if_ray_never_creates_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then only the deadline for a start ends it; one that waits for room has a node, too, but no port."""
-    (tmp_path / "fake.py").write_text(_FAKE_RAY)
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/fake.py "$@"\n')
-    python.chmod(0o755)
-    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(python))
+    started_through(_FAKE_RAY, sys.executable, tmp_path, monkeypatch)
     assert RayExecutor().news(["made", "stuck", "queued", "again", "gone"]) == {
         "made": JobStatus("running", "n1"),
         "stuck": JobStatus("running", "n1"),
@@ -167,11 +171,7 @@ exec(compile(source, sys.argv.pop(0), "exec"))
 def test_an_actor_whose_call_a_dying_controller_lost_leaves_its_node(
     tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "losing.py").write_text(_LOSING)
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {ray_cluster.env["MLEREDUX_RAY_PYTHON"]} {tmp_path}/losing.py "$@"\n')
-    python.chmod(0o755)
-    monkeypatch.setenv(ray_executor.PYTHON_VARIABLE, str(python))
+    started_through(_LOSING, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
     executor = RayExecutor()
     (job,) = executor.give([Ticket("run-1", tmp_path, ("/bin/sleep", "3"), Limits(memory_mb=256, cpus=1), 600)])
     until(lambda: executor.news([job])[job].state == "running")
