@@ -83,7 +83,11 @@ def _listed_here(run: Run) -> Iterator[Listed]:
             if left <= 0:
                 return
             left -= 1
-            yield Listed(f"{folder}/{readable_path(file.path)}", size(file.size), file.reason or "")
+            yield Listed(
+                f"{folder}/{readable_path(file.path)}",
+                size(file.size),
+                f"skipped: {file.reason}" if file.reason else "",
+            )
 
 
 def _grouped(listed: list[Listed]) -> dict[str, list[Listed]]:
