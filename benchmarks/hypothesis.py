@@ -98,8 +98,7 @@ def main() -> None:
         plan = read_plan(Path(shutil.copy(options.plan, folder)), Catalogue())
         cells = [(cell, plan, folder) for cell in plan.cells(tasks)]
         rows = list(pool.imap_unordered(_run, cells, chunksize=1))
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    cpu = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     design = plan.experiment
     results = Results(tuple(sorted(rows, key=lambda row: (row.arm, row.task, row.seed))))
     found, ranked = (
@@ -109,8 +108,7 @@ def main() -> None:
         )
         for measure in (design.primary, "percentile")
     )  # fmt: skip
-    command = shlex.join(["python", *sys.argv])
-    page = write(found, ranked, plan, said, overlap, (time.time() - began, cpu), command)
+    page = write(found, ranked, plan, said, overlap, (time.time() - began, cpu), shlex.join(["python", *sys.argv]))
     (folder / "rows.json").write_text(json.dumps([[r.arm, r.task, r.seed, r.score, r.validation] for r in rows]))
     options.markdown.write_text(page, encoding="utf-8") if options.markdown else print(page)
 
