@@ -10,6 +10,7 @@ from typing import Any
 
 from mleredux._core.capabilities import Capabilities, choose, fitting, needs_of
 from mleredux._core.models import Agent
+from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError, NotFound, SandboxError
@@ -37,11 +38,11 @@ def agent_reference(catalogue: Catalogue, name: str) -> str:
         return name
     if _REMOTE.match(name):
         return SCHEME + name
-    if ":" in name:
-        return name
-    place = name.partition("#")[0]
-    if any(Path(one).expanduser().exists() for one in (place, place.rpartition("@")[0]) if one):
+    place = Path(split_place(name)[0]).expanduser()
+    if place.exists() and (":" not in name or looks_like_path(name)):
         return SCHEME + name
+    if ":" in name and not name.startswith((".", "/", "~")):
+        return name
     if looks_like_path(name):
         raise NotFound(
             f"There is no agent {name!r}, and no such file or folder in {Path.cwd()}.",

@@ -20,6 +20,7 @@ from mleredux._core.loans import GIT_TOKEN, lent
 from mleredux._core.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
 from mleredux._core.models.agent import Network
 from mleredux._core.models.grants import HostName
+from mleredux._core.places import split_place, written_place
 from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
 
@@ -47,5 +48,7 @@ __all__ = [
     "libraries",
     "llm_agent",
     "read_options",
+    "split_place",
     "summary_of",
+    "written_place",
 ]

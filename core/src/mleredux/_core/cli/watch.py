@@ -24,6 +24,7 @@ from mleredux._core.cli.run_table import closing_table
 from mleredux._core.formats import duration, number, short_reference
 from mleredux._core.models.events import BuildEnded
 from mleredux._core.own_machine import SCHEME, agent_reference
+from mleredux._core.places import split_place
 from mleredux._core.protocols import Discarding
 from mleredux.errors import MlereduxError
 
@@ -61,7 +62,7 @@ class Watched:
             click.UsageError: None of them is a script or folder on this machine.
         """
         named = [agent_reference(found, name) for name in agents]
-        local = [name.removeprefix(SCHEME).partition("#")[0] for name in named if name.startswith(SCHEME)]
+        local = [split_place(name.removeprefix(SCHEME))[0] for name in named if name.startswith(SCHEME)]
         places = tuple(path.resolve() for path in (Path(name).expanduser() for name in local) if path.exists())
         if not places:
             raise click.UsageError(

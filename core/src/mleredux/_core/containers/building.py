@@ -18,6 +18,7 @@ from mleredux._core.containers.container import Container, Image
 from mleredux._core.containers.folders import INSIDE, SOCKET, UNPRIVILEGED, Bind, write_inside
 from mleredux._core.egress import ANY, Egress, Rule, configured_rules, variables
 from mleredux._core.egress import SOCKET as PROXY
+from mleredux._core.plain import SOCKETS, plain_path
 from mleredux.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
             Bind(folder / "socket", SOCKET),
             Bind(folder / "ready", "/output", writable=True),
         )
-        egress = Egress(folder / "socket" / PROXY, [*rules, *configured_rules()], "build", log.request.record)
+        egress = Egress(plain_path(folder / "socket", SOCKETS) / PROXY, [*rules, *configured_rules()], "build", log.request.record)
         egress.start()
         sidecar = None
         try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from mleredux._core.plain import plain_path
 from mleredux._core.protocols import Launch
 from mleredux._core.sandboxes.volume import find_disk
 from mleredux.errors import SandboxError
@@ -36,9 +37,9 @@ class Bind:
     writable: bool = False
 
     def line(self) -> str:
-        """As Podman's and Apptainer's `--mount` takes it: a line of CSV, since a path may hold commas."""
+        """As Podman's and Apptainer's `--mount` takes it, which not every version reads as CSV."""
         line = io.StringIO()
-        fields = ["type=bind", f"source={self.source.resolve()}", f"destination={self.target}"]
+        fields = ["type=bind", f"source={plain_path(self.source.resolve())}", f"destination={self.target}"]
         csv.writer(line, lineterminator="").writerow([*fields, *([] if self.writable else ["ro"])])
         return line.getvalue()
 

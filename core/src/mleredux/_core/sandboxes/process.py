@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from mleredux._core.capabilities import Capabilities
+from mleredux._core.plain import SOCKETS, plain_path
 from mleredux._core.plugins.entry_points import installation
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux._core.sandboxes.environments import find_environment, packages_of
@@ -59,12 +60,13 @@ class ProcessSandbox:
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """The real folders."""
+        """The real folders, or plain names of them: agents put paths into commands, and sockets into temporary folders."""
+        task = plain_path(launch.task_dir)
         return Layout(
-            task=str(launch.task_dir),
-            data=str(launch.task_dir / "data"),
-            output=str(launch.output_dir),
-            scratch=str(launch.scratch_dir),
+            task=str(task),
+            data=str(task / "data"),
+            output=str(plain_path(launch.output_dir)),
+            scratch=str(_scratch(launch)),
             validate_url=launch.validate_url,
             gateway_url=launch.gateway_url,
         )
@@ -77,9 +79,10 @@ class ProcessSandbox:
             data.symlink_to(launch.data_dir.resolve(), target_is_directory=True)
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment |= {
-            "PATH": os.pathsep.join([str(Path(launch.built.reference).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
-            "HOME": str(launch.scratch_dir),
-            "TMPDIR": str(launch.scratch_dir),
+            "PATH": os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"]),
+            "HOME": str(_scratch(launch)),
+            "TMPDIR": str(_scratch(launch)),
+            "PWD": str(plain_path(launch.output_dir)),
             "PYTHONUNBUFFERED": "1",
             **launch.env,
         }
@@ -94,12 +97,22 @@ class ProcessSandbox:
         return sweep_launchers(owner, alive)
 
 
+def _scratch(launch: Launch) -> Path:
+    return plain_path(launch.scratch_dir, SOCKETS)
+
+
+def _programs(launch: Launch) -> Path:
+    """The folder of the interpreter, in a plain name of its environment, which it finds by its own path."""
+    folder = Path(launch.built.reference).parent
+    return plain_path(folder.parent) / folder.name
+
+
 def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
     """The agent's command. Its own files are copied, so that it can't change those that other runs start from."""
     folder = launch.agent.build.folder
     if folder is None:
         return list(launch.command)
-    copy = launch.scratch_dir / "agent"
+    copy = _scratch(launch) / "agent"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder.path, copy, symlinks=True)
     place = re.compile(rf"(?<![\w./-]){re.escape(folder.place)}(?![\w.-])")

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
@@ -64,7 +64,7 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = 
         "--no-tags",
         "--no-recurse-submodules",
     ]
-    arguments += ["--", f"file://{origin}" if local else origin, wanted]
+    arguments += ["--", f"file://{quote(origin, errors='surrogateescape')}" if local else origin, wanted]
     _run(
         arguments,
         store,

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import split_place, written_place
 
 from mleredux_agent_repo.scripts import SUFFIXES
 
@@ -47,7 +48,8 @@ class Reference:
     def pinned(self, commit: str) -> str:
         """The reference that finds exactly this again."""
         tail = "" if self.subdir == PurePosixPath() else f"#{self.subdir}"
-        return f"{SCHEME}{self.place}@{commit}{tail}"
+        place = written_place(self.path) if self.path else self.place
+        return f"{SCHEME}{place}@{commit}{tail}"
 
 
 def parse(reference: str) -> Reference:
@@ -58,38 +60,37 @@ def parse(reference: str) -> Reference:
     """
     text = reference.removeprefix(SCHEME)
     place, _, folder = text.partition("#")
-    subdir = PurePosixPath(folder or ".")
-    if subdir.is_absolute() or ".." in subdir.parts:
-        raise MlereduxError(f"The folder {folder!r} lies outside the repository.", hint="Name one inside, after `#`.")
     if not place:
         raise MlereduxError(f"{reference!r} names no repository.", hint="Write repo:URL_OR_PATH[@REF][#FOLDER].")
     scheme = urlsplit(place).scheme if "://" in place else ""
     if scheme == "file":
-        place, scheme = place.removeprefix("file://"), ""
-    if scheme:
+        text, scheme = text.removeprefix("file://"), ""
+    elif scheme:
         start = place.index("/", place.index("://") + 3) if "/" in place.partition("://")[2] else len(place)
         url, ref = _split(place, start)
         _check_url(url, scheme)
-        return Reference(url, None, checked(ref), subdir)
+        return Reference(url, None, checked(ref), _subdir(folder))
     if found := _SCP.match(place):
         url, ref = _split(place, found.start("path"))
         _check_host(found["host"], url)
-        return Reference(url, None, checked(ref), subdir)
-    path, ref = (place, None) if Path(place).expanduser().exists() else _split_last(place)
-    whole = Path(path).expanduser().resolve()
+        return Reference(url, None, checked(ref), _subdir(folder))
+    place, ref, folder = split_place(text)
+    whole = Path(place).expanduser().resolve()
     _check_path(whole)
-    return Reference(None, whole, checked(ref), subdir)
+    return Reference(None, whole, checked(ref), _subdir(folder))
+
+
+def _subdir(folder: str) -> PurePosixPath:
+    subdir = PurePosixPath(folder or ".")
+    if subdir.is_absolute() or ".." in subdir.parts:
+        raise MlereduxError(f"The folder {folder!r} lies outside the repository.", hint="Name one inside, after `#`.")
+    return subdir
 
 
 def _split(place: str, start: int) -> tuple[str, str | None]:
     """Place and ref: a ref may hold slashes, the path before it no `@`."""
     path, at, ref = place[start:].partition("@")
     return place[:start] + path, ref if at else None
-
-
-def _split_last(place: str) -> tuple[str, str | None]:
-    path, at, ref = place.rpartition("@")
-    return (path, ref) if at else (place, None)
 
 
 def checked(ref: str | None) -> str | None:

@@ -1,0 +1,38 @@
+"""References to local agents, `PLACE[@VERSION][#FOLDER]`, whose place may itself contain these characters."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+_SPECIAL = re.compile("[%#@\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def written_place(path: Path) -> str:
+    """Return a path as `split_place` reads it, whatever is in the path."""
+    return _SPECIAL.sub(lambda found: quote(found[0], safe="", errors="surrogateescape"), str(path))
+
+
+def split_place(text: str) -> tuple[str, str | None, str]:
+    """Return the place, version and folder of a reference: the longest place that exists, else the shortest one."""
+    ends = [found.start() for found in re.finditer("#", text)]
+    for end in (len(text), *reversed(ends)):
+        whole, folder = text[:end], text[end + 1 :]
+        for place in (whole, unquote(whole, errors="surrogateescape")):
+            if _exists(place):
+                return place, None, folder
+        place, at, version = whole.rpartition("@")
+        for place in (place, unquote(place, errors="surrogateescape")):
+            if at and _exists(place):
+                return place, version, folder
+    whole, _, folder = text.partition("#")
+    place, at, version = whole.rpartition("@")
+    return unquote(place if at else whole, errors="surrogateescape"), version if at else None, folder
+
+
+def _exists(place: str) -> bool:
+    try:
+        return bool(place) and Path(place).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):  # too long, a user without a home, a null
+        return False

@@ -1,0 +1,57 @@
+"""Plain names for paths of any kind: links, in a folder of this user, that need no quoting anywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+
+from mleredux.errors import SandboxError
+
+SOCKETS = 48
+"""Length of a folder in which sockets still have room for their names, which together may have 103 bytes."""
+_PLAIN = re.compile(r"[\w@+./-]+", re.ASCII)
+
+
+def plain_path(path: Path, longest: int = 4096) -> Path:
+    """Return a path without special characters: the path itself, or a link to it.
+
+    Options that take lists, commands, search paths and sockets can't take all paths.
+
+    Args:
+        path: A file or folder; links are removed when it is gone.
+        longest: Maximum number of characters.
+
+    Raises:
+        SandboxError: The folder of links is another user's.
+    """
+    whole = str(path.absolute())
+    if len(whole) <= longest and _PLAIN.fullmatch(whole):
+        return path
+    folder = _folder()
+    link = folder / hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
+    if not link.is_symlink():
+        _sweep(folder)
+        with contextlib.suppress(FileExistsError):
+            link.symlink_to(whole)
+    return link
+
+
+def _folder() -> Path:
+    """Return the folder of links; users of containers pass through it."""
+    folder = Path("/tmp", f"mleredux-{os.getuid()}-links")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o711)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise SandboxError(f"{folder} belongs to another user.", hint="Ask its owner to remove it.")
+    return folder
+
+
+def _sweep(folder: Path) -> None:
+    for link in folder.iterdir():
+        if not link.exists():
+            link.unlink(missing_ok=True)
