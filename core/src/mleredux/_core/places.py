@@ -24,7 +24,7 @@ def split_place(text: str) -> tuple[str, str | None, str]:
                 return place, None, folder
         place, at, version = whole.rpartition("@")
         for place in (place, unquote(place, errors="surrogateescape")):
-            if at and _exists(place):
+            if at and "#" not in version and _exists(place):
                 return place, version, folder
     whole, _, folder = text.partition("#")
     place, at, version = whole.rpartition("@")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from mleredux._core.locations import cache_dir
 from mleredux._core.masks import Mask
 from mleredux._core.masks import forms as secret_forms
+from mleredux._core.plain import plain_path
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.files import open_below, open_regular
@@ -33,6 +34,7 @@ __all__ = [
     "media_type",
     "open_below",
     "open_regular",
+    "plain_path",
     "readable_path",
     "remove_tree",
     "secret_forms",

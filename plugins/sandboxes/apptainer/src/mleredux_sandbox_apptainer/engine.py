@@ -15,7 +15,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.container import Container, Image
-from mleredux.plugin.files import cache_dir, disk_usage
+from mleredux.plugin.files import cache_dir, disk_usage, plain_path
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
 """Further options of `apptainer exec` for agents, as in a shell."""
@@ -142,12 +142,12 @@ def write_record(
 def source_of(image: Image) -> Path:
     """The folder or file that holds an image's files."""
     path = place(image.tags[0])
-    return image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif")
+    return plain_path(image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif"))
 
 
 def variables_of(path: Path) -> dict[str, str]:
     """Variables that an image sets, as its own scripts say."""
-    said = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(path))
+    said = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(plain_path(path)))
     scripts = json.loads(said)["data"]["attributes"].get("environment") or {}
     return {name: value for script in scripts.values() for name, value in _EXPORT.findall(script)}
 
@@ -175,6 +175,7 @@ def variables(home: Path, given: Mapping[str, str]) -> dict[str, str]:
         given: The container's variables.
     """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    home = plain_path(home)
     own = {f"APPTAINERENV_{name}": value for name, value in given.items() if name != "HOME"}
     return {**kept, "HOME": str(home), "APPTAINER_CACHEDIR": str(home), "APPTAINER_TMPDIR": str(home), **own}
 
@@ -202,7 +203,7 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
             else []
         ),
         *(f"--mount={bind.line()}" for bind in made.binds),
-        *([f"--overlay={overlay}"] if overlay else []),
+        *([f"--overlay={plain_path(overlay)}"] if overlay else []),
         f"--pwd={made.working_dir or '/'}",
         *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")),
         str(image),
@@ -228,7 +229,7 @@ def filtered(home: Path) -> list[str]:
             rule["names"] = [name for name in rule["names"] if name not in _NAMESPACE_CALLS]
     content["syscalls"].append({"names": _NEWER_CALLS, "action": "SCMP_ACT_ALLOW"})
     (home / "seccomp.json").write_text(json.dumps(content), encoding="utf-8")
-    return ["--no-privs", f"--security=seccomp:{home / 'seccomp.json'}"]
+    return ["--no-privs", f"--security=seccomp:{plain_path(home) / 'seccomp.json'}"]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, agent_user
-from mleredux.plugin.files import remove_tree
+from mleredux.plugin.files import plain_path, remove_tree
 
 from mleredux_sandbox_apptainer.engine import ROOT, find_image, images, place, reason, variables_of, write_record
 from mleredux_sandbox_apptainer.recipe import Builder
@@ -34,7 +34,10 @@ class ApptainerImages:
 
     def pull(self, name: str, log: BuildLog) -> None:
         """Fetch an image from its registry, or unpack an archive: `docker-archive:FILE`."""
-        source = name if name.partition(":")[0] in _SOURCES else f"docker://{name}"
+        kind, _, file = name.partition(":")
+        source = name if kind in _SOURCES else f"docker://{name}"
+        if kind.endswith("-archive"):
+            source = f"{kind}:{plain_path(Path(file))}"
         with _new_image(name) as work:
             build = ["apptainer", "--silent", "build", "--fix-perms", "--sandbox", str(work / ROOT), source]
             code, said = Steps(log, _NO_LIMIT, work).run(build, {})
@@ -78,7 +81,7 @@ def _new_image(name: str) -> Iterator[Path]:
         work.chmod(0o755)
         if os.getuid() == 0:
             os.chown(work, *agent_user())
-        yield work
+        yield plain_path(work)
         with contextlib.suppress(OSError):  # another machine that sees this folder has made the same meanwhile
             work.rename(place(name))
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mleredux.errors import AgentBroken, SandboxError
 from mleredux.plugin.container import BuildLimits, BuildLog, Container, agent_user
-from mleredux.plugin.files import disk_usage
+from mleredux.plugin.files import disk_usage, plain_path
 
 from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
 
@@ -71,7 +71,7 @@ class Steps:
             binds += [bind.line() for bind in self._way_out.binds if not bind.writable]
             entry = list(self._way_out.entrypoint)
         if shown is not None:
-            binds.append(f"type=bind,source={shown},destination=/mleredux/from,ro")
+            binds.append(f"type=bind,source={plain_path(shown)},destination=/mleredux/from,ro")
         limited = ("/bin/sh", "-c", _LIMITED, "sh", str(self._limits.memory >> 10), str(self._limits.processes), place)
         options = [*CONTAINED, *filtered(self._folder), "--writable", *(f"--mount={bind}" for bind in binds)]
         return self.run([*("apptainer", "--silent", "exec"), *options, str(root), *limited, *entry, *command], env)[0]

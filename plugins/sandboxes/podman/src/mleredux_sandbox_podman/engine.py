@@ -12,6 +12,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.container import Container, Image
+from mleredux.plugin.files import plain_path
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
 """Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""
@@ -144,7 +145,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         f"--cidfile={cid_file}",
         f"--log-driver={log}",
         "--pull=never",
-        f"--env-file={env_file}",
+        f"--env-file={plain_path(env_file)}",
         *(f"--env={line}" for line in rest),
         "--unsetenv=container",
         "--unsetenv=TERM",
@@ -204,7 +205,7 @@ def filtered(path: Path) -> list[str]:
         {"names": _NAMESPACE_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
     ]
     path.write_text(json.dumps(content), encoding="utf-8")
-    return [f"--security-opt=seccomp={path}"]
+    return [f"--security-opt=seccomp={plain_path(path)}"]
 
 
 def ulimits(made: Container) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, build_disk
+from mleredux.plugin.files import plain_path
 
 from mleredux_sandbox_podman.control_group import limited_group
 from mleredux_sandbox_podman.engine import (
@@ -88,8 +89,9 @@ class PodmanImages:
             own = store_on(disk.path) if disk else []
             disk = disk if own else None
             temporary = str(disk.path) if disk else tempfile.gettempdir()
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
-            plan.write_folder(Path(folder))
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
+            folder = plain_path(Path(made))
+            plan.write_folder(folder)
             aside = stack.enter_context(tempfile.TemporaryDirectory(prefix="filter-"))
             options = [
                 *own,
@@ -100,7 +102,7 @@ class PodmanImages:
                 f"--layers={str(not secret).lower()}",  # a layer's history may hold an index's password
                 f"--tag={tag}",
                 f"--label=mleredux.image={tag}",
-                f"--file={Path(folder, plan.dockerfile)}",
+                f"--file={folder / plan.dockerfile}",
                 *(f"--build-arg={name}" for name in arguments),  # the values come from the environment
                 "--http-proxy=false",  # the user's proxies may hold a password
                 "--pull=never",
@@ -113,7 +115,7 @@ class PodmanImages:
                 *filtered(Path(aside, "seccomp.json")),
             ]
             steps = Steps(limits, measured=disk is None, limited=bool(group))
-            code, said = _follow([*options, folder], log, {**arguments, "TMPDIR": temporary}, steps)
+            code, said = _follow([*options, str(folder)], log, {**arguments, "TMPDIR": temporary}, steps)
             if code is None:
                 raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
             if code and disk and "no space left on device" in said.lower():
