@@ -19,6 +19,7 @@ from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.models import Task
+from mleredux._core.plain import recorded_path
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
@@ -68,7 +69,7 @@ class DataStore:
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(path if path is not None else default_data_dir()).absolute()
+        self.path = recorded_path(Path(path if path is not None else default_data_dir()))
 
     def raw(self, task: Task) -> Path:
         """The folder of the task's raw files. Variants share those of their base."""

@@ -9,7 +9,7 @@ import re
 import stat
 from pathlib import Path
 
-from mleredux.errors import SandboxError
+from mleredux.errors import MlereduxError, SandboxError
 
 SOCKETS = 48
 """Length of a folder in which sockets still have room for their names, which together may have 103 bytes."""
@@ -38,6 +38,19 @@ def plain_path(path: Path, longest: int = 4096) -> Path:
         with contextlib.suppress(FileExistsError):
             link.symlink_to(whole)
     return link
+
+
+def recorded_path(path: Path) -> Path:
+    """Return the absolute path of a folder that records name.
+
+    Raises:
+        MlereduxError: Records, which are UTF-8, can't name it.
+    """
+    found = path.absolute()
+    if os.fsencode(found).decode("utf-8", "replace") != str(found):
+        shown = os.fsencode(found).decode("utf-8", "backslashreplace")
+        raise MlereduxError(f"The path {shown} is not UTF-8.", hint="Rename the folder, or name another one.")
+    return found
 
 
 def _folder() -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.models import Event, RunSpec
+from mleredux._core.plain import recorded_path
 from mleredux._core.store.files import FileLock
 from mleredux._core.store.run import Run
 from mleredux._core.store.states import STAGES
@@ -53,7 +54,7 @@ class RunStore:
     behind = 0
 
     def __init__(self, path: Path | str | None = None, owner: str | None = None) -> None:
-        self.path = Path(path if path is not None else default_runs_dir()).absolute()
+        self.path = recorded_path(Path(path if path is not None else default_runs_dir()))
         self._owner = owner
 
     @property

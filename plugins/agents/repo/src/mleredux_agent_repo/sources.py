@@ -79,7 +79,7 @@ def get(wanted: Reference) -> Source:
 def _place(wanted: Reference, commit: str) -> Path:
     # Others must fetch what needed a token themselves.
     token = lent().get(GIT_TOKEN, "") if wanted.path is None else ""
-    where = hashlib.sha256("\0".join([wanted.place, *filter(None, [token])]).encode()).hexdigest()[:12]
+    where = hashlib.sha256(os.fsencode("\0".join([wanted.place, *filter(None, [token])]))).hexdigest()[:12]
     return cache_dir() / _FOLDER / f"{commit}-{where}"
 
 
@@ -110,7 +110,7 @@ def scratch_of(origin: str) -> Iterator[Path]:
     """A folder of ours in the cache, while nobody else fetches the same."""
     cache = cache_dir() / _FOLDER
     cache.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(cache / f".lock-{hashlib.sha256(origin.encode()).hexdigest()[:12]}")
+    lock = FileLock(cache / f".lock-{hashlib.sha256(os.fsencode(origin)).hexdigest()[:12]}")
     with lock, tempfile.TemporaryDirectory(prefix=".fetching-", dir=cache) as scratch:
         yield Path(scratch)
 
