@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mleredux._core.locations import cache_dir
 from mleredux._core.models.agent import AgentFolder
+from mleredux._core.plain import plain_path
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.store.files import FileLock
 from mleredux.errors import BuildFailed
@@ -44,8 +45,9 @@ def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, 
             (place / "complete").touch()
             return python, True
         shutil.rmtree(place, ignore_errors=True)
+        plain = plain_path(place.parent) / place.name  # venv refuses colons, and first lines of scripts blanks
         end = time.monotonic() + request.time_limit
-        for command in _commands(folder, place, python):
+        for command in _commands(folder, plain, plain / "bin" / "python"):
             if _execute(command, folder.path, request, end):
                 raise _failed(request.log)
         (place / "complete").touch()

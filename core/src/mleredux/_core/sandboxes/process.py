@@ -104,7 +104,7 @@ def _scratch(launch: Launch) -> Path:
 def _programs(launch: Launch) -> Path:
     """The folder of the interpreter, in a plain name of its environment, which it finds by its own path."""
     folder = Path(launch.built.reference).parent
-    return plain_path(folder.parent) / folder.name
+    return plain_path(folder.parents[1]) / folder.parent.name / folder.name
 
 
 def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
