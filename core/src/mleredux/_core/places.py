@@ -19,16 +19,18 @@ def split_place(text: str) -> tuple[str, str | None, str]:
     ends = [found.start() for found in re.finditer("#", text)]
     for end in (len(text), *reversed(ends)):
         whole, folder = text[:end], text[end + 1 :]
-        for place in (whole, unquote(whole, errors="surrogateescape")):
-            if _exists(place):
-                return place, None, folder
-        place, at, version = whole.rpartition("@")
-        for place in (place, unquote(place, errors="surrogateescape")):
-            if at and "#" not in version and _exists(place):
-                return place, version, folder
+        before, at, version = whole.rpartition("@")
+        for written, ref in ((whole, None), *([(before, version)] if at and "#" not in version else [])):
+            for place in (written, _read(written)):
+                if _exists(place):
+                    return place, ref, folder
     whole, _, folder = text.partition("#")
-    place, at, version = whole.rpartition("@")
-    return unquote(place if at else whole, errors="surrogateescape"), version if at else None, folder
+    before, at, version = whole.rpartition("@")
+    return _read(before if at else whole), version if at else None, folder
+
+
+def _read(written: str) -> str:
+    return unquote(written, errors="surrogateescape")
 
 
 def _exists(place: str) -> bool:

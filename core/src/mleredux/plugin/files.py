@@ -21,6 +21,7 @@ from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.files import open_below, open_regular
 from mleredux._core.submissions.intake import Found as FoundFile
 from mleredux._core.submissions.intake import IntakeLimits, disk_usage, media_type
+from mleredux._core.submissions.intake import path_of as path_of_readable
 from mleredux._core.submissions.intake import readable as readable_path
 from mleredux._core.submissions.intake import walk as walk_files
 
@@ -34,6 +35,7 @@ __all__ = [
     "media_type",
     "open_below",
     "open_regular",
+    "path_of_readable",
     "plain_path",
     "readable_path",
     "remove_tree",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -268,13 +269,15 @@ class LocalBackend:
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts of a run."""
         from mleredux._core.submissions.files import open_regular
+        from mleredux._core.submissions.intake import path_of
 
         found = self.store.get(run_id)
         for path in (artifact["path"] for artifact in artifacts):
-            target = folder / path
+            name = os.fsdecode(path_of(path) or path)
+            target = folder / name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with open_regular(found.path / path) as source, target.open("wb") as copy:
+                with open_regular(found.path / name) as source, target.open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
             except OSError as error:
                 raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error

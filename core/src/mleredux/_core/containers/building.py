@@ -90,7 +90,9 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
             Bind(folder / "socket", SOCKET),
             Bind(folder / "ready", "/output", writable=True),
         )
-        egress = Egress(plain_path(folder / "socket", SOCKETS) / PROXY, [*rules, *configured_rules()], "build", log.request.record)
+        egress = Egress(
+            plain_path(folder / "socket", SOCKETS) / PROXY, [*rules, *configured_rules()], "build", log.request.record
+        )
         egress.start()
         sidecar = None
         try:

@@ -60,7 +60,7 @@ class ProcessSandbox:
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """The real folders, or plain names of them: agents put paths into commands, and sockets into temporary folders."""
+        """The real folders, or plain names of them: agents put paths into commands, and sockets into folders."""
         task = plain_path(launch.task_dir)
         return Layout(
             task=str(task),

@@ -142,7 +142,9 @@ def write_record(
 def source_of(image: Image) -> Path:
     """The folder or file that holds an image's files."""
     path = place(image.tags[0])
-    return plain_path(image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif"))
+    return plain_path(
+        image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif")
+    )
 
 
 def variables_of(path: Path) -> dict[str, str]:

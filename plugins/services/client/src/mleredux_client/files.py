@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
@@ -23,15 +25,16 @@ except ImportError:  # Windows: partial files have names of their own there, so 
 PARTIAL = ".mleredux-partial"
 """The folder of unfinished downloads, inside the folder of the finished ones."""
 _BLOCK = 2**20
+_ESCAPE = re.compile(r"(\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U00(?:0[0-9a-f]|10)[0-9a-f]{4}|\\[\\tnr])")
 
 
 def target_of(folder: Path, name: str) -> Path:
-    """Where an artifact belongs.
+    """Where an artifact belongs, under the name that its file has in the run.
 
     Raises:
         UnsafePath: That would be outside the folder, also by links that lie in it.
     """
-    parts = name.split("/")
+    parts = _own_name(name).split("/")
     problem = UnsafePath(
         f"The artifact {name[:200]!r} can't be kept inside {folder}.",
         hint="Fetch it alone, with `.read()` or `.save()`.",
@@ -39,7 +42,7 @@ def target_of(folder: Path, name: str) -> Path:
     if any(part in ("", ".", "..") or "\0" in part for part in parts) or parts[0] == PARTIAL:
         raise problem
     target = folder.joinpath(*parts)
-    if PurePosixPath(name).is_absolute() or target.anchor != folder.anchor:
+    if target.anchor != folder.anchor:
         raise problem
     base = folder.resolve()
     try:
@@ -49,6 +52,21 @@ def target_of(folder: Path, name: str) -> Path:
     if not inside:
         raise problem
     return target
+
+
+def _own_name(listed: str) -> str:
+    """The path of a file by its form in a manifest, where what is not printable is escaped; Windows keeps that form."""
+    if os.name != "posix":
+        return listed
+    name = os.fsdecode(b"".join(map(_unescaped, _ESCAPE.split(listed))))
+    return listed if "\0" in name else name
+
+
+def _unescaped(part: str) -> bytes:
+    escaped = _ESCAPE.fullmatch(part) is not None
+    if escaped and part[1] == "x":
+        return bytes.fromhex(part[2:])
+    return (codecs.decode(part, "unicode_escape") if escaped else part).encode("utf-8", "surrogatepass")
 
 
 def matches(path: str, pattern: str | None) -> bool:

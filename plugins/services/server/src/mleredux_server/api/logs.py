@@ -11,11 +11,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from mleredux.plugin.files import readable_path
+from mleredux.plugin.files import path_of_readable, readable_path
 
 from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of
-from mleredux_server.files.names import path_of
 from mleredux_server.files.responses import send_file
 from mleredux_server.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.problems import Problem
@@ -63,7 +62,7 @@ async def get_log(run_id: str, name: str, caller: Reader, request: Request, afte
     """
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
-    path = path_of(name)
+    path = path_of_readable(name)
     if path is None or b"/" in path or path.startswith(b"."):
         raise _no_log(run, name)
     exists = await run_in_threadpool(_is_file, run.path / "logs", path)

@@ -10,10 +10,11 @@ from typing import Literal
 from zipfile import ZIP_DEFLATED
 
 import anyio
+from mleredux.plugin.files import path_of_readable
 from zipstream import ZipStream  # type: ignore[import-untyped]
 
 from mleredux_server.files.access import Cover, Opened
-from mleredux_server.files.names import archive_name, path_of
+from mleredux_server.files.names import archive_name
 from mleredux_server.files.responses import PIECE, packers
 from mleredux_server.lookup import SeenRun
 from mleredux_server.streams.answer import Incomplete
@@ -63,7 +64,7 @@ def _some(making: Iterator[bytes]) -> bytes:
 def _files(run: SeenRun, paths: Iterable[str], cover: Cover | None) -> Generator[tuple[str, Opened], None, None]:
     """Yield names in the archive and the files, each open until the next is requested."""
     for path in paths:
-        where = path_of(path)
+        where = path_of_readable(path)
         try:
             file = run.open(where, cover) if where is not None else None
         except OSError:

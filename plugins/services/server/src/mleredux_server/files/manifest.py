@@ -7,11 +7,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from mleredux.plugin.artifact import Artifact, Manifest
-from mleredux.plugin.files import IntakeLimits, media_type, readable_path, walk_files
+from mleredux.plugin.files import IntakeLimits, media_type, path_of_readable, readable_path, walk_files
 from pydantic import ValidationError
 
 from mleredux_server.files.access import Cover, Opened
-from mleredux_server.files.names import path_of
 from mleredux_server.lookup import SeenRun
 from mleredux_server.problems import Problem
 
@@ -101,7 +100,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | No
     missing = Problem(
         "not-found", f"Run {run.id} has no artifact {path[:200]!r}.", hint="See the list of its artifacts."
     )
-    where = path_of(path)
+    where = path_of_readable(path)
     if where is None:
         raise missing
     listing = manifests.of(run)

@@ -1,4 +1,4 @@
-"""File names chosen by agents: from the text of a manifest to bytes, into headers, and into archives."""
+"""File names chosen by agents: into headers, and into archives."""
 
 from __future__ import annotations
 
@@ -6,51 +6,11 @@ import hashlib
 import re
 from urllib.parse import quote
 
-from mleredux.plugin.files import readable_path
-
-MAX_PATH = 4096
-"""Maximum length of a path in bytes for the kernel; longer ones can't exist."""
 MAX_NAME = 255
 """Maximum length of a name in bytes in file systems."""
-_ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([tnr]))")
-_PLAIN = {"t": b"\t", "n": b"\n", "r": b"\r"}
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _UNSAFE = frozenset('<>:"|?*\\')
-
-
-def path_of(text: str) -> bytes | None:
-    """Return the path below a run for its form in a manifest (`mleredux.plugin.files.readable_path`).
-
-    Returns:
-        The path as bytes; None if no file can have that name: it is absolute, climbs, has empty parts, or is not
-        in the form that a manifest uses.
-    """
-    if not text or len(text) > 4 * MAX_PATH or "\0" in text:
-        return None
-    parts: list[bytes] = []
-    position = 0
-    for found in _ESCAPE.finditer(text):
-        byte, short, long, plain = found.groups()
-        parts.append(text[position : found.start()].encode("utf-8", "surrogatepass"))
-        parts.append(_unescaped(byte, short, long, plain))
-        position = found.end()
-    path = b"".join((*parts, text[position:].encode("utf-8", "surrogatepass")))
-    if readable_path(path) != text or len(path) >= MAX_PATH:
-        return None
-    return None if any(part in (b"", b".", b"..") for part in path.split(b"/")) else path
-
-
-def _unescaped(byte: str | None, short: str | None, long: str | None, plain: str | None) -> bytes:
-    if byte is not None:
-        return bytes([int(byte, 16)])
-    if plain is not None:
-        return _PLAIN[plain]
-    code = short or long
-    if code is None:
-        return b"\\"
-    number = int(code, 16)
-    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b"\\U"
 
 
 def disposition(path: str, *, inline: bool) -> str:
