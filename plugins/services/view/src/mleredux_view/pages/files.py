@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from mleredux.plugin.artifact import Run, size
-from mleredux.plugin.files import IntakeLimits, open_below, readable_path
+from mleredux.plugin.files import IntakeLimits, open_below, path_of_readable, readable_path
 from mleredux_artifact_reports.shared import excerpt, files_below
 from starlette.responses import Response
 
@@ -35,7 +36,8 @@ def files(visit: Visit) -> Shown:
         listed = list(_listed(run))
         values = {"groups": _grouped(listed), "more": len(listed) >= _FILES}
         return Shown("files.html.j2", {**about(run, "files"), **values})
-    read = None if _hidden(path) else excerpt(run.path, path, head=READ_BYTES)
+    name = _own_name(path)
+    read = excerpt(run.path, name, head=READ_BYTES) if name else None
     if read is None:
         raise missing(f"file {path[:200]!r} in run {run.id}")
     preview = preview_of(path, read)
@@ -46,13 +48,19 @@ def files(visit: Visit) -> Shown:
 def raw(visit: Visit) -> Response:
     """Send a file: an image that a page draws, everything else as a download, in a sandbox without any rights."""
     run, path = visit.run, visit.text("path")
+    name = _own_name(path)
     try:
-        file = open_below(run.path, path) if path and not _hidden(path) else None
+        file = open_below(run.path, os.fsdecode(name)) if name else None
     except OSError:
         file = None
     if file is None:
         raise missing(f"file {path[:200]!r} in run {run.id}")
     return sent(file, path.rpartition("/")[2], IMAGES.get(path[path.rfind(".") :].lower()))
+
+
+def _own_name(path: str) -> bytes | None:
+    """Return the path of a file that may be shown by its form in lists."""
+    return None if _hidden(path) else path_of_readable(path)
 
 
 def _hidden(path: str) -> bool:

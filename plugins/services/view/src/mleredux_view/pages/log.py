@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from mleredux.plugin.artifact import Run, size
-from mleredux.plugin.files import IntakeLimits, readable_path
+from mleredux.plugin.files import IntakeLimits, path_of_readable, readable_path
 from mleredux_artifact_reports.shared import files_below, terminal_text
 
 from mleredux_view.logfile import TRACEBACK, Line, LogFile, log_of
@@ -36,7 +37,7 @@ def log(visit: Visit) -> Shown:
     if name is None:
         return Shown("log.html.j2", values)
     try:
-        file = log_of(run.path, name)
+        file = log_of(run.path, os.fsdecode(path_of_readable(name) or b""))
     except OSError:
         return Shown("log.html.j2", values)
     query, line = visit.text("q")[:200], visit.count("line", 0)
