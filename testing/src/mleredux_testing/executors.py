@@ -21,6 +21,7 @@ from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError
 
 from mleredux_testing.findings import Findings
+from mleredux_testing.names import ODD_NAME
 
 _SECRET = "MLEREDUX_SERVE_TOKEN"
 _PROGRAM = """
@@ -94,7 +95,9 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
     findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
         found = current().executor(executor) if isinstance(executor, str) else executor
-        bench = _Bench(findings, found, tmp or Path(folder), seconds)
+        place = (tmp or Path(folder)) / ODD_NAME
+        place.mkdir()
+        bench = _Bench(findings, found, place, seconds)
         if _check_declaration(findings, found):
             with _environment(), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)

@@ -1,7 +1,7 @@
 """What agents do inside a sandbox while it is checked: programs for `python -c`, of the standard library alone."""
 
 PROBE = """
-import json, os, pathlib, socket, subprocess, sys, urllib.request
+import json, os, pathlib, socket, subprocess, sys, tempfile, urllib.request
 env = dict(os.environ)
 task, data, out = (pathlib.Path(env[f"MLEREDUX_{name}_DIR"]) for name in ("TASK", "DATA", "OUTPUT"))
 options = json.loads(env["MLEREDUX_OPTIONS"])
@@ -23,6 +23,11 @@ def reach(address):
     with socket.create_connection(tuple(address), timeout=3):
         return "reached"
 
+def listen():
+    with tempfile.TemporaryDirectory(prefix="pymp-") as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(folder + "/listener-" + 8 * "x")  # as multiprocessing does
+        return "listens"
+
 def ask(body):
     request = urllib.request.Request(env["MLEREDUX_VALIDATE_URL"], data=body, method="POST")
     request.add_header("Content-Type", "application/octet-stream")
@@ -36,6 +41,7 @@ attempt("description", lambda: len((task / "description.md").read_text()))
 attempt("write task", lambda: write(task / "description.md"))
 attempt("write data", lambda: write(data / "train.csv"))
 attempt("write scratch", lambda: write(pathlib.Path(env["MLEREDUX_SCRATCH_DIR"]) / "file"))
+attempt("listen", listen)
 attempt("answers", lambda: "seen" if os.path.exists(options["answers"]) else "unseen")
 attempt("host", lambda: [reach(address) for address in options["addresses"]])
 pathlib.Path(env["MLEREDUX_SUBMISSION"]).write_bytes(sample)

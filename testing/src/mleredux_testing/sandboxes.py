@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import socket
 import tempfile
 import time
@@ -18,6 +20,7 @@ from mleredux._core.sandboxes.volume import find_disk
 from mleredux_testing import sandbox_agents as programs
 from mleredux_testing.findings import Findings
 from mleredux_testing.launches import Bench, Started
+from mleredux_testing.names import ODD_NAME
 
 _SECRET = "MLEREDUX_CHECK_SECRET"
 _WAIT = 30.0
@@ -40,8 +43,9 @@ def check_sandbox(
     findings = Findings(f"Sandbox {sandbox if isinstance(sandbox, str) else sandbox.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
         found = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
-        place = tmp or Path(folder)
-        place.chmod(0o755)  # an agent's user in a container is another than ours
+        place = (tmp or Path(folder)) / ODD_NAME
+        place.mkdir()
+        place.parent.chmod(0o755)  # an agent's user in a container is another than ours
         _check_declaration(findings, found)
         with Bench(found, place, base_image, build_limit) as bench:
             _check_build(findings, bench)
@@ -112,15 +116,17 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
     findings.expect("working directory", seen["cwd"] == seen["output"], f"it is {seen['cwd']}, not the output folder.")
     findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")
     findings.expect("scratch", seen["write scratch"] == "written", f"scratch: {seen['write scratch']}.")
+    findings.expect("sockets", seen["listen"] == "listens", f"sockets in temporary folders: {seen['listen']}.")
+    folders = [env[f"MLEREDUX_{name}_DIR"] for name in ("TASK", "DATA", "OUTPUT", "SCRATCH")]
+    odd = [folder for folder in folders if shlex.quote(folder) != folder]
+    findings.expect("plain paths", not odd, f"commands can't take paths of the agent's folders: {', '.join(odd)}.")
     if not bench.sandbox.capabilities.isolated:
         findings.good("isolation", "not checked: it says that it is no security boundary")
         return
     for name in ("write task", "write data"):
         findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")
-    told = (
-        find_disk(started.launch.control_dir.parent).enforced_by == "walk"
-        or str(bench.store.path) not in seen["mounts"]
-    )
+    mounts = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), seen["mounts"])
+    told = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
     findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
     findings.expect("answers", seen["answers"] == "unseen", "the agent sees the answers.")
     findings.expect("network", "reached" not in seen["host"], "with network `none`, the agent reaches the host.")

@@ -16,15 +16,18 @@ from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
 from mleredux_testing import check_executor
 from mleredux_testing.lab import PLUGINS, Lab, until
+from mleredux_testing.names import ODD_NAME
 from mleredux_testing.ray_cluster import RayCluster
 from mleredux_testing.server import ServerProcess
 
 
 @pytest.fixture
 def lab(tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    for name, value in Lab.environment(tmp_path).items():
+    home = tmp_path / ODD_NAME
+    home.mkdir()
+    for name, value in Lab.environment(home).items():
         monkeypatch.setenv(name, value)
-    made = Lab(tmp_path, EXECUTOR)
+    made = Lab(home, EXECUTOR)
     yield made
     made.close()
 

@@ -16,6 +16,7 @@ from mleredux.plugin.executor import ExecutorError, JobStatus, Ticket
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
 from mleredux_testing.lab import Lab, until
+from mleredux_testing.names import ODD_NAME
 from mleredux_testing.slurm import SlurmCluster
 
 pytestmark = pytest.mark.slurm
@@ -24,9 +25,11 @@ RUNS = 200
 
 @pytest.fixture
 def lab(tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    for name, value in Lab.environment(tmp_path).items():
+    home = tmp_path / ODD_NAME
+    home.mkdir()
+    for name, value in Lab.environment(home).items():
         monkeypatch.setenv(name, value)
-    made = Lab(tmp_path, EXECUTOR)
+    made = Lab(home, EXECUTOR)
     yield made
     made.close()
 
