@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 from mleredux.errors import SandboxError
+from mleredux.plugin.files import plain_path
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Exit, Finding, Handle, Launch, Layout, Usage
 
 # The shell outlives mleredux, and writes down how the agent ended.
@@ -35,9 +36,11 @@ class PlainSandbox:
         return Built(f"plain:{sys.version}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """The real folders."""
-        folders = [str(path) for path in (launch.task_dir, launch.task_dir / "data", launch.output_dir)]
-        return Layout(*folders, str(launch.scratch_dir), launch.validate_url, launch.gateway_url)
+        """The real folders, or links to them: agents put paths into commands, and sockets into temporary folders."""
+        task, output = plain_path(launch.task_dir), plain_path(launch.output_dir)
+        scratch = plain_path(launch.scratch_dir, longest=48)
+        folders = [str(path) for path in (task, task / "data", output, scratch)]
+        return Layout(*folders, launch.validate_url, launch.gateway_url)
 
     def start(self, launch: Launch) -> Handle:
         """Start the agent below a shell."""
@@ -47,7 +50,7 @@ class PlainSandbox:
             data.symlink_to(launch.data_dir.resolve())
         for name in ("agent", "exit", "shell"):
             (launch.control_dir / name).unlink(missing_ok=True)
-        path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+        path = f"{plain_path(Path(sys.executable).parents[1])}/bin:/usr/local/bin:/usr/bin:/bin"
         env = {"PATH": path, "HOME": str(launch.scratch_dir), **launch.env, "plain_sandbox_run": _mark(launch)}
         command = ["sh", "-c", _RUN, str(launch.control_dir), str(launch.limits.disk_mb * 2048), *launch.command]
         try:
