@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from mleredux._core.forkserver import ONE_THREAD
+from mleredux._core.plain import plain_path
 from mleredux._core.plugins.catalogue import Catalogue
 from mleredux._core.plugins.discovery import LOAD_VARIABLE
 
@@ -20,5 +21,9 @@ def requested(catalogue: Catalogue) -> list[str]:
 def child_environment() -> dict[str, str]:
     """The current environment with this process's import path, without the requested plugins."""
     environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
-    importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
+    importable = dict.fromkeys(_joinable(Path(entry or ".").resolve()) for entry in sys.path)
     return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
+
+
+def _joinable(path: Path) -> str:
+    return str(plain_path(path) if os.pathsep in str(path) else path)

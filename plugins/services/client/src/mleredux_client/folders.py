@@ -74,7 +74,9 @@ def find_local(agent: str | Path) -> LocalAgent | None:
         return None
     if text.startswith(f"{_REPO}/"):
         return None  # of the service's machine, for its administrators
-    place, _, part = named.partition("#") if not Path(named).exists() else (named, "", "")
+    place, mark, part = named.rpartition("#")
+    if not mark or Path(named).expanduser().exists():
+        place, part = named, ""
     path = Path(place).expanduser().resolve()
     if path.is_file() and path.suffix in _SCRIPTS:
         return LocalAgent(path.parent, path.name)

@@ -8,6 +8,7 @@ from typing import Literal
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import granted
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.engine import URL
 
 
 class Settings(BaseModel):
@@ -93,9 +94,11 @@ class Settings(BaseModel):
         return self.runs_dir / ".server"
 
     @property
-    def database_url(self) -> str:
+    def database_url(self) -> str | URL:
         """The URL of the database, with its driver."""
-        url = self.database or f"sqlite:///{(self.state_dir / 'service.sqlite').resolve()}"
+        if not self.database:
+            return URL.create("sqlite", database=str((self.state_dir / "service.sqlite").resolve()))
+        url = self.database
         for scheme in ("postgresql://", "postgres://"):
             if url.startswith(scheme):
                 return "postgresql+psycopg://" + url.removeprefix(scheme)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.export import ExportedRun, Format
+from mleredux.plugin.files import plain_path
 
 from mleredux_tracker_mlflow.settings import Settings
 
@@ -16,7 +17,7 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
     from mleredux_tracker_mlflow.upload import Sender
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mlflow.db"
+        path = plain_path(Path(folder)) / "mlflow.db"
         sender = Sender(Settings(uri=f"sqlite:///{path}", artifact_mb=0, record=False))
         for one in runs:
             sender.send(one.run)

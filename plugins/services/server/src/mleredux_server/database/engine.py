@@ -11,7 +11,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from sqlalchemy import create_engine, event, inspect
-from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -42,7 +42,7 @@ class Database:
         MlereduxError: There is no such database, or it can't be reached.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL) -> None:
         try:
             self.url = make_url(url)
             self.engine = self._open()
