@@ -53,6 +53,7 @@ _NEWER_CALLS = [
     "statx",
 ]
 _SIF_ID = slice(48, 64)
+_IDENTITY = re.compile(r"([0-9a-f]{32})#(.*)", re.DOTALL)
 _EXPORT = re.compile(r'^export (\w+)="\$\{\1:-"?(.*?)"?\}"$', re.MULTILINE)
 _ADDED = ("APPNAME", "BIND", "COMMAND", "CONTAINER", "ENVIRONMENT", "NAME", "NO_EVAL")
 _UNSET = " ".join(
@@ -118,7 +119,8 @@ def place(name: str) -> Path:
 
 def find_image(name: str) -> Image | None:
     """An image that is there, by name, path or identity; None where it is not."""
-    wanted, _, name = name.rpartition("#")
+    own = _IDENTITY.match(name)
+    wanted, name = (own[1], own[2]) if own else ("", name)
     path = place(name)
     for file in (path / _RECORD, path, path.with_name(f"{path.name}.sif")):
         try:

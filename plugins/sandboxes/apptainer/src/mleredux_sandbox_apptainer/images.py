@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,13 +77,15 @@ class ApptainerImages:
 def _new_image(name: str) -> Iterator[Path]:
     """A folder in which an image is made with its record: it becomes the image of that name."""
     images().mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".making-", dir=images()))
+    # Apptainer puts the path of what it has built into a script.
+    home = images() if plain_path(images()) == images() else Path("/var/tmp")
+    work = Path(tempfile.mkdtemp(prefix=".making-", dir=home))
     try:
         work.chmod(0o755)
         if os.getuid() == 0:
             os.chown(work, *agent_user())
-        yield plain_path(work)
-        with contextlib.suppress(OSError):  # another machine that sees this folder has made the same meanwhile
-            work.rename(place(name))
+        yield work
+        # If this fails, another machine that sees this folder has made the same meanwhile.
+        subprocess.run(["mv", "-T", work, place(name)], capture_output=True)
     finally:
         remove_tree(work)
