@@ -97,7 +97,7 @@ def make_script(
 
 def _command(name: str, arguments: str) -> tuple[str, ...]:
     """Start a script in the output folder; its code is kept there."""
-    path = shlex.quote(f"{PLACE}/{name}")
+    path = f'"$MLEREDUX_AGENT_DIR"/{shlex.quote(name)}'
     runner = {
         ".py": "python",
         ".sh": "sh",
