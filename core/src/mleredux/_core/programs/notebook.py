@@ -33,10 +33,11 @@ def main(arguments: list[str]) -> int | str:
     path, *others = arguments[here:]
     place = Path(path)
     try:
-        book = json.loads(place.read_text(encoding="utf-8"))
-        about = {"kernelspec": {}, "language_info": {}, **book.get("metadata", {})}
-        sources = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in book["cells"]]
-        tolerated = ["raises-exception" in cell.get("metadata", {}).get("tags", ()) for cell in book["cells"]]
+        book = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4, **json.loads(place.read_text(encoding="utf-8"))}
+        about = {"kernelspec": {}, "language_info": {}, **book["metadata"]}
+        book["cells"] = [unexecuted(cell) for cell in book["cells"]]
+        sources = [cell["source"] if cell["cell_type"] == "code" else "" for cell in book["cells"]]
+        tolerated = ["raises-exception" in cell["metadata"].get("tags", ()) for cell in book["cells"]]
         language = about["kernelspec"].get("language") or about["language_info"].get("name") or "python"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"{place.name} is not a notebook of version 4 ({type(error).__name__}); save it again in Jupyter."
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int | str:
     options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=ERROR"] if python else []
     kernel = "python3" if python else about["kernelspec"].get("name", language)
     if not here and has("nbclient") and (has("ipykernel") or not python):
-        failure = run_in_kernel(place, kernel, options)
+        failure = run_in_kernel(book, place.name, kernel, options)
     elif python and has("IPython"):
         failure = run_in_process(sources, tolerated, start)
     else:
@@ -58,19 +59,25 @@ def main(arguments: list[str]) -> int | str:
     return f"Error in cell {failure.cell} of {place.name}: {failure.kind}: {failure.message}"
 
 
+def unexecuted(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell without output, and with everything that nbformat expects."""
+    plain = {"metadata": {}, **cell, "source": "".join(cell["source"])}
+    return {**plain, "outputs": [], "execution_count": None} if cell["cell_type"] == "code" else plain
+
+
 def has(package: str) -> bool:
     """Return whether this environment has a package."""
     return importlib.util.find_spec(package) is not None
 
 
-def run_in_kernel(path: Path, kernel: str, options: list[str]) -> Failure | None:
+def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list[str]) -> Failure | None:
     """Execute the cells in a kernel, print their output as it comes, and keep the notebook after each."""
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     number, nbformat = 1, cast("Any", importlib.import_module("nbformat"))
-    kept = Path(os.environ.get("MLEREDUX_OUTPUT_DIR", ""), "logs", path.name)
+    kept = Path(os.environ.get("MLEREDUX_OUTPUT_DIR", ""), "logs", name)
 
     class Client(NotebookClient):
         def output(self, outs: list[Any], msg: dict[str, Any], display_id: str | None, cell_index: int) -> Any:
@@ -93,7 +100,7 @@ def run_in_kernel(path: Path, kernel: str, options: list[str]) -> Failure | None
                     nbformat.write(book, f"{kept}.part")
                     Path(f"{kept}.part").replace(kept)
 
-    book = nbformat.read(path, as_version=4)
+    book = nbformat.from_dict(content)
     seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
     try:
         Client(book, kernel_name=kernel, extra_arguments=options, **seconds).execute()

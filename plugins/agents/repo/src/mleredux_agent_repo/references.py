@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
 
-from mleredux_agent_repo.scripts import SUFFIXES
+from mleredux_agent_repo.scripts import SUFFIXES, is_script
 
 SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
@@ -133,13 +133,18 @@ def _check_host(host: str, url: str) -> None:
         )
 
 
-def _check_path(path: Path) -> None:
+def is_allowed(path: Path) -> bool:
+    """Return whether agents may be taken from a path of this machine."""
     allowed = [Path(name).resolve() for name in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if name]
-    if allowed and not any(path.is_relative_to(folder) for folder in allowed):
+    return not allowed or any(path.is_relative_to(folder) for folder in allowed)
+
+
+def _check_path(path: Path) -> None:
+    if not is_allowed(path):
         raise MlereduxError(
             f"Agents may not be taken from {path}.",
             hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
         )
-    if not path.is_dir() and not (path.is_file() and path.suffix in SUFFIXES):
-        hint = f"Name a script ({', '.join(SUFFIXES)}), a folder or a repository."
+    if not path.is_dir() and not is_script(path):
+        hint = f"Name a script ({', '.join(SUFFIXES)}, or with a first line `#!…`), a folder or a repository."
         raise MlereduxError(f"{path} is not a folder or a script.", hint=hint)
