@@ -123,7 +123,7 @@ def _walk(
     rules: list[tuple[str, GitIgnoreSpec]],
     docker: GitIgnoreSpec,
     exceptions: bool,
-    only: set[str] | None = None,
+    only: frozenset[str] | None = None,
 ) -> Iterator[str]:
     here = root / prefix
     if (found := _rules(here / ".gitignore")) is not None:
@@ -171,10 +171,14 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
     return GitIgnoreSpec.from_lines(lines), any(line.startswith("!") for line in lines)
 
 
-def _beside(folder: Path, script: str) -> set[str]:
-    """What belongs to a script: requirements, Python files and packages beside it."""
-    modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
-    return {script, "requirements.txt", *modules}
+def _beside(folder: Path, script: str) -> frozenset[str]:
+    """What belongs to a script: what it imports and names, as far as mleredux is here to tell; else all beside it."""
+    try:
+        from mleredux.plugin.program import files_beside
+    except ImportError:
+        modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+        return frozenset({script, "requirements.txt", *modules})
+    return files_beside(folder / script)
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:
