@@ -39,11 +39,10 @@ def files_beside(script: Path) -> frozenset[str]:
 
     These are: modules and packages that it imports, and in turn those that they import; programs and small files whose
     names are in its text; and `requirements.txt`. If it may choose modules when it runs, all beside it belong to it.
-    Programs are parsed, never executed.
+    Links that lead out of the folder count only if they lead to programs or packages. Nothing is executed.
     """
     folder = script.parent
-    there = (path for path in folder.iterdir() if path.name not in LEFT_OUT)
-    beside = {path.name: path for path in there if path.is_file() or path.is_dir()}
+    beside = {path.name: path for path in folder.iterdir() if path.name not in LEFT_OUT and _belongs(path)}
     found, waiting = {script.name}, [script]
     while waiting:
         for program in _programs(waiting.pop()):
@@ -51,6 +50,14 @@ def files_beside(script: Path) -> frozenset[str]:
             found |= added
             waiting += [folder / name for name in added]
     return frozenset(found | ({REQUIREMENTS} & beside.keys()))
+
+
+def _belongs(path: Path) -> bool:
+    """Return whether a path is a file or folder; of a link out of its folder, whether it is a program or package."""
+    target = path.resolve()
+    if not path.is_symlink() or target.is_relative_to(path.parent.resolve()):
+        return path.is_file() or path.is_dir()
+    return (target.is_file() and target.suffix.lower() in _PROGRAMS) or (target / "__init__.py").is_file()
 
 
 def _programs(place: Path) -> Iterator[Path]:

@@ -76,7 +76,7 @@ def find_local(agent: str | Path) -> LocalAgent | None:
         return None  # of the service's machine, for its administrators
     place, _, part = named.partition("#") if not Path(named).exists() else (named, "", "")
     path = Path(place).expanduser().resolve()
-    if path.is_file() and path.suffix in _SCRIPTS:
+    if path.is_file() and (path.suffix in _SCRIPTS or path.read_bytes()[:2] == b"#!"):
         return LocalAgent(path.parent, path.name)
     if not path.is_dir():
         raise UsageError(
@@ -102,7 +102,8 @@ def packed(local: LocalAgent) -> Iterator[Package]:
         ):
             for name in sorted(files_of(local)):
                 try:
-                    lines.append(_add(tar, local.folder / name, name))
+                    followed = local.script is not None and "/" not in name
+                    lines.append(_add(tar, local.folder / name, name, followed=followed))
                 except (OSError, UnicodeError) as error:
                     raise UsageError(f"{name!r} can't be packed: {error}.", hint="Add it to .gitignore.") from error
         if not lines:
@@ -132,7 +133,7 @@ def _walk(
         name = prefix + entry.name
         if entry.name in _LEFT_OUT or (only is not None and entry.name not in only):
             continue
-        if entry.is_dir(follow_symlinks=False):
+        if entry.is_dir(follow_symlinks=only is not None):  # a package that a script imports
             folder = f"{name}/"
             if not _ignored(folder, rules) and (exceptions or not docker.match_file(folder)):
                 yield from _walk(root, folder, rules, docker, exceptions)
@@ -181,10 +182,10 @@ def _beside(folder: Path, script: str) -> frozenset[str]:
     return files_beside(folder / script)
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:
-    """Add a file or link; return its line of the digest."""
+def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
+    """Add a file or link, or what a link leads to; return its line of the digest."""
     info = tarfile.TarInfo(name)
-    if path.is_symlink():
+    if path.is_symlink() and not followed:
         info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
         tar.addfile(info)
         return f"link {hashlib.sha256(info.linkname.encode()).hexdigest()} {name}\n"
