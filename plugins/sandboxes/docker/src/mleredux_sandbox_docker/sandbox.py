@@ -95,6 +95,7 @@ class DockerSandbox:
         options = security_options(info)
         user = agent_user(rootless="rootless" in options)
         binds = prepare_folders(launch, user)
+        binds += container.user_entries(image, user, launch.staging_dir or launch.control_dir)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
         created: str | None = None
         try:
