@@ -70,7 +70,7 @@ def make_agent(folder: Path, kind: str) -> list[str]:
             subprocess.run([*git, *arguments], check=True)
         return ["--agent", "./agent@HEAD", "-o", "model=other"]
     if kind == "command":
-        return ["--agent", "command", "-o", f"command=python -c {shlex.quote(START)}", "-o", "model=small"]
+        return ["--agent", "command", "-o", f"command=python -c {shlex.quote(START)}", "-o", "model=small", "-o", "libraries=none"]
     return ["--agent", "./agent" if kind == "folder" else "packaged"]
 
 
@@ -79,12 +79,14 @@ def run(folder: Path, kind: str, sandbox: str, *more: str) -> dict[str, object]:
     (folder / "prober.py").write_text(PLUGIN)
     command = [sys.executable, "-m", "mleredux", "-p", str(folder / "prober.py"), "run", "wine", "--json"]
     command += ["--sandbox", sandbox, "--network", "none", "--seed", str(2**32 - 1), *make_agent(folder, kind), *more]
-    env = {**os.environ, "HTTPS_PROXY": "http://ada:secret-word@127.0.0.1:9", "no_proxy": "localhost"}
+    env = dict(os.environ)
+    if sandbox == "process":  # containers are built by the machine's own proxy
+        env |= {"HTTPS_PROXY": "http://ada:secret-word@127.0.0.1:9", "no_proxy": "localhost"}
     ended = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=500, check=False)
     assert ended.stdout, ended.stderr
     record = json.loads(ended.stdout)
-    log = Path(record["path"], "logs", "agent.log").read_text()
-    assert record["status"] == "done", f"{record['message']}\n{log}\n{ended.stderr}"
+    logs = [path.read_text(errors="replace") for path in Path(record["path"], "logs").glob("*.log")]
+    assert record["status"] == "done", "\n".join((str(record["message"]), ended.stderr, *logs))
     kept = [path for path in Path(record["path"]).rglob("*") if path.is_file() and b"secret-word" in path.read_bytes()]
     assert kept == []
     found: dict[str, object] = json.loads(Path(record["path"], "output", "found.json").read_text())
