@@ -70,7 +70,16 @@ def make_agent(folder: Path, kind: str) -> list[str]:
             subprocess.run([*git, *arguments], check=True)
         return ["--agent", "./agent@HEAD", "-o", "model=other"]
     if kind == "command":
-        return ["--agent", "command", "-o", f"command=python -c {shlex.quote(START)}", "-o", "model=small", "-o", "libraries=none"]
+        return [
+            "--agent",
+            "command",
+            "-o",
+            f"command=python -c {shlex.quote(START)}",
+            "-o",
+            "model=small",
+            "-o",
+            "libraries=none",
+        ]
     return ["--agent", "./agent" if kind == "folder" else "packaged"]
 
 
@@ -116,7 +125,7 @@ def test_agents_get_what_is_promised_in_containers(
 
 
 @pytest.mark.engines("apptainer")
-@pytest.mark.parametrize("kind", ("script", "folder", "packaged", "command"))
+@pytest.mark.parametrize("kind", ("script", "folder", "packaged"))
 def test_agents_get_what_is_promised_in_apptainer(
     engine: str, kind: str, tmp_path: Path, own_cache: Path, mleredux_home: Path
 ) -> None:

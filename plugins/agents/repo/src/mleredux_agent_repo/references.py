@@ -112,7 +112,7 @@ def _check_url(url: str, scheme: str) -> None:
             hint="Leave them to git's credential helper.",
         )
     host = parts.hostname or ""
-    if scheme in ("http", "git") and host not in _named_hosts():
+    if scheme in ("http", "git") and host not in named_hosts():
         raise MlereduxError(
             f"{scheme}:// is not safe from being changed on the way.",
             hint=f"Use https, or name {host or 'the host'} in {HOSTS_VARIABLE}.",
@@ -120,12 +120,13 @@ def _check_url(url: str, scheme: str) -> None:
     _check_host(host, url)
 
 
-def _named_hosts() -> tuple[str, ...]:
+def named_hosts() -> tuple[str, ...]:
+    """The hosts that this machine's administrator names."""
     return tuple(name.strip().lower() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip())
 
 
 def _check_host(host: str, url: str) -> None:
-    allowed = _named_hosts() or DEFAULT_HOSTS
+    allowed = named_hosts() or DEFAULT_HOSTS
     if "*" not in allowed and host.lower() not in allowed:
         raise MlereduxError(
             f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",

@@ -25,6 +25,7 @@ from mleredux_agent_repo.local import Local, find_local
 from mleredux_agent_repo.manifest import MANIFEST
 from mleredux_agent_repo.references import Reference, is_allowed
 from mleredux_agent_repo.scripts import is_script
+from mleredux_agent_repo.submodules import add_submodules, refuse_missing
 
 _COMMIT = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _COPY = re.compile(r"^copy-[0-9a-f]{40}$")
@@ -71,6 +72,7 @@ def get(wanted: Reference) -> Source:
     script = folder / named if folder.is_dir() else folder
     if is_script(script) and script.resolve().is_relative_to(root.resolve()):
         inside = root / script.resolve().relative_to(root.resolve())
+        trees.refuse_pointers(inside.parent)
         return Source(commit, root, inside.parent, wanted.pinned(commit), inside, wanted.path is None, tuple(remarks))
     if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
         raise MlereduxError(
@@ -78,6 +80,7 @@ def get(wanted: Reference) -> Source:
             hint="Fix the part after `#`.",
         )
     own = root / folder.relative_to(root.resolve())
+    trees.refuse_pointers(own)
     return Source(commit, root, own, wanted.pinned(commit), remote=wanted.path is None, remarks=tuple(remarks))
 
 
@@ -104,6 +107,8 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
             f"{wanted.path} is not a git repository with files of its own, so there is no {wanted.ref}.",
             hint="Leave the part after `@` out, or name the repository itself.",
         )
+    if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():
+        return _copy(wanted, remarks)  # the objects of submodules are not in the repository
     found = _fetch(wanted, commit, local)
     if wanted.ref is None and not local.bare and _changed(wanted, local, found):
         return _copy(wanted, remarks)
@@ -139,6 +144,7 @@ def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) ->
             tree = scratch / "tree"
             tree.mkdir()
             git.run(["checkout", "--quiet", "--force", found], store, tree=tree)
+            add_submodules(store, found, tree, wanted.url, scratch)
             trees.check(tree, shown)
             tree.rename(place)
         return found
@@ -179,6 +185,7 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
         tree = scratch / "tree"
         trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)
         trees.check(tree, str(path))
+        refuse_missing(tree, git.new_store(scratch / "store.git"))
         commit = f"copy-{trees.digest(tree)[:40]}"
         place = _place(wanted, commit)
         if not place.is_dir():

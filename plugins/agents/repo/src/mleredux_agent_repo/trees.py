@@ -19,6 +19,8 @@ PROGRAMS = (".py", ".ipynb", ".sh")
 _OF_RUNS = {"index.sqlite", ".slots.lock"}
 """Files by which a folder of runs is known; a copy leaves it out too."""
 _DEPTH = 100
+_POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/v1\n", 1024
+"""How a file begins in whose place Git LFS keeps another, and its maximum size."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -175,6 +177,25 @@ def check(tree: Path, shown: str) -> None:
                 raise MlereduxError(f"{entry.name} in {shown} is a link that leads out of it.", hint="Remove it.")
         size += entry.size
         _refuse_too_much(shown, files, size)
+
+
+def refuse_pointers(folder: Path) -> None:
+    """Refuse an agent's folder in which files of Git LFS are only pointers.
+
+    Raises:
+        MlereduxError: There are some; the message names them.
+    """
+    found = [
+        entry.name
+        for entry in entries(folder, str(folder))
+        if entry.link is None and entry.size <= _POINTER_BYTES and os.read(entry.handle, 100).startswith(_POINTER)
+    ]
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise MlereduxError(
+            f"Git LFS keeps {', '.join(found[:3])}{more}, and it was not fetched.",
+            hint="Clone the repository, run `git lfs pull` there, and name the folder without a ref.",
+        )
 
 
 def check_listed(listing: bytes, shown: str) -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.container import LAYOUT, Bind, Container, Image
+from mleredux.plugin.container import Bind, Container
 
 HOST_NAME = "sandbox"
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
 _FEWEST_LOG_MB, _LOG_SHARE = 5, 100
-_LONGEST = 1 << 20
-_PLAIN = {
-    "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
-    "group": "root:x:0:\nnogroup:x:65534:",
-}
-"""For images whose own files can't be read here: of an engine on another machine, say."""
 
 
 def log_file_mb(made: Container) -> int:
@@ -85,41 +78,6 @@ def _mount(bind: Bind) -> Any:
     from docker.types import Mount
 
     return Mount(bind.target, str(bind.source.resolve()), type="bind", read_only=not bind.writable)
-
-
-def user_entries(image: Image, user: tuple[int, int], folder: Path) -> list[Bind]:
-    """Files in place of `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
-
-    Args:
-        folder: Where to write them.
-    """
-    entries = {
-        "passwd": f"agent:x:{user[0]}:{user[1]}:agent:{LAYOUT.scratch}:/bin/sh\n",
-        "group": f"agent:x:{user[1]}:\n",
-    }
-    binds = []
-    for name, entry in entries.items():
-        found = _file_of(image, f"etc/{name}") or _PLAIN[name]
-        if not any(line.split(":")[2:3] == [entry.split(":")[2]] for line in found.splitlines()):
-            written = folder / name
-            written.write_text(f"{found.rstrip()}\n{entry}", encoding="utf-8")
-            written.chmod(0o644)
-            binds.append(Bind(written, f"/etc/{name}"))
-    return binds
-
-
-def _file_of(image: Image, path: str) -> str | None:
-    """The text of an image's file, as far as the engine's layers can be read here."""
-    for layer in image.layers:
-        if (layer / path).parent.is_symlink():
-            continue  # it would lead to this machine's files
-        try:
-            handle = os.open(layer / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            continue
-        with os.fdopen(handle, "rb") as file:
-            return file.read(_LONGEST).decode("utf-8", "replace")
-    return None
 
 
 def control_file(control_dir: Path) -> Path:
