@@ -238,3 +238,23 @@ def test_published_rows_are_peers_of_ones_own(
     found = json.loads(mleredux("compare", "mine", alone["name"], "--published", "--json").output)
     assert (found["wins"], found["difference"], found["left_out"]["tasks of one arm only"]) == (1, 100, 21)
     assert found["notes"] == [f"The limits of {alone['name']} are not known."]
+
+
+def test_a_name_without_a_version_means_the_newest_and_says_so(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path
+) -> None:
+    versions = {hash_: f"repo:/home/ada/a.py@copy-{hash_ * 10}" for hash_ in ("bbbb", "aaaa")}
+    for day, agent in enumerate(versions.values()):
+        path = add_run("a", agent, 0, score=0.5 + day / 10)
+        later = path.with_name(path.name.replace("20261122", f"2026112{3 + day}"))
+        (path / "run.json").write_text((path / "run.json").read_text().replace(path.name, later.name))
+        path.rename(later)
+    add_run("a", "other", 0, score=0.7)
+    results = load(tmp_path / "runs")
+    assert {row.score for row in results.arm("a.py")} == {0.6}
+    newest = next(arm for arm, rows in results.arms.items() if rows[0].agent == versions["aaaa"])
+    oldest = next(arm for arm, rows in results.arms.items() if rows[0].agent == versions["bbbb"])
+    said = mleredux("compare", "other", "a.py", "--measure", "score")
+    assert said.exit_code == 0 and f"a.py names 2 versions; the newest, {newest}, is used." in said.output
+    assert "names 2 versions" not in mleredux("compare", oldest, newest, "--measure", "score").output
+    assert results.note_on("a.py[seed=0]") and results.note_on("other") is None and results.note_on("absent") is None

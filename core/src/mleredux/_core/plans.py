@@ -19,6 +19,7 @@ from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.directory import installing
 from mleredux._core.task_images import imported, placed
 from mleredux._core.tools import absolute, check_tools, find_tools, is_path
+from mleredux._core.units import MAX_SEED
 from mleredux.errors import MlereduxError, NotFound, NotGranted
 
 Kind = TypeVar("Kind", bound=BaseModel)
@@ -56,6 +57,8 @@ def plan(
         NotGranted: The agent asks for something that was not granted.
         MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
+    if not 0 <= seed <= MAX_SEED:
+        raise MlereduxError(f"The seed is {seed}; libraries take seeds from 0 to {MAX_SEED}.", hint="Choose another.")
     chosen_options = dict(options or {})
     if PRESET in chosen_options:
         chosen_options = without_preset(catalogue.agent(agent), chosen_options)

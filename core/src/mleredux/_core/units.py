@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+MAX_SEED = 2**32 - 1
+"""The largest seed that all libraries take: NumPy and scikit-learn refuse larger ones, and negative ones."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 1024**2}
 

@@ -28,7 +28,7 @@ from mleredux._core.containers.dockerfile import filled, images_of, instructions
 from mleredux._core.containers.downloads import PLACE as DOWNLOADS
 from mleredux._core.containers.downloads import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux._core.containers.downloads import downloads, downloads_size
-from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
+from mleredux._core.containers.folders import Bind, agent_user, prepare_folders, user_entries
 from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
 from mleredux._core.containers.recipe import Recipe
 
@@ -61,4 +61,5 @@ __all__ = [
     "instructions",
     "labels",
     "prepare_folders",
+    "user_entries",
 ]

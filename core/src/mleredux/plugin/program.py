@@ -14,7 +14,20 @@ Programs are parsed, never executed; imports under other names are followed::
 
 from __future__ import annotations
 
+from mleredux._core.programs.beside import LEFT_OUT, files_beside
 from mleredux._core.programs.resolve import Scope
-from mleredux._core.programs.texts import MAX_LINE, MAX_TEXT, Kind, Text, code_of, plain_code, texts_of
+from mleredux._core.programs.texts import MAX_LINE, MAX_TEXT, Kind, Text, code_of, notebook_runner, plain_code, texts_of
 
-__all__ = ["MAX_LINE", "MAX_TEXT", "Kind", "Scope", "Text", "code_of", "plain_code", "texts_of"]
+__all__ = [
+    "LEFT_OUT",
+    "MAX_LINE",
+    "MAX_TEXT",
+    "Kind",
+    "Scope",
+    "Text",
+    "code_of",
+    "files_beside",
+    "notebook_runner",
+    "plain_code",
+    "texts_of",
+]

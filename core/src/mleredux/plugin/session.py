@@ -19,10 +19,13 @@ from __future__ import annotations
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.workspace import Completed
 
+from mleredux._core.persons import PERSON, PERSON_RULE
 from mleredux._core.rewards import REWARDS, reward_of, rule_of
 from mleredux._core.sessions import Attached, OpenSession, open_session, session_agent
 
 __all__ = [
+    "PERSON",
+    "PERSON_RULE",
     "REWARDS",
     "Attached",
     "Completed",

@@ -68,9 +68,9 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], sentenc
 def test_the_command_finds_prompt_model_and_a_home(tmp_path: Path) -> None:
     for name in ("task", "output", "scratch"):
         (tmp_path / name).mkdir()
-    (tmp_path / "task" / "instructions.md").write_text("How.\n")
-    (tmp_path / "task" / "description.md").write_text("What.\n")
+    (tmp_path / "task" / "prompt.md").write_text("How.\n\nWhat.\n\n")
     variables = {f"MLEREDUX_{name.upper()}_DIR": str(tmp_path / name) for name in ("task", "output", "scratch")}
+    variables["MLEREDUX_PROMPT_FILE"] = str(tmp_path / "task" / "prompt.md")
     command = 'pwd; echo "$MLEREDUX_MODEL"; cat "$MLEREDUX_PROMPT_FILE"; touch "$HOME/x"; exit 3'
     ran = subprocess.run(
         CommandRecipe(command).start("a model"),

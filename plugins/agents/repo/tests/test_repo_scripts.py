@@ -65,14 +65,16 @@ def test_a_script_runs_at_once_beside_its_modules_and_with_arguments(folder: Pat
 
 
 def test_a_notebook_runs_and_its_error_names_the_cell(tmp_path: Path, mleredux_home: Path) -> None:
-    cells = ["%matplotlib inline\n!pip install nothing\nimport os, shutil", "%%bash\nexit 1", "print(undefined)"]
+    cells = ["%matplotlib inline\n!echo from a shell\nimport os, shutil", "%%bash\necho $((1 + 2))", "print(undefined)"]
     made = {"cells": [{"cell_type": "code", "source": cell.splitlines(True)} for cell in cells]}
     (tmp_path / "try.ipynb").write_text(json.dumps(made))
     ended = mleredux("run", "wine", "--agent", "try.ipynb", "--json", cwd=tmp_path)
     record = json.loads(ended.stdout)
     assert ended.returncode == 3 and record["cause"] == "agent_crashed"
     log = (Path(record["path"]) / "logs" / "agent.log").read_text()
-    assert 'File "try.ipynb[3]", line 1' in log and "NameError" in log
+    assert "from a shell" in log and "3\n" in log
+    assert log.endswith("Error in cell 3 of try.ipynb: NameError: name 'undefined' is not defined\n")
+    assert "Error in cell 3 of try.ipynb: NameError" in record["message"]
 
 
 def test_a_folder_with_a_manifest_runs_without_an_engine_and_says_so(write_agent: Any, mleredux_home: Path) -> None:

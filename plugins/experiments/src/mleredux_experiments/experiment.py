@@ -10,7 +10,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux.plugin.experiment import Plan, agent_reference, plan_tasks
 
 from mleredux_experiments.execution import Execution
 from mleredux_experiments.plan import check_plan, read_plan
@@ -165,8 +165,8 @@ def _note_versions(found: Execution) -> None:
 
 
 def _pinned(plan: Plan, catalogue: Catalogue, known: dict[str, str]) -> dict[str, str]:
-    agents = {arm.agent for arm in plan.all_arms().values() if ":" in arm.agent}
-    return {name: catalogue.agent(name).reference or name for name in agents - known.keys()}
+    agents = {arm.agent for arm in plan.all_arms().values()} - catalogue.entries("agents").keys() - known.keys()
+    return {name: catalogue.agent(agent_reference(catalogue, name)).reference or name for name in agents}
 
 
 def _versions(plan: Plan, catalogue: Catalogue) -> dict[str, str]:
@@ -175,7 +175,7 @@ def _versions(plan: Plan, catalogue: Catalogue) -> dict[str, str]:
 
     arms = plan.all_arms().values()
     tasks = {arm.request(task)["task"] for arm in arms for task in plan_tasks(catalogue, plan)}
-    agents = {arm.agent for arm in arms if ":" not in arm.agent}
+    agents = {arm.agent for arm in arms} & catalogue.entries("agents").keys()
     return {
         "mleredux": __version__,
         **{f"agent {name}": catalogue.agent(name).version for name in sorted(agents)},

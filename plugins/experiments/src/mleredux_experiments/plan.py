@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.experiment import Arm, Design, Plan, PlanLimits, Stop, plan_cells, plan_tasks
+from mleredux.plugin.experiment import Arm, Design, Plan, PlanLimits, Stop, agent_reference, plan_cells, plan_tasks
 from pydantic import ValidationError
 
 _TABLES: dict[str, Any] = {"experiment": Design, "limits": PlanLimits, "arms": Arm, "stop": Stop}
@@ -48,13 +49,17 @@ def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
 
 
 def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
-    """The plan with the texts of all context files.
+    """The plan with the texts of all context files, and with whole paths of agents that lie in its folder.
 
     Raises:
         MlereduxError: A file can't be read.
     """
     arms = {}
     for name, arm in plan.arms.items():
+        placed: dict[str, Any] = {"agent": _placed(arm.agent, catalogue, folder)}
+        if "agent" in arm.grid:
+            placed["grid"] = {**arm.grid, "agent": [_placed(agent, catalogue, folder) for agent in arm.grid["agent"]]}
+        arm = arm.model_copy(update=placed)
         paths = [path for path in (arm.context, *_grid_contexts(arm)) if path]
         if not paths:
             arms[name] = arm
@@ -65,6 +70,14 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
         texts = {task: _text(folder / arm.context.replace("{task}", task), name) for task in tasks}
         arms[name] = arm.model_copy(update={"contexts": texts})
     return plan.model_copy(update={"arms": arms})
+
+
+def _placed(agent: str, catalogue: Catalogue, folder: Path) -> str:
+    """An agent's path, which is relative to the plan; ids and references stay."""
+    path = Path(os.path.normpath(folder.absolute() / agent))
+    if agent in catalogue.entries("agents") or ":" in agent or not path.exists():
+        return agent
+    return str(path)
 
 
 def check_measure(plan: Plan) -> None:
@@ -103,9 +116,10 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
                 hint="Add the task to the plan's file, write the text beside it, and run the plan again.",
             )
         with _field(f"arms.{base}.agent"):
-            catalogue.agent(arm.agent)
+            agent = agent_reference(catalogue, arm.agent)
+            catalogue.agent(agent)
         with _field(f"arms.{base}.options"):
-            catalogue.agent(arm.agent, request["options"])
+            catalogue.agent(agent, request["options"])
         with _field(f"arms.{base}"):
             plan_cells(catalogue, plan.model_copy(update={"arms": {name: arm}}))
 

@@ -240,7 +240,7 @@ class Results:
     def arm(self, selector: str) -> tuple[Row, ...]:
         """The rows of an arm, given as `NAME` or `NAME[FIELD=VALUE,…]`.
 
-        An agent's full reference will do, and its name or path without a version if runs have only one.
+        An agent's full reference will do, and its name or path without a version, which means the newest one.
 
         Raises:
             NotFound: There is no such arm, or it has no such runs.
@@ -248,10 +248,8 @@ class Results:
         name, bracket, rest = selector.partition("[")
         if selector in self.arms:
             return self.arms[selector]
-        if name not in self.arms:
-            plain = name.rstrip("/").rpartition("/")[2]
-            same = [arm for arm, rows in self.arms.items() if name == rows[0].agent or plain == arm.partition("@")[0]]
-            name = same[0] if len(same) == 1 else name
+        if name not in self.arms and (same := self._versions(name)):
+            name = same[-1]
         if name not in self.arms:
             known = ", ".join(list(self.arms)[:12]) or "none: there are no runs"
             raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"Choose from: {known}.")
@@ -260,6 +258,20 @@ class Results:
         if not rows:
             raise NotFound(f"No run of {name!r} has {', '.join(conditions)}.", hint="See `mleredux runs`.")
         return tuple(replace(row, arm=selector) for row in rows)
+
+    def _versions(self, name: str) -> list[str]:
+        """The arms that a name without a version means, the newest last."""
+        plain = name.rstrip("/").rpartition("/")[2]
+        same = [arm for arm, rows in self.arms.items() if name == rows[0].agent or plain == arm.partition("@")[0]]
+        return sorted(same, key=lambda arm: max(row.run for row in self.arms[arm]))
+
+    def note_on(self, selector: str) -> str | None:
+        """Which version is used, if a name means several."""
+        name = selector.partition("[")[0]
+        same = self._versions(name)
+        if {selector, name} & self.arms.keys() or len(same) < 2:
+            return None
+        return f"{name} names {len(same)} versions; the newest, {same[-1]}, is used."
 
     def select(self, selectors: Iterable[str]) -> Results:
         """Only these arms."""

@@ -124,6 +124,35 @@ def test_what_is_ignored_stays_on_the_users_machine(folder: Path) -> None:
     assert list(files_of(LocalAgent(script.parent, script.name))) == ["agent.py"]
 
 
+@pytest.mark.docker
+def test_a_script_is_run_on_the_server_with_what_it_imports(
+    server: ServerProcess, ann: Client, tmp_path: Path, docker_base_image: str
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "utils.py").write_text("NAME = 'shared'\n")
+    place = tmp_path / "scripts"
+    place.mkdir()
+    (place / "utils.py").symlink_to("../shared/utils.py")
+    (place / "data").symlink_to("/usr")
+    (place / "other.py").write_text("x = 1\n")
+    (place / "solve.py").write_text(f"import utils\nprint(utils.NAME)\n{SOLVE}")
+    (place / "solve.sh").write_text(
+        '#!/usr/bin/env bash\na=(1 2); echo ${#a[@]}; python "$MLEREDUX_AGENT_DIR/solve.py"\n'
+    )
+    command = [sys.executable, "-m", "mleredux", "--server", server.url, "run", "digits", "--detach", "--no-verify"]
+    command += ["--sandbox", "docker", "-o", "args=--fast", "--agent"]
+    env = {**os.environ, "MLEREDUX_TOKEN": ann._http._token}
+    for name, log in (("./solve.py", "shared\n"), (str(place / "solve.sh"), "2\nshared\n")):
+        done = subprocess.run([*command, name], cwd=place, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        run = ann.get_run(done.stdout.split()[0]).wait(180)
+        assert run.status == "done" and run.agent.startswith("upload:solve@") and run.score is not None, run.message
+        assert "".join(run.logs()).startswith(log)
+        before = ann.upload(place / "solve.py")
+        (place / "other.py").write_text(f"# {name}\n")
+        assert ann.upload(place / "solve.py") == before
+
+
 def test_client_and_server_hash_a_folder_alike(folder: Path, tmp_path: Path) -> None:
     with packed(LocalAgent(folder)) as package, packed(LocalAgent(folder)) as again:
         assert package.archive.read_bytes() == again.archive.read_bytes()

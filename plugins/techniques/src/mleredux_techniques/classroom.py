@@ -19,6 +19,7 @@ import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
+from mleredux.plugin.session import PERSON, PERSON_RULE
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, RunStore
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 FEEDBACK, RESULTS, TERMS = "feedback.md", "results.json", "class.json"
 RIGHT = 0.995
 """A question with at least this score was answered right: reports show it as 1.00."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SEEDS = 10**9
 TRIES = 30
 """Maximum number of seeds of a student that are skipped."""
@@ -121,10 +121,7 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
     for number, row in enumerate(rows, start=2):
         name = (row.get("student") or "").strip()
         if not is_name(name):
-            raise MlereduxError(
-                f"Line {number} of {path} has the student {name!r}.",
-                hint="The column `student` has names of letters, digits, `.`, `_`, `@` and `-`, without spaces.",
-            )
+            raise MlereduxError(f"Line {number} of {path} has the student {name!r}.", hint=PERSON_RULE)
         if name in found:
             raise MlereduxError(f"Line {number} of {path} has {name} again.", hint="Name each student once.")
         place, until = f"Line {number} of {path}", (row.get("deadline") or "").strip() or terms.deadline
@@ -160,7 +157,7 @@ def own_task(name: str, task: str, refused: int = 0) -> str:
 
 def is_name(name: str) -> bool:
     """Whether a class list may have this name."""
-    return _NAME.fullmatch(name) is not None
+    return PERSON.fullmatch(name) is not None
 
 
 def seed_of(name: str, task: str, refused: int = 0) -> int:

@@ -142,7 +142,7 @@ class LocalBackend:
         if request.replay:
             planned = self._repeated(request, planned)
         self._have_data(request, data, planned)
-        for sentence in self._not_isolated(request, planned):
+        for sentence in (*self._not_isolated(request, planned), *self._remarks(planned)):
             click.echo(sentence, err=True)
         made = [self.store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
         waits = [run.id for run in made if self._catalogue.agent(run.spec.agent).attended]
@@ -218,6 +218,11 @@ class LocalBackend:
         for agent, sandbox in dict.fromkeys((fields["agent"], fields["sandbox"]) for fields in planned):
             if request.sandbox is None and (problem := fell_back(self._catalogue, agent, sandbox)):
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
+
+    def _remarks(self, planned: list[dict[str, Any]]) -> Iterator[str]:
+        """What agents' plugins say of them."""
+        for agent in dict.fromkeys(fields["agent"] for fields in planned):
+            yield from self._catalogue.agent(agent).remarks
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""

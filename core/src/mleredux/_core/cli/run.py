@@ -14,6 +14,7 @@ from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option, store_option
 from mleredux._core.cli.server import local_option, server_option
+from mleredux._core.units import MAX_SEED
 
 if TYPE_CHECKING:
     from mleredux._core.cli.local import LocalBackend
@@ -56,7 +57,7 @@ _SAME = (
 @click.option(
     "--seed",
     "seeds",
-    type=click.IntRange(-(2**53), 2**53),
+    type=click.IntRange(0, MAX_SEED),
     multiple=True,
     help="Random seed for the agent; several give one run each.  [default: 0]",
 )

@@ -24,6 +24,12 @@ SOCKET = "/mleredux/socket"
 _OURS = {"/dev", "/proc", "/sys", "/tmp", "/task", "/output", "/mleredux"}
 UNLIMITED = "unlimited-writes"
 """A file in the control folder where an agent may write what no disk limit holds."""
+_LONGEST = 1 << 20
+_PLAIN = {
+    "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
+    "group": "root:x:0:\nnogroup:x:65534:",
+}
+"""For images whose own files can't be read here: of an engine on another machine, say."""
 _MOST_STAND_INS = 64
 _MOST_LOOKED_AT = 1000
 
@@ -94,6 +100,43 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         raise SandboxError("The sockets of a run lie in several folders.", hint="Use one for all.")
     binds += [Bind(home, SOCKET) for home in homes]
     return binds
+
+
+def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) -> list[Bind]:
+    """Files in place of `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
+
+    Args:
+        layers: The engine's folders of the image's layers, the uppermost first.
+        user: User and group id of the agent.
+        folder: Where to write them.
+    """
+    entries = {
+        "passwd": f"agent:x:{user[0]}:{user[1]}:agent:/tmp:/bin/sh\n",
+        "group": f"agent:x:{user[1]}:\n",
+    }
+    binds = []
+    for name, entry in entries.items():
+        found = _file_of(layers, f"etc/{name}") or _PLAIN[name]
+        if not any(line.split(":")[2:3] == [entry.split(":")[2]] for line in found.splitlines()):
+            written = folder / name
+            written.write_text(f"{found.rstrip()}\n{entry}", encoding="utf-8")
+            written.chmod(0o644)
+            binds.append(Bind(written, f"/etc/{name}"))
+    return binds
+
+
+def _file_of(layers: Sequence[Path], path: str) -> str | None:
+    """The text of an image's file, as far as the engine's layers can be read here."""
+    for layer in layers:
+        if (layer / path).parent.is_symlink():
+            continue  # it would lead to this machine's files
+        try:
+            handle = os.open(layer / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        with os.fdopen(handle, "rb") as file:
+            return file.read(_LONGEST).decode("utf-8", "replace")
+    return None
 
 
 def written_binds(

@@ -147,3 +147,5 @@ class Agent(Model):
     with `output/code` as working directory. For agents whose code trains for long; empty: the code itself is run."""
     reference: str | None = None
     """For an agent that is not registered: the exact reference (`repo:…@<commit>`), stored in the run."""
+    remarks: tuple[str, ...] = ()
+    """Sentences for its user, printed when a run is created."""

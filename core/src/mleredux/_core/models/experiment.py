@@ -12,14 +12,14 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 from mleredux._core.models.agent import Limits, Network
 from mleredux._core.models.base import ID_PATTERN, Model
 from mleredux._core.models.grants import Grants
-from mleredux._core.units import megabytes, seconds
+from mleredux._core.units import MAX_SEED, megabytes, seconds
 
 SET = "set:"
 """Prefix of a task that stands for all tasks of a set."""
 MOST_ARMS = 1000
 """Maximum number of arms of a plan, all combinations of grids counted."""
 Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
-Seed = Annotated[int, Field(ge=-(2**53), le=2**53)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 _UNITS = {"time_limit": seconds, "notice": seconds, "grace": seconds, "memory_mb": megabytes, "disk_mb": megabytes}
 
 

@@ -29,7 +29,7 @@ def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
-    """Configure the agent with its options."""
+    """Configure the agent with its options. The agent of a reference stays that of the reference."""
     options = without_preset(agent, options)
     if unknown := sorted(set(options) - set(agent.options)):
         known = ", ".join(sorted(agent.options)) or "none"
@@ -37,7 +37,7 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
     if agent.configure is None:
         return agent
     try:
-        return agent.configure({**agent.options, **options})
+        made = agent.configure({**agent.options, **options})
     except MlereduxError:
         raise
     except Exception as error:  # a plugin's code may raise anything
@@ -45,6 +45,8 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
             f"Agent {agent.id} fails on its options ({one_line(error)}).",
             hint="Fix its function `configure`.",
         ) from error
+    same = ("reference", "unisolated", "remarks") if agent.reference is not None else ()
+    return made.model_copy(update={name: getattr(agent, name) for name in same})
 
 
 def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,6 +79,15 @@ def plain_code(name: str, data: bytes) -> str:
         return "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return content
+
+
+def notebook_runner() -> str:
+    """The program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
+
+    Its arguments are the notebook and those of the notebook itself. `--here` before them executes the cells in the same
+    process, where audit hooks and changes of the working directory hold.
+    """
+    return resources.files(__package__).joinpath("notebook.py").read_text(encoding="utf-8")
 
 
 def _actions(run: Run) -> Iterator[Text]:

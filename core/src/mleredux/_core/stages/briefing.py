@@ -109,8 +109,7 @@ def write_briefing(
     description = task.describe(obfuscated=spec.obfuscated)
     if spec.context:
         description += f"\n\n# What is known so far\n\n{spec.context}\n"
-    (folder / "description.md").write_text(description, encoding="utf-8")
-    (folder / "instructions.md").write_text(
+    instructions = (
         _INSTRUCTIONS.format(
             layout=layout,
             file=task.submission.file,
@@ -128,9 +127,11 @@ def write_briefing(
             isolation="" if isolated else _NOT_ISOLATED,
         )
         + told(tools, layout.task)
-        + contract(task),
-        encoding="utf-8",
+        + contract(task)
     )
+    texts = {"description": description, "instructions": instructions, "prompt": f"{instructions}\n{description}\n"}
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
     submission = task.submission
     facts = {
         "task": public_name(run),
@@ -163,6 +164,7 @@ def environment(
         passed: The variables of the caller that the agent gets.
     """
     limits = launch.limits
+    options = {**agent.options, **run.spec.options}
     return {
         **agent.env,
         **passed,
@@ -173,6 +175,8 @@ def environment(
         "MLEREDUX_TIME_LIMIT": f"{limits.time_limit:g}",
         "MLEREDUX_DEADLINE": f"{time.time() + limits.time_limit:.0f}",
         "MLEREDUX_TASK_DIR": layout.task,
+        "MLEREDUX_PROMPT_FILE": f"{layout.task}/prompt.md",
+        "MLEREDUX_MODEL": str(options.get("model") or ""),
         "MLEREDUX_DATA_DIR": layout.data,
         "MLEREDUX_OUTPUT_DIR": layout.output,
         "MLEREDUX_SUBMISSION": f"{layout.output}/{task.submission.file}",
@@ -180,7 +184,7 @@ def environment(
         "MLEREDUX_VALIDATE_URL": layout.validate_url,
         "MLEREDUX_CPUS": f"{limits.cpus:g}",
         "MLEREDUX_MEMORY_MB": str(limits.memory_mb),
-        "MLEREDUX_OPTIONS": json.dumps({**agent.options, **run.spec.options}),
+        "MLEREDUX_OPTIONS": json.dumps(options),
     }
 
 

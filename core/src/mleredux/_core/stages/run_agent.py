@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mleredux._core import forkserver
 from mleredux._core.data import Prepared
-from mleredux._core.egress import ANY, Egress, Rule
+from mleredux._core.egress import ANY, Egress, Rule, callers_proxies
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
@@ -272,6 +272,10 @@ def _launch(
     variables |= give_tools(agent, tools, folders["task"], layout.task)
     if egress:
         variables = {**proxy_variables(local=True), **variables}
+    elif run.spec.network == "open":
+        proxies, passwords = callers_proxies()
+        context.secrets |= passwords
+        variables = {**proxies, **variables}
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)

@@ -46,9 +46,5 @@ agent = Agent(
 
 
 def named(reference: str) -> Agent:
-    """The agent under a person's name, also as its options make it."""
-
-    def configured(options: dict[str, Any]) -> Agent:
-        return configure(options).model_copy(update={"reference": reference})
-
-    return agent.model_copy(update={"reference": reference, "configure": configured})
+    """The agent under a person's name."""
+    return agent.model_copy(update={"reference": reference})

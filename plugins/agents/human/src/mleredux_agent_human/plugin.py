@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from mleredux.plugin.page import Action, Page, Panel
 
 mleredux_contract = 2
-_NAMED = re.compile(r"human:[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_SCHEME = "human:"
 
 
 def is_person(reference: str) -> bool:
     """Whether an agent is a person."""
-    return reference == "human" or _NAMED.fullmatch(reference) is not None
+    return reference == "human" or reference.startswith(_SCHEME)
 
 
 @hookimpl
@@ -30,11 +30,18 @@ def mleredux_register_agents() -> Iterable[Ref]:
 @hookimpl
 def mleredux_find_agent(reference: str) -> Agent | None:
     """The agent by a person's name: `human:ada`."""
-    if not _NAMED.fullmatch(reference):
+    if not reference.startswith(_SCHEME):
         return None
+    from mleredux.errors import MlereduxError
+    from mleredux.plugin.session import PERSON, PERSON_RULE
+
     from mleredux_agent_human.agent import named
 
-    return named(reference)
+    name = unicodedata.normalize("NFC", reference.removeprefix(_SCHEME))
+    if not PERSON.fullmatch(name):
+        raise MlereduxError(f"{name!r} is not a name that people can have here.", hint=PERSON_RULE)
+
+    return named(_SCHEME + name)
 
 
 @hookimpl

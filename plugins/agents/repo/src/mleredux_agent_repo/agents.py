@@ -39,7 +39,7 @@ def agent_of(reference: str) -> Agent:
         source.reference,
         lambda needed: _build_of(source, needed),
         remote=source.remote,
-    )
+    ).model_copy(update={"remarks": source.remarks})
 
 
 def make_agent(source: Source, manifest: Manifest) -> Agent:
@@ -77,6 +77,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         verify=tuple(manifest.verify.command),
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,
+        remarks=source.remarks,
         tags=("repo",),
         tools=tuple(about.tools),
     )

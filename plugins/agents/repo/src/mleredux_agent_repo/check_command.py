@@ -60,7 +60,8 @@ def command(
             )
 
     agent = agent_of(place if place.startswith(SCHEME) else SCHEME + place)
-    tell("source", str(agent.reference))
+    for line in (str(agent.reference), *agent.remarks):
+        tell("source", line)
     tell("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
     catalogue = current()
     for line in statement(agent, protected_variables(catalogue))[1:]:

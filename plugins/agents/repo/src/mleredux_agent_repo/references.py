@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import split_place, written_place
 
-from mleredux_agent_repo.scripts import SUFFIXES
+from mleredux_agent_repo.scripts import SUFFIXES, is_script
 
 SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
@@ -113,7 +113,7 @@ def _check_url(url: str, scheme: str) -> None:
             hint="Leave them to git's credential helper.",
         )
     host = parts.hostname or ""
-    if scheme in ("http", "git") and host not in _named_hosts():
+    if scheme in ("http", "git") and host not in named_hosts():
         raise MlereduxError(
             f"{scheme}:// is not safe from being changed on the way.",
             hint=f"Use https, or name {host or 'the host'} in {HOSTS_VARIABLE}.",
@@ -121,12 +121,13 @@ def _check_url(url: str, scheme: str) -> None:
     _check_host(host, url)
 
 
-def _named_hosts() -> tuple[str, ...]:
+def named_hosts() -> tuple[str, ...]:
+    """The hosts that this machine's administrator names."""
     return tuple(name.strip().lower() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip())
 
 
 def _check_host(host: str, url: str) -> None:
-    allowed = _named_hosts() or DEFAULT_HOSTS
+    allowed = named_hosts() or DEFAULT_HOSTS
     if "*" not in allowed and host.lower() not in allowed:
         raise MlereduxError(
             f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",
@@ -134,13 +135,18 @@ def _check_host(host: str, url: str) -> None:
         )
 
 
-def _check_path(path: Path) -> None:
+def is_allowed(path: Path) -> bool:
+    """Return whether agents may be taken from a path of this machine."""
     allowed = [Path(name).resolve() for name in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if name]
-    if allowed and not any(path.is_relative_to(folder) for folder in allowed):
+    return not allowed or any(path.is_relative_to(folder) for folder in allowed)
+
+
+def _check_path(path: Path) -> None:
+    if not is_allowed(path):
         raise MlereduxError(
             f"Agents may not be taken from {path}.",
             hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
         )
-    if not path.is_dir() and not (path.is_file() and path.suffix in SUFFIXES):
-        hint = f"Name a script ({', '.join(SUFFIXES)}), a folder or a repository."
+    if not path.is_dir() and not is_script(path):
+        hint = f"Name a script ({', '.join(SUFFIXES)}, or with a first line `#!…`), a folder or a repository."
         raise MlereduxError(f"{path} is not a folder or a script.", hint=hint)

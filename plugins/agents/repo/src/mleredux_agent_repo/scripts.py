@@ -6,22 +6,43 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import Agent, AgentFolder, Build
+from mleredux.plugin.program import notebook_runner
 
 from mleredux_agent_repo.manifest import MANIFEST, BadManifest
 
 SUFFIXES = (".py", ".ipynb", ".sh")
+"""Of scripts that need no first line `#!…`."""
+NOTEBOOK = ("nbclient", "ipykernel")
+"""What runs notebooks."""
 PLACE = "/opt/agent"
 _USUAL = ("main.py", "solve.py", "run.py", "agent.py", "train.py", "__main__.py", "solve.ipynb", "main.ipynb", "run.sh")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _REQUIREMENTS = "requirements.txt"
 _BLOCK = re.compile(r"(?m)^# /// script\s*$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 """Inline metadata, by the regular expression of PEP 723."""
 _VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg", "MLEREDUX_AGENT_DIR": PLACE}
+
+
+def is_script(path: Path) -> bool:
+    """Return whether a file can be run: by its suffix, or by its first line."""
+    return path.is_file() and (path.suffix in SUFFIXES or first_line(path) is not None)
+
+
+def first_line(path: Path) -> list[str] | None:
+    """The program and its arguments that a script's first line names; None if it names none."""
+    with path.open("rb") as file:
+        line = file.readline(1000).decode("utf-8", "replace")
+    if not line.startswith("#!"):
+        return None
+    words = line[2:].split()
+    if words and Path(words[0]).name == "env":
+        words = [word.removeprefix("-S") for word in words[1:] if word != "-S"]
+    return words or None
 
 
 def find_script(folder: Path, shown: str) -> Path:
@@ -30,7 +51,8 @@ def find_script(folder: Path, shown: str) -> Path:
     Raises:
         BadManifest: There is none, or which one is not clear.
     """
-    there = sorted(path.name for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    there = [path.name for path in files if path.suffix in SUFFIXES] or [path.name for path in files if is_script(path)]
     usual = [name for name in _USUAL if name in there]
     if usual or len(there) == 1:
         return folder / (usual or there)[0]
@@ -43,15 +65,6 @@ def find_script(folder: Path, shown: str) -> Path:
         f"{shown} has several scripts ({', '.join(there[:5])}) and no {MANIFEST}.",
         hint=f"Name one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it solve.py.",
     )
-
-
-def siblings(script: Path) -> frozenset[str]:
-    """What is copied with a script: requirements, Python files and packages beside it."""
-    found = {script.name, _REQUIREMENTS}
-    for path in script.parent.iterdir():
-        if path.suffix == ".py" or (path / "__init__.py").is_file():
-            found.add(path.name)
-    return frozenset(found)
 
 
 def make_script(
@@ -67,21 +80,23 @@ def make_script(
         build: `build(requirements)` says how an image of it is built.
 
     Raises:
-        MlereduxError: Its inline metadata is not valid.
+        MlereduxError: Its inline metadata is not valid, or no shell reads it.
     """
     requirements, python = _needed(script)
-    folder = AgentFolder(path=script.parent, place=PLACE, python=requirements, requires_python=python)
+    more = NOTEBOOK if script.suffix == ".ipynb" else ()
+    installed = (*requirements, *more) if requirements else ()
+    folder = AgentFolder(path=script.parent, place=PLACE, python=installed, requires_python=python)
     made = Agent(
         id=re.sub(r"[^A-Za-z0-9._-]+", "-", script.name).lstrip("._-") or "script",
         version=f"1 ({version[:12]})",
         title=f"The script {script.name}",
-        command=_command(script.name, ""),
-        build=build(list(requirements)).model_copy(update={"folder": folder}),
+        command=_command(script, ""),
+        build=build([*requirements, *more]).model_copy(update={"folder": folder}),
         env=_VARIABLES,
         options={"args": ""},
         isolated=True,
         unisolated="named" if remote else "first",
-        verify=_command(script.name, ""),
+        verify=_command(script, ""),
         reference=reference,
         tags=("repo",),
     )
@@ -89,21 +104,49 @@ def make_script(
     def configured(options: dict[str, Any]) -> Agent:
         if not isinstance(options["args"], str):
             raise MlereduxError("The option args is not a text.", hint="Write `-o args='--data $MLEREDUX_DATA_DIR'`.")
-        command = _command(script.name, options["args"])
+        command = _command(script, options["args"])
         return made.model_copy(update={"command": command, "verify": command})
 
     return made.model_copy(update={"configure": configured})
 
 
-def _command(name: str, arguments: str) -> tuple[str, ...]:
-    """Start a script in the output folder; its code is kept there."""
-    path = f'"$MLEREDUX_AGENT_DIR"/{shlex.quote(name)}'
-    runner = {
-        ".py": "python",
-        ".sh": "sh",
-        ".ipynb": f"python -c {shlex.quote(resources.files(__package__).joinpath('notebook.py').read_text('utf-8'))}",
-    }[Path(name).suffix]
-    return ("sh", "-c", f"mkdir -p code && cp {path} code/; exec {runner} {path} {arguments}".rstrip())
+def _command(script: Path, arguments: str) -> tuple[str, ...]:
+    """Start a script in the output folder; its code is kept there.
+
+    Raises:
+        MlereduxError: Its lines end in a way that shells can't read.
+    """
+    path = f'"$MLEREDUX_AGENT_DIR"/{shlex.quote(script.name)}'
+    programs, options = _interpreters(script)
+    if programs[0] == "python":
+        start = f"exec {shlex.join(['python', *options])} {path} {arguments}".rstrip()
+    else:
+        if programs[-1] in _SHELLS and b"\r\n" in script.read_bytes():
+            raise MlereduxError(
+                f"The lines of {script.name} end as on Windows (CRLF), which shells can't read.",
+                hint=f"Convert it: `sed -i 's/\\r$//' {script.name}`.",
+            )
+        missing = f"{script.name} needs {programs[-1]}, which is not installed in its sandbox."
+        start = (
+            f'for run in {shlex.join(programs)}; do command -v "$run" >/dev/null && '
+            f'exec "$run" {shlex.join(options)} {path} {arguments}; done; echo {shlex.quote(missing)} >&2; exit 127'
+        )
+    return ("sh", "-c", f"mkdir -p code && cp {path} code/; {start}")
+
+
+def _interpreters(script: Path) -> tuple[list[str], list[str]]:
+    """The programs that can run a script, the first choice first, and their options.
+
+    Python is that of the environment, whatever the first line says.
+    """
+    if script.suffix == ".ipynb":
+        return ["python"], ["-c", notebook_runner()]
+    program, *options = first_line(script) or ["bash"]
+    if script.suffix == ".py" or Path(program).name.startswith("python"):
+        return ["python"], []
+    if first_line(script) is None:
+        return ["bash", "sh"], []
+    return list(dict.fromkeys((program, Path(program).name))), options
 
 
 def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:

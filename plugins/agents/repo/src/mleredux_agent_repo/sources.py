@@ -18,11 +18,14 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
 from mleredux.plugin.files import FileLock, cache_dir
+from mleredux.plugin.program import LEFT_OUT, files_beside
 
 from mleredux_agent_repo import git, trees
 from mleredux_agent_repo.local import Local, find_local
-from mleredux_agent_repo.references import Reference
-from mleredux_agent_repo.scripts import SUFFIXES, siblings
+from mleredux_agent_repo.manifest import MANIFEST
+from mleredux_agent_repo.references import Reference, is_allowed
+from mleredux_agent_repo.scripts import is_script
+from mleredux_agent_repo.submodules import add_submodules, refuse_missing
 
 _COMMIT = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _COPY = re.compile(r"^copy-[0-9a-f]{40}$")
@@ -41,6 +44,7 @@ class Source:
         remote: Whether it was fetched from another machine.
         script: The script that was named, in this folder; None where a folder was.
         reference: What finds exactly this again.
+        remarks: Sentences for its user.
     """
 
     commit: str
@@ -49,6 +53,7 @@ class Source:
     reference: str
     script: Path | None = None
     remote: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 def get(wanted: Reference) -> Source:
@@ -58,22 +63,25 @@ def get(wanted: Reference) -> Source:
         MlereduxError: It can't be fetched, is too large, or holds links that lead out of it.
     """
     commit = wanted.ref if wanted.ref and (_COMMIT.match(wanted.ref) or _COPY.match(wanted.ref)) else None
+    remarks: list[str] = []
     if commit is None or not _place(wanted, commit).is_dir():
-        commit = _find(wanted, commit)
+        commit = _find(wanted, commit, remarks)
     root = _place(wanted, commit)
     folder = (root / wanted.subdir).resolve()
     named = wanted.path.name if wanted.path is not None and (wanted.path.is_file() or not wanted.path.exists()) else ""
     script = folder / named if folder.is_dir() else folder
-    if script.suffix in SUFFIXES and script.is_file() and script.resolve().is_relative_to(root.resolve()):
+    if is_script(script) and script.resolve().is_relative_to(root.resolve()):
         inside = root / script.resolve().relative_to(root.resolve())
-        return Source(commit, root, inside.parent, wanted.pinned(commit), inside, wanted.path is None)
+        trees.refuse_pointers(inside.parent)
+        return Source(commit, root, inside.parent, wanted.pinned(commit), inside, wanted.path is None, tuple(remarks))
     if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
         raise MlereduxError(
             f"There is no folder or script {wanted.subdir} in {wanted.place} at {commit[:12]}.",
             hint="Fix the part after `#`.",
         )
     own = root / folder.relative_to(root.resolve())
-    return Source(commit, root, own, wanted.pinned(commit), remote=wanted.path is None)
+    trees.refuse_pointers(own)
+    return Source(commit, root, own, wanted.pinned(commit), remote=wanted.path is None, remarks=tuple(remarks))
 
 
 def _place(wanted: Reference, commit: str) -> Path:
@@ -83,8 +91,8 @@ def _place(wanted: Reference, commit: str) -> Path:
     return cache_dir() / _FOLDER / f"{commit}-{where}"
 
 
-def _find(wanted: Reference, commit: str | None) -> str:
-    """Bring what is not in the cache yet into it; its commit, or the name of a copy."""
+def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
+    """Bring what is not in the cache yet into it; its commit, or the name of a copy. Remarks are added for its user."""
     if wanted.path is None:
         return _fetch(wanted, commit)
     if wanted.ref is not None and _COPY.match(wanted.ref):
@@ -94,14 +102,16 @@ def _find(wanted: Reference, commit: str | None) -> str:
     local = None if wanted.path.is_file() else find_local(wanted.path)
     if local is None or (wanted.ref is None and local.head is None and not local.bare):
         if wanted.ref is None:
-            return _copy(wanted)
+            return _copy(wanted, remarks)
         raise MlereduxError(
             f"{wanted.path} is not a git repository with files of its own, so there is no {wanted.ref}.",
             hint="Leave the part after `@` out, or name the repository itself.",
         )
+    if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():
+        return _copy(wanted, remarks)  # the objects of submodules are not in the repository
     found = _fetch(wanted, commit, local)
     if wanted.ref is None and not local.bare and _changed(wanted, local, found):
-        return _copy(wanted)
+        return _copy(wanted, remarks)
     return found
 
 
@@ -134,6 +144,7 @@ def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) ->
             tree = scratch / "tree"
             tree.mkdir()
             git.run(["checkout", "--quiet", "--force", found], store, tree=tree)
+            add_submodules(store, found, tree, wanted.url, scratch)
             trees.check(tree, shown)
             tree.rename(place)
         return found
@@ -154,17 +165,27 @@ def _changed(wanted: Reference, local: Local, commit: str) -> bool:
     return trees.differs(wanted.path, tree, ignored)
 
 
-def _copy(wanted: Reference) -> str:
-    """Copy a folder into the cache; a name made of its content."""
+def _copy(wanted: Reference, remarks: list[str]) -> str:
+    """Copy a folder, or a script with what belongs to it, into the cache; a name made of its content."""
     path = wanted.path
     assert path is not None
+    folder, only, out = path, None, dict[str, Path | None]()
+    if path.is_file():
+        folder, only = path.parent, files_beside(path)
+        links = {item.name for item in folder.iterdir() if item.is_symlink()}
+        out = trees.leading_out(folder, str(folder), only | links)
+    elif not os.path.lexists(path / MANIFEST):
+        out = trees.leading_out(folder, str(folder))
+    for name, target in out.items():
+        needed = only is None or name.partition("/")[0] in only
+        if target is None or not needed or not is_allowed(target):
+            out[name] = None
+            remarks.append(f"{name} is left out: it is a link out of {folder}, and not to a program that is imported.")
     with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
-        if path.is_file():
-            trees.copy(path.parent, tree, str(path.parent), trees.LEFT_OUT, only=siblings(path))
-        else:
-            trees.copy(path, tree, str(path), trees.LEFT_OUT)
+        trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)
         trees.check(tree, str(path))
+        refuse_missing(tree, git.new_store(scratch / "store.git"))
         commit = f"copy-{trees.digest(tree)[:40]}"
         place = _place(wanted, commit)
         if not place.is_dir():

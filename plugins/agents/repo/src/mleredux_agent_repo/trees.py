@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.program import LEFT_OUT
 
 MAX_FILES = 20_000
 MAX_BYTES = 500 << 20
 MAX_LENGTH = 1024
-LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
-"""What a copy of a folder leaves out. A commit's own files are all there, and all checked."""
+PROGRAMS = (".py", ".ipynb", ".sh")
 _OF_RUNS = {"index.sqlite", ".slots.lock"}
 """Files by which a folder of runs is known; a copy leaves it out too."""
 _DEPTH = 100
+_POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/v1\n", 1024
+"""How a file begins in whose place Git LFS keeps another, and its maximum size."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -102,6 +105,7 @@ def copy(
     left_out: frozenset[str] = frozenset(),
     *,
     only: frozenset[str] | None = None,
+    followed: Mapping[str, Path | None] = {},
     files: int = 0,
     size: int = 0,
 ) -> None:
@@ -109,14 +113,24 @@ def copy(
 
     Args:
         only: Names in the folder itself that are wanted; None: all.
+        followed: Links, and the program or package that is copied in place of each; None: nothing.
         files, size: The most there may be; 0: as many as an agent may have.
     """
     seen = written = 0
     target.mkdir()
     for entry in entries(folder, shown, left_out, only):
         place = target / entry.name
-        place.parent.mkdir(parents=True, exist_ok=True)
         seen += 1
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if entry.link is not None and entry.name in followed:
+            program = followed[entry.name]
+            if program is not None and program.is_dir():
+                copy(program, place, shown, left_out, files=files, size=size)
+            elif program is not None:
+                written += program.stat().st_size
+                _refuse_too_much(shown, seen, written, files, size)
+                shutil.copyfile(program, place)
+            continue
         if entry.link is not None:
             place.symlink_to(entry.link)
             continue
@@ -127,6 +141,22 @@ def copy(
                 file.write(block)
         place.chmod(0o755 if entry.program else 0o644)
         _refuse_too_much(shown, seen, written, files, size)
+
+
+def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
+    """Links of a user's folder that lead out of it, with the program or package to which each leads.
+
+    Args:
+        only: Names in the folder itself that are wanted; None: all.
+    """
+    found: dict[str, Path | None] = {}
+    root = folder.resolve()
+    for entry in entries(folder, shown, LEFT_OUT, only):
+        target = Path(os.path.realpath(folder / entry.name)) if entry.link is not None else root
+        if not target.is_relative_to(root):
+            program = (target.is_file() and target.suffix in PROGRAMS) or (target / "__init__.py").is_file()
+            found[entry.name] = target if program else None
+    return found
 
 
 def check(tree: Path, shown: str) -> None:
@@ -147,6 +177,25 @@ def check(tree: Path, shown: str) -> None:
                 raise MlereduxError(f"{entry.name} in {shown} is a link that leads out of it.", hint="Remove it.")
         size += entry.size
         _refuse_too_much(shown, files, size)
+
+
+def refuse_pointers(folder: Path) -> None:
+    """Refuse an agent's folder in which files of Git LFS are only pointers.
+
+    Raises:
+        MlereduxError: There are some; the message names them.
+    """
+    found = [
+        entry.name
+        for entry in entries(folder, str(folder))
+        if entry.link is None and entry.size <= _POINTER_BYTES and os.read(entry.handle, 100).startswith(_POINTER)
+    ]
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise MlereduxError(
+            f"Git LFS keeps {', '.join(found[:3])}{more}, and it was not fetched.",
+            hint="Clone the repository, run `git lfs pull` there, and name the folder without a ref.",
+        )
 
 
 def check_listed(listing: bytes, shown: str) -> None:

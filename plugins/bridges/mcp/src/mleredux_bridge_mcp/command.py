@@ -10,7 +10,7 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 @click.argument("task")
 @click.option("--sandbox", metavar="ID", help="Sandbox to work in; by default the best one here.")
 @click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 1h]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 @runs_dir_option
 @data_dir_option
 def command(

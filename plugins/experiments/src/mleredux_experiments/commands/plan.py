@@ -23,7 +23,7 @@ from mleredux.plugin.command import (
     server_of,
     store_option,
 )
-from mleredux.plugin.experiment import Plan, plan_cells
+from mleredux.plugin.experiment import MAX_SEED, Plan, plan_cells
 
 from mleredux_experiments.commands.there import run_there, show, status_there, told
 from mleredux_experiments.execution import Execution
@@ -40,7 +40,7 @@ executor_option = click.option(
     "--executor", metavar="ID", help="Executor that places the runs on machines.  [default: this process executes them]"
 )
 seed_option = click.option(
-    "--seed", "seeds", type=click.IntRange(-(2**53), 2**53), multiple=True, help="A seed to add; can be repeated."
+    "--seed", "seeds", type=click.IntRange(0, MAX_SEED), multiple=True, help="A seed to add; can be repeated."
 )
 
 

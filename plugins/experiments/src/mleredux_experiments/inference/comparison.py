@@ -51,7 +51,7 @@ def compare(
         raise MlereduxError("Equivalence needs a margin.", hint="Give the largest difference that does not matter.")
     both = results.keep([*rows["a"], *rows["b"]])
     check_arms(both)
-    notes = check_limits(both)
+    notes = (*check_limits(both), *filter(None, map(results.note_on, (a, b))))
     key = pairing(rows.values())
     pairs, left_out = _paired(both, rows["a"], rows["b"], what, key)
     tasks = list(pairs)

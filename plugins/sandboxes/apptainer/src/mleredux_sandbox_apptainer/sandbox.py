@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import LAYOUT, Bind, agent_user, build, container, prepare_folders
+from mleredux.plugin.container import LAYOUT, Bind, agent_user, build, container, prepare_folders, user_entries
 from mleredux.plugin.sandbox import (
     BuildRequest,
     Built,
@@ -65,8 +65,11 @@ class ApptainerSandbox:
         user = agent_user()
         # What lies in memory there would count for nobody: shared memory lies on the run's disk.
         binds = [*prepare_folders(launch, user), Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
+        staging = launch.staging_dir or launch.control_dir
+        if os.getuid() == 0:  # else Apptainer adds its user's entries
+            binds += user_entries(image.layers, user, staging)
         for name, content in _FILES.items():
-            file = (launch.staging_dir or launch.control_dir) / name
+            file = staging / name
             file.write_text(content, encoding="utf-8")
             file.chmod(0o644)
             binds.append(Bind(file, f"/etc/{name}"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from mleredux.plugin.container import Bind, Container
 
+HOST_NAME = "sandbox"
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
 _FEWEST_LOG_MB, _LOG_SHARE = 5, 100
@@ -47,6 +48,7 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
         "read_only": made.read_only,
         "ipc_mode": "private",
         "init": True,
+        "extra_hosts": {HOST_NAME: "127.0.0.1"},
         "log_config": LogConfig(type="local", config=log),
         "restart_policy": {"Name": "no"},
     }
@@ -63,7 +65,7 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
         "environment": made.environment,
         "user": f"{made.user[0]}:{made.user[1]}",
         "labels": made.labels,
-        "hostname": "sandbox",
+        "hostname": HOST_NAME,
         "working_dir": made.working_dir,
         "healthcheck": {"test": ["NONE"]},
         "use_config_proxy": False,  # the user's proxies may hold a password

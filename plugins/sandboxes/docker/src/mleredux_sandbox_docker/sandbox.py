@@ -15,6 +15,7 @@ from mleredux.plugin.container import (
     agent_user,
     build,
     prepare_folders,
+    user_entries,
 )
 from mleredux.plugin.container import container as make_container
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
@@ -95,6 +96,7 @@ class DockerSandbox:
         options = security_options(info)
         user = agent_user(rootless="rootless" in options)
         binds = prepare_folders(launch, user)
+        binds += user_entries(image.layers, user, launch.staging_dir or launch.control_dir)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
         created: str | None = None
         try:

@@ -78,7 +78,7 @@ def find_local(agent: str | Path) -> LocalAgent | None:
     if not mark or Path(named).expanduser().exists():
         place, part = named, ""
     path = Path(place).expanduser().resolve()
-    if path.is_file() and path.suffix in _SCRIPTS:
+    if path.is_file() and (path.suffix in _SCRIPTS or path.read_bytes()[:2] == b"#!"):
         return LocalAgent(path.parent, path.name)
     if not path.is_dir():
         raise UsageError(
@@ -104,7 +104,8 @@ def packed(local: LocalAgent) -> Iterator[Package]:
         ):
             for name in sorted(files_of(local)):
                 try:
-                    lines.append(_add(tar, local.folder / name, name))
+                    followed = local.script is not None and "/" not in name
+                    lines.append(_add(tar, local.folder / name, name, followed=followed))
                 except (OSError, UnicodeError) as error:
                     raise UsageError(f"{name!r} can't be packed: {error}.", hint="Add it to .gitignore.") from error
         if not lines:
@@ -125,7 +126,7 @@ def _walk(
     rules: list[tuple[str, GitIgnoreSpec]],
     docker: GitIgnoreSpec,
     exceptions: bool,
-    only: set[str] | None = None,
+    only: frozenset[str] | None = None,
 ) -> Iterator[str]:
     here = root / prefix
     if (found := _rules(here / ".gitignore")) is not None:
@@ -134,7 +135,7 @@ def _walk(
         name = prefix + entry.name
         if entry.name in _LEFT_OUT or (only is not None and entry.name not in only):
             continue
-        if entry.is_dir(follow_symlinks=False):
+        if entry.is_dir(follow_symlinks=only is not None):  # a package that a script imports
             folder = f"{name}/"
             if not _ignored(folder, rules) and (exceptions or not docker.match_file(folder)):
                 yield from _walk(root, folder, rules, docker, exceptions)
@@ -173,16 +174,20 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
     return GitIgnoreSpec.from_lines(lines), any(line.startswith("!") for line in lines)
 
 
-def _beside(folder: Path, script: str) -> set[str]:
-    """What belongs to a script: requirements, Python files and packages beside it."""
-    modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
-    return {script, "requirements.txt", *modules}
+def _beside(folder: Path, script: str) -> frozenset[str]:
+    """What belongs to a script: what it imports and names, as far as mleredux is here to tell; else all beside it."""
+    try:
+        from mleredux.plugin.program import files_beside
+    except ImportError:
+        modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+        return frozenset({script, "requirements.txt", *modules})
+    return files_beside(folder / script)
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:
-    """Add a file or link; return its line of the digest."""
+def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
+    """Add a file or link, or what a link leads to; return its line of the digest."""
     info = tarfile.TarInfo(name)
-    if path.is_symlink():
+    if path.is_symlink() and not followed:
         info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
         tar.addfile(info)
         return f"link {hashlib.sha256(info.linkname.encode()).hexdigest()} {name}\n"

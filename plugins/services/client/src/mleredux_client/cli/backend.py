@@ -123,13 +123,24 @@ class ServerBackend:
         return self.batch([self.service.json(create("/v1/runs", known({**one, **same})))])
 
     def _planned(self, request: RunRequest) -> Batch:
-        made = self.service.json(create("/v1/experiments", _plan(request)))
+        made = self.service.json(create("/v1/experiments", self._plan(request)))
         return self.batch(made["runs"], made["id"])
 
     def check(self, request: RunRequest) -> Record:
         """Ask what the experiment of a plan would take."""
-        found: Record = self.service.json(create("/v1/experiments/check", _plan(request)))
+        found: Record = self.service.json(create("/v1/experiments/check", self._plan(request)))
         return found
+
+    def _plan(self, request: RunRequest) -> dict[str, Any]:
+        """The body of the request for a plan; agents of this machine are uploaded, and context files sent as texts."""
+        assert request.matrix is not None
+        plan = request.matrix.model_dump(mode="json", exclude_unset=True)
+        for arm in plan["arms"].values():
+            arm.pop("context", None)
+            arm["agent"] = uploaded(self.service.http, arm["agent"], request.project)
+            if grid := arm.get("grid", {}).get("agent"):
+                arm["grid"]["agent"] = [uploaded(self.service.http, one, request.project) for one in grid]
+        return known({"plan": plan, "project": request.project, "secrets": list(request.secrets) or None})
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
         """Runs as the server told them, to be waited for."""
@@ -261,12 +272,3 @@ def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Repor
         task_version=facts["version"],
         metric=facts["metric"],
     )
-
-
-def _plan(request: RunRequest) -> dict[str, Any]:
-    """The body of the request for a plan, whose context files are sent as texts."""
-    assert request.matrix is not None
-    plan = request.matrix.model_dump(mode="json", exclude_unset=True)
-    for arm in plan["arms"].values():
-        arm.pop("context", None)
-    return known({"plan": plan, "project": request.project, "secrets": list(request.secrets) or None})

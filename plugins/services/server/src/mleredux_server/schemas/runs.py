@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.artifact import Report
-from mleredux.plugin.experiment import Plan
+from mleredux.plugin.experiment import Plan, Seed
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
@@ -70,7 +70,7 @@ class RunRequest(HowToRun):
 
     task: Name
     agent: Name
-    seed: int = Field(default=0, ge=-(2**53), le=2**53)
+    seed: Seed = 0
 
 
 class KeptRequest(RunRequest):
@@ -95,7 +95,7 @@ class ExperimentRequest(HowToRun):
     tasks: list[Name] = Field(default=[], max_length=1000)
     sets: list[Name] = Field(default=[], max_length=20)
     agents: list[Name] | None = Field(default=None, min_length=1, max_length=100)
-    seeds: list[Annotated[int, Field(ge=-(2**53), le=2**53)]] = Field(default=[0], min_length=1, max_length=1000)
+    seeds: list[Seed] = Field(default=[0], min_length=1, max_length=1000)
     plan: Plan | None = None
     """A plan with arms, in place of `tasks`, `sets`, `agents`, `seeds` and all that says how to run."""
 
@@ -105,7 +105,7 @@ class ExtensionRequest(Body):
 
     tasks: list[Name] = Field(default=[], max_length=1000)
     """Ids, and sets as `set:NAME`."""
-    seeds: list[Annotated[int, Field(ge=-(2**53), le=2**53)]] = Field(default=[], max_length=1000)
+    seeds: list[Seed] = Field(default=[], max_length=1000)
 
 
 class Change(BaseModel):

@@ -1,0 +1,9 @@
+"""Names of people: of those who work on a task, and of students."""
+
+from __future__ import annotations
+
+import re
+
+PERSON = re.compile(r"[^\W_][\w.@-]{0,63}")
+"""The regular expression of a whole name."""
+PERSON_RULE = "Names have letters, digits, `.`, `_`, `@` and `-`, no spaces, and at most 64 characters."

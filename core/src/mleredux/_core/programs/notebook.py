@@ -1,0 +1,141 @@
+"""Runs a notebook as Jupyter does, in an agent's environment, where mleredux is not installed: given to `python -c`.
+
+Its arguments are `[--here] NOTEBOOK [ARGUMENT…]`. With nbclient and ipykernel, a kernel executes the cells, and the
+executed notebook is written to `$MLEREDUX_OUTPUT_DIR/logs`; without them, or with `--here`, IPython in this process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+START_SECONDS, OUTPUT_SECONDS = 600, 60
+
+
+class Failure(NamedTuple):
+    """The error that ended a notebook."""
+
+    cell: int
+    kind: str
+    message: str
+
+
+def main(arguments: list[str]) -> int | str:
+    """Run a notebook; return the exit code, or the sentence that says why it failed."""
+    here = arguments[0] == "--here"
+    path, *others = arguments[here:]
+    place = Path(path)
+    try:
+        book = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4, **json.loads(place.read_text(encoding="utf-8"))}
+        about = {"kernelspec": {}, "language_info": {}, **book["metadata"]}
+        book["cells"] = [unexecuted(cell) for cell in book["cells"]]
+        sources = [cell["source"] if cell["cell_type"] == "code" else "" for cell in book["cells"]]
+        tolerated = ["raises-exception" in cell["metadata"].get("tags", ()) for cell in book["cells"]]
+        language = about["kernelspec"].get("language") or about["language_info"].get("name") or "python"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return f"{place.name} is not a notebook of version 4 ({type(error).__name__}); save it again in Jupyter."
+    python = language.lower() == "python"
+    # `exit()` ends the program, as it does not only stop the kernel.
+    start = f"__import__('sys').argv[:] = {[path, *others]!r}; exit = quit = __import__('sys').exit; "
+    start += f"__import__('sys').path.insert(0, {str(place.absolute().parent)!r})"
+    options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=ERROR"] if python else []
+    kernel = "python3" if python else about["kernelspec"].get("name", language)
+    if not here and has("nbclient") and (has("ipykernel") or not python):
+        failure = run_in_kernel(book, place.name, kernel, options)
+    elif python and has("IPython"):
+        failure = run_in_process(sources, tolerated, start)
+    else:
+        wanted = "nbclient and ipykernel, or IPython" if python else f"nbclient and the kernel {kernel}"
+        return f"{place.name} needs {wanted}, which this environment lacks: install them, or make it a script."
+    if failure is None or (failure.kind == "SystemExit" and failure.message in ("", "0", "None")):
+        return 0
+    return f"Error in cell {failure.cell} of {place.name}: {failure.kind}: {failure.message}"
+
+
+def unexecuted(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell without output, and with everything that nbformat expects."""
+    plain = {"metadata": {}, **cell, "source": "".join(cell["source"])}
+    return {**plain, "outputs": [], "execution_count": None} if cell["cell_type"] == "code" else plain
+
+
+def has(package: str) -> bool:
+    """Return whether this environment has a package."""
+    return importlib.util.find_spec(package) is not None
+
+
+def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list[str]) -> Failure | None:
+    """Execute the cells in a kernel, print their output as it comes, and keep the notebook after each."""
+    from jupyter_client.kernelspec import NoSuchKernel
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    number, nbformat = 1, cast("Any", importlib.import_module("nbformat"))
+    kept = Path(os.environ.get("MLEREDUX_OUTPUT_DIR", ""), "logs", name)
+
+    class Client(NotebookClient):
+        def output(self, outs: list[Any], msg: dict[str, Any], display_id: str | None, cell_index: int) -> Any:
+            content = msg["content"]
+            if msg["msg_type"] == "stream":
+                print(content["text"], end="", file=getattr(sys, content["name"]), flush=True)
+            elif msg["msg_type"] == "error":
+                print(COLOURS.sub("", "\n".join(content["traceback"])), file=sys.stderr, flush=True)
+            elif text := content.get("data", {}).get("text/plain"):
+                print(text, flush=True)
+            return super().output(outs, msg, display_id, cell_index)
+
+        async def async_execute_cell(self, cell: Any, cell_index: int, *arguments: Any, **named: Any) -> Any:
+            nonlocal number
+            number = cell_index + 1
+            try:
+                return await super().async_execute_cell(cell, cell_index, *arguments, **named)
+            finally:
+                if kept.parent.is_dir() and cell.cell_type == "code":
+                    nbformat.write(book, f"{kept}.part")
+                    Path(f"{kept}.part").replace(kept)
+
+    book = nbformat.from_dict(content)
+    seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
+    try:
+        Client(book, kernel_name=kernel, extra_arguments=options, **seconds).execute()
+    except CellExecutionError as error:
+        return Failure(number, error.ename, error.evalue)
+    except DeadKernelError:
+        return Failure(number, "Killed", "the kernel ended, perhaps for lack of memory.")
+    except NoSuchKernel:
+        return Failure(number, "Error", f"the kernel {kernel} is not installed.")
+    return None
+
+
+def run_in_process(sources: list[str], tolerated: list[bool], start: str) -> Failure | None:
+    """Execute the cells by IPython in this process; cells in `tolerated` may fail."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    class Shell(InteractiveShell):
+        system = InteractiveShell.system_raw
+
+        def enable_gui(self, gui: str | None = None) -> None:
+            """Do nothing: windows can't be opened."""
+
+    os.environ.setdefault("TERM", "dumb")  # no pager
+    settings = {"InteractiveShell": {"colors": "nocolor"}, "HistoryManager": {"enabled": False}}
+    shell = cast("Any", Shell).instance(config=Config(settings))
+    shell.run_cell(start)
+    for number, source in enumerate(sources, 1):
+        result = shell.run_cell(source, store_history=True) if source.strip() else None
+        error = result and (result.error_before_exec or result.error_in_exec)
+        sys.stdout.flush()
+        if error and not tolerated[number - 1]:
+            return Failure(number, type(error).__name__, str(error))
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

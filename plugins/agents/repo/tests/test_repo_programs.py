@@ -1,0 +1,240 @@
+"""Programs as people write them: first lines, notebooks, modules and links beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux.plugin.program import files_beside, notebook_runner
+from mleredux_agent_repo.agents import agent_of
+from mleredux_testing.pytest_plugin import NO_ENGINE
+
+SUBMIT = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv\n'
+CELLS = [
+    "%matplotlib inline\nimport multiprocessing, sys\nimport beside",
+    "%%time\nx = 5",
+    "%%capture kept\nprint('hidden')",
+    "y = (17\n  % 5)\ntext = '''\n%not magic\n!nor this\n'''\nprint('values', x, y, repr(text), repr(kept.stdout))",
+    "def square(value):\n    return value * value\n\n"
+    "with multiprocessing.Pool(2) as pool:\n    print(pool.map(square, [1, 2, 3]))",
+    "import asyncio\nawait asyncio.sleep(0)\ndisplay({'shown': beside.NAME})\n"
+    "get_ipython().run_line_magic('time', 'x')",
+    "!echo from a shell $x\nnames = !echo a\nlen?",
+    "%%bash\necho bash $((1 + 2))",
+    "%%writefile written.txt\nnot { python",
+    "for number in range(2):\n    !echo loop {number}\n'the last value'",
+    "print(open('written.txt').read(), sys.argv[1:])",
+    "import shutil, os\nshutil.copy(os.environ['MLEREDUX_DATA_DIR'] + '/sample_submission.csv', '.')",
+    "os.rename('sample_submission.csv', 'submission.csv')\nexit()",
+    "raise RuntimeError('after exit')",
+]
+EXPECTED = [
+    r"values 5 2 '\n%not magic\n!nor this\n' 'hidden\n'",
+    "[1, 4, 9]",
+    "{'shown': 'a module'}",
+    *("from a shell 5", "bash 3", "loop 0", "loop 1", "the last value"),
+    "not { python",
+]
+
+
+def run(script: Path, *more: str) -> dict[str, object]:
+    """The record of a run of a script on `wine`, with its log and what the command said."""
+    command = [sys.executable, "-m", "mleredux", "run", "wine", "--agent", f"./{script.name}", "--json", *more]
+    ended = subprocess.run(
+        command, cwd=script.parent, env={**os.environ, **NO_ENGINE}, capture_output=True, text=True, timeout=300
+    )
+    assert ended.stdout, ended.stderr
+    record: dict[str, object] = json.loads(ended.stdout)
+    log = Path(str(record["path"]), "logs", "agent.log").read_text()
+    return {**record, "log": log, "said": ended.stderr}
+
+
+def write_notebook(path: Path, cells: list[str]) -> Path:
+    made = [{"cell_type": "markdown", "source": ["# Text"]}]
+    made += [{"cell_type": "code", "source": cell.splitlines(True)} for cell in cells]
+    path.write_text(json.dumps({"cells": made}))
+    return path
+
+
+def test_a_notebook_runs_as_in_jupyter_and_is_kept_with_its_output(tmp_path: Path, mleredux_home: Path) -> None:
+    (tmp_path / "beside.py").write_text("NAME = 'a module'\n")
+    record = run(write_notebook(tmp_path / "my book.ipynb", CELLS), "-o", "args=--fast")
+    log = str(record["log"])
+    assert record["status"] == "done", log
+    assert [line for line in EXPECTED if line not in log] == [] and "['--fast']" in log
+    assert "hidden\n" not in log.replace(r"hidden\n", "")
+    kept = json.loads(Path(str(record["path"]), "output", "logs", "my book.ipynb").read_text())
+    assert kept["cells"][5]["outputs"][0]["text"] == ["[1, 4, 9]\n"]
+    source = Path(str(record["path"]), "output", "code", "my book.ipynb")
+    assert source.read_bytes() == (tmp_path / "my book.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize("missing", ["ipykernel", "nbclient"])
+def test_without_a_kernel_ipython_runs_the_same_cells(tmp_path: Path, missing: str) -> None:
+    ended = run_without(tmp_path, CELLS, missing)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert [line for line in EXPECTED if line not in ended.stdout] == []
+
+
+def test_without_ipython_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    ended = run_without(tmp_path, ["print(1)"], "nbclient", "IPython")
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr == (
+        "book.ipynb needs nbclient and ipykernel, or IPython, which this environment lacks: "
+        "install them, or make it a script.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{}", "is not a notebook of version 4"),
+        ("no json", "is not a notebook of version 4"),
+        ('{"worksheets": [{"cells": []}]}', "is not a notebook of version 4"),
+        (
+            '{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
+            "the kernel ir is not installed",
+        ),
+    ],
+)
+def test_what_is_no_notebook_of_python_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "book.ipynb").write_text(content)
+    ended = subprocess.run(
+        [sys.executable, "-c", notebook_runner(), "book.ipynb"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ended.returncode == 1 and sentence in ended.stderr and ended.stderr.count("\n") == 1, ended.stderr
+
+
+def run_without(folder: Path, cells: list[str], *missing: str) -> subprocess.CompletedProcess[str]:
+    """Run a notebook in this environment as if it lacked packages."""
+    (folder / "beside.py").write_text("NAME = 'a module'\n")
+    (folder / "sample_submission.csv").write_text("id\n")
+    write_notebook(folder / "book.ipynb", cells)
+    hide = (
+        f"import importlib.util as u\nfind = u.find_spec\nu.find_spec = lambda n: None if n in {missing} else find(n)\n"
+    )
+    runner = notebook_runner()
+    command = [sys.executable, "-c", f"exec({hide!r})\nexec(compile({runner!r}, 'runner', 'exec'))", "book.ipynb"]
+    env = {**os.environ, "MLEREDUX_DATA_DIR": str(folder)}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "log"),
+    [
+        ("solve.sh", "#!/usr/bin/env bash\nset -o pipefail\nlist=(a b)\necho ${#list[@]}\n" + SUBMIT, "2\n"),
+        ("solve.sh", "#!/bin/bash -e\nfalse\necho never\n", ""),
+        ("solve.sh", "list=(a b c)\necho ${#list[@]}\n" + SUBMIT, "3\n"),
+        ("solve.sh", "#!/usr/bin/env -S bash -u\necho $undefined\n", None),
+        ("solve.sh", "#!/opt/absent/bash\necho ${BASH_VERSION:+bash}\n" + SUBMIT, "bash\n"),
+        ("solve", "#!/usr/bin/env python3\nimport sys; print(sys.prefix)\n", f"{sys.prefix}\n"),
+        ("solve.pl", '#!/usr/bin/perl -w\nprint "perl\\n";\n', "perl\n"),
+        ("solve.awk", "#!/usr/bin/awk -f\nBEGIN { print 6 * 7 }\n", "42\n"),
+        ("solve.R", "#!/usr/bin/env Rscript-of-nobody\n1\n", "solve.R needs Rscript-of-nobody, which is not installed"),
+    ],
+)
+def test_a_script_runs_by_its_first_line(
+    tmp_path: Path, mleredux_home: Path, name: str, text: str, log: str | None
+) -> None:
+    (tmp_path / name).write_text(text)
+    record = run(tmp_path / name)
+    if log is None:
+        assert "unbound variable" in str(record["log"])
+    elif text.endswith("1\n"):
+        assert log in str(record["log"]) and log in str(record["message"])
+    else:
+        assert record["log"] == log
+
+
+def test_windows_line_ends_of_shell_scripts_are_one_sentence(tmp_path: Path, mleredux_home: Path) -> None:
+    (tmp_path / "solve.sh").write_bytes(b"#!/bin/bash\r\necho 1\r\n")
+    with pytest.raises(MlereduxError, match=r"solve\.sh end as on Windows \(CRLF\)"):
+        agent_of(f"repo:{tmp_path / 'solve.sh'}")
+    (tmp_path / "solve.py").write_bytes(b"print(1)\r\n")
+    agent_of(f"repo:{tmp_path / 'solve.py'}")
+
+
+def version(script: Path) -> str:
+    return agent_of(f"repo:{script}").version
+
+
+USES = {
+    "import": ("import other", True),
+    "in turn": ("import between", True),
+    "star": ("from other import *", True),
+    "relative": ("from . import other", True),
+    "inside a function": ("def f():\n    import other as o", True),
+    "import_module": ("import importlib as i\ni.import_module('other')", True),
+    "__import__": ("__import__('oth' + 'er')", True),
+    "computed": ("import importlib, os\nimportlib.import_module(os.environ['X'])", True),
+    "computed name": ("import runpy\nfor n in 'other', 'x':\n    runpy.run_path(f'{n}.py')", True),
+    "subprocess": ("import subprocess\nsubprocess.run(['python', HERE + '/other.py'])", True),
+    "command": ("import os\nos.system('python -m other --x')", True),
+    "another module": ("import json, os\nimport between_2", False),
+    "in a docstring": ('"""Better than other.py."""', False),
+    "in a comment": ("# see other.py", False),
+    "images": ("import glob\nglob.glob(DATA + '/*.png')", False),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_version_is_what_the_script_imports(tmp_path: Path, mleredux_home: Path, use: str) -> None:
+    text, changes = USES[use]
+    (tmp_path / "a.py").write_text(text)
+    (tmp_path / "between.py").write_text("import other")
+    (tmp_path / "between_2.py").write_text("x = 1")
+    (tmp_path / "other.py").write_text("x = 1")
+    (tmp_path / "notes.csv").write_text("x")
+    before = version(tmp_path / "a.py")
+    (tmp_path / "other.py").write_text("x = 2")
+    (tmp_path / "notes.csv").write_text("y")
+    assert (version(tmp_path / "a.py") != before) is changes
+    (tmp_path / "a.py").write_text(text + "\n")
+    assert version(tmp_path / "a.py") != before
+
+
+def test_packages_requirements_and_named_settings_are_of_the_version(tmp_path: Path, mleredux_home: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "util.py").write_text("import deep")
+    for name in ("deep.py", "conf.toml", "requirements.txt", "unrelated.toml"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "solve.py").write_text("from lib.util import x\nopen(HERE / 'conf.toml')")
+    assert files_beside(tmp_path / "solve.py") == {"solve.py", "lib", "deep.py", "conf.toml", "requirements.txt"}
+    (tmp_path / "run.sh").write_text('python "$MLEREDUX_AGENT_DIR/solve.py" && python -m deep\n')
+    assert files_beside(tmp_path / "run.sh") == files_beside(tmp_path / "solve.py") | {"run.sh"}
+    (tmp_path / "run.sh").write_text("for i in 1 2; do python stage_$i.py; done\n")
+    assert files_beside(tmp_path / "run.sh") > {"solve.py", "deep.py"}
+
+
+def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Path, mleredux_home: Path) -> None:
+    place, shared = tmp_path / "agent", tmp_path / "shared"
+    (shared / "pkg").mkdir(parents=True)
+    place.mkdir()
+    (shared / "pkg" / "__init__.py").write_text("NAME = 'of a package'")
+    (shared / "utils.py").write_text("NAME = 'shared'")
+    (shared / "big").mkdir()
+    (shared / "big" / "train.csv").write_text("x")
+    for name, target in {
+        "utils.py": "../shared/utils.py",
+        "pkg": str(shared / "pkg"),
+        "data": str(shared / "big"),
+    }.items():
+        (place / name).symlink_to(target)
+    (place / "key.txt").symlink_to("/etc/passwd")
+    (place / "gone").symlink_to("/nowhere")
+    (place / "solve.py").write_text("import utils, pkg, os\nprint(utils.NAME, pkg.NAME, os.path.exists('key.txt'))")
+    record = run(place / "solve.py")
+    assert record["log"] == "shared of a package False\n"
+    said = str(record["said"]).splitlines()
+    assert [line.partition(" is left out")[0] for line in said if "is left out" in line] == ["data", "gone", "key.txt"]
+    folder = agent_of(f"repo:{place}")
+    assert folder.build.folder is not None
+    assert sorted(path.name for path in folder.build.folder.path.iterdir()) == ["pkg", "solve.py", "utils.py"]
+    before = version(place / "solve.py")
+    (shared / "utils.py").write_text("NAME = 'changed'")
+    assert version(place / "solve.py") != before
