@@ -36,13 +36,14 @@ def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
         raise PermissionError("the address has credentials")
     if after == before:
         return target, ()
-    if new.scheme != "https" or not new.hostname:
+    same_host = new.hostname == old.hostname
+    if not new.hostname or not (new.scheme == "https" or (new.scheme == old.scheme and same_host)):
         raise PermissionError("only https:// addresses are followed")
     try:
-        found = socket.getaddrinfo(new.hostname, new.port or 443, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(new.hostname, new.port or new.scheme, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise PermissionError("its host can't be resolved") from None
     addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
-    if new.hostname != old.hostname and not all(is_public(address) for address in addresses):
+    if not same_host and not all(is_public(address) for address in addresses):
         raise PermissionError("its host is in a private network")
     return target, addresses
