@@ -61,7 +61,7 @@ def test_scores_come_first_then_the_sentence_and_the_keys_are_as_promised(
     assert (best["task"], best["better"], best["arms"][0]["mean"], best["arms"][1]["medals"]) == (
         "task00",
         "v1",
-        0.95,
+        pytest.approx(0.95),
         0,
     )
     back = json.loads(mleredux("compare", "v2", "v1", "--measure", "any_medal", "--json").output)
