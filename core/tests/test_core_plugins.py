@@ -220,8 +220,10 @@ def test_two_plugins_of_one_name_are_told_apart(site: Site) -> None:
     site.good("alpha")
     site.install("second", GOOD.format(name="second"), entry="alpha")
     found = site.listed()
-    assert found["tasks"] == ["alpha-task"]
-    assert found["problems"] == ["Plugin name 'alpha' of second is already used by alpha; uninstall one of them."]
+    sentence = "The plugin name 'alpha' is claimed by alpha and second: none of them is used; uninstall or rename one."
+    assert found["tasks"] == []
+    assert found["problems"] == [sentence, sentence]
+    assert found["states"]["alpha"] == "failed"
 
 
 def test_plugins_are_blocked_by_name(site: Site) -> None:

@@ -28,9 +28,10 @@ def write_run(
     verdict: str | None = None,
     seconds: float = 40.0,
     versions: list[dict[str, Any]] | None = None,
+    graded: dict[str, Any] | None = None,
     **spec: Any,
 ) -> Path:
-    """One run on disk; without a score the agent submitted nothing."""
+    """One run on disk; without a score the agent submitted nothing; `graded` has other fields of its report."""
     name = f"20261122-120000-{task}-{re.sub('[^a-z0-9]+', '-', agent)}-{seed:06d}"
     path = folder / name
     path.mkdir(parents=True)
@@ -60,6 +61,7 @@ def write_run(
         "metric": "accuracy",
         "percentile": None if score is None else 100 * score,
         **({"verdict": {"status": verdict}} if verdict else {}),
+        **(graded or {}),
     }
     (path / "report.json").write_text(json.dumps(report))
     if versions is not None:

@@ -38,12 +38,17 @@ def two_agents(add_run: AddRun, wins: int = 7, losses: int = 2, tasks: int = 22,
             add_run(f"task{number:02d}", "v2", seed, **(medal if losses <= number < losses + wins else none))
 
 
-def test_the_sentence_comes_first_and_the_keys_are_as_promised(add_run: AddRun, mleredux: Callable[..., Any]) -> None:
+def test_scores_come_first_then_the_sentence_and_the_keys_are_as_promised(
+    add_run: AddRun, mleredux: Callable[..., Any]
+) -> None:
     two_agents(add_run)
-    text = mleredux("compare", "v1", "v2").output
+    table, _, rest = mleredux("compare", "v1", "v2", "--measure", "any_medal").output.partition("\n\n")
+    assert table.startswith("Scores: ") and len(table.splitlines()) == 2 + 22
+    assert table.splitlines()[2].split("  ")[:2] == ["task00", "* 0.95000 ± 0.00000 (3)"]
+    text = rest.splitlines()[0]
     assert text.startswith("v2 wins 7 and loses 2 of 22 tasks; +22.7 points, 95 % ")
-    assert "undecided; " in text.splitlines()[0] and " more tasks would tell" in text.splitlines()[0]
-    found = json.loads(mleredux("compare", "v1", "v2", "--json").output)
+    assert "undecided; " in text and " more tasks would tell" in text
+    found = json.loads(mleredux("compare", "v1", "v2", "--measure", "any_medal", "--json").output)
     keys = ("difference", "low", "high", "p", "wins", "ties", "losses", "verdict", "needed", "sentence")
     assert all(key in found for key in keys)
     assert (found["wins"], found["ties"], found["losses"], found["verdict"]) == (7, 13, 2, "undecided")
@@ -52,7 +57,14 @@ def test_the_sentence_comes_first_and_the_keys_are_as_promised(add_run: AddRun, 
     assert found["p"] == pytest.approx(0.1796875)  # 9 signs, |sum| >= 5: 92 of 512
     assert found["needed"]["more_seeds"] is None and found["needed"]["more_tasks"] > 0
     assert sorted(found["deterministic"]) == ["v1", "v2"]
-    back = json.loads(mleredux("compare", "v2", "v1", "--json").output)
+    best = found["table"][0]
+    assert (best["task"], best["better"], best["arms"][0]["mean"], best["arms"][1]["medals"]) == (
+        "task00",
+        "v1",
+        pytest.approx(0.95),
+        0,
+    )
+    back = json.loads(mleredux("compare", "v2", "v1", "--measure", "any_medal", "--json").output)
     assert back["difference"] == pytest.approx(-found["difference"])
     assert (back["wins"], back["losses"], back["p"]) == (2, 7, found["p"])
 
@@ -71,8 +83,8 @@ def test_exit_codes_tell_the_verdict(
     add_run: AddRun, mleredux: Callable[..., Any], wins: int, losses: int, margin: str, verdict: str, code: int
 ) -> None:
     two_agents(add_run, wins, losses, seeds=2)
-    assert mleredux("compare", "v1", "v2", "--margin", margin, "--ci").exit_code == code
-    done = mleredux("compare", "v1", "v2", "--margin", margin, "--json")
+    assert mleredux("compare", "v1", "v2", "--measure", "any_medal", "--margin", margin, "--ci").exit_code == code
+    done = mleredux("compare", "v1", "v2", "--measure", "any_medal", "--margin", margin, "--json")
     assert (done.exit_code, json.loads(done.output)["verdict"]) == (0, verdict)
 
 
@@ -93,6 +105,49 @@ def test_equivalence_is_asked_first_where_it_is_the_question(add_run: AddRun, tm
     assert (same.verdict, same.needed and same.needed.tasks) == ("undecided", 99)
     with pytest.raises(MlereduxError, match="needs a margin"):
         compare(results, "v1", "v2", equivalence=True)
+
+
+def test_the_usual_measure_is_the_percentile_where_there_is_a_leaderboard(
+    add_run: AddRun, mleredux: Callable[..., Any]
+) -> None:
+    def measure() -> str:
+        return str(json.loads(mleredux("compare", "x", "y", "--json").output)["measure"])
+
+    no_board = {"percentile": None}
+    rmse = {"percentile": None, "metric": "rmse", "is_lower_better": True}
+    for seed in range(2):
+        add_run("a", "x", seed, score=0.5, graded=no_board)
+        add_run("a", "y", seed, score=0.6 + seed / 10, graded=no_board)
+    assert measure() == "score"
+    for seed in range(2):
+        add_run("b", "x", seed, score=0.5, graded=rmse)
+        add_run("b", "y", seed, score=0.6 + seed / 10, graded=rmse)
+    assert measure() == "any_medal", "scores of two metrics are not averaged"
+    for seed in range(2):
+        add_run("c", "x", seed, score=0.5)
+        add_run("c", "y", seed, state="failed", cause="agent_crashed")
+    assert measure() == "any_medal", "no valid run of y on a task with a leaderboard"
+    for seed in range(2):
+        add_run("d", "x", seed, score=0.5)
+        add_run("d", "y", seed, score=0.6)
+    assert measure() == "percentile"
+    told = mleredux("compare", "x", "y").output
+    assert "8 without percentile" in told and "Measure: percentile" in told
+    lines = told.splitlines()
+    assert lines[3].startswith("b ") and lines[3].count("*") == 1 and "* 0.50000 ± 0.00000 (2)" in lines[3]
+    assert "– (0 of 2)" in lines[4] and "* 0.50000" in lines[4]
+
+
+def test_scores_that_are_infinite_are_counted_where_they_are_left_out(
+    add_run: AddRun, mleredux: Callable[..., Any]
+) -> None:
+    for seed in range(3):
+        add_run("a", "x", seed, score=0.5)
+        add_run("a", "y", seed, score=None if seed == 2 else 0.7, graded={"valid_submission": True})
+    add_run("a", "y", 3, state="failed", cause="agent_crashed")
+    told = mleredux("compare", "x", "y", "--measure", "score").output
+    assert "1 infinite or undefined scores, 1 without score" in told
+    assert "  0.70000 ± 0.00000 (2 of 4)" in told and "*" not in told.splitlines()[2], "x fails less often"
 
 
 def test_failures_are_zeros_and_broken_environments_are_left_out(add_run: AddRun, tmp_path: Path) -> None:

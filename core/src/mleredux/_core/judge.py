@@ -22,6 +22,14 @@ _BUDGET = '"budget_exhausted"'
 """The type of a gateway's error for a call that does not fit the budget."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_request: object) -> None:
+        """Follow none: the request holds a key."""
+
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
+
+
 class BudgetExhausted(MlereduxError):
     """The budget of a judge is too small for a call."""
 
@@ -61,7 +69,7 @@ class Judge:
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            with _OPENER.open(request, timeout=_SECONDS) as answer:
                 return str(json.load(answer)["choices"][0]["message"]["content"])
         except urllib.error.HTTPError as error:
             said = error.read(_READ).decode("utf-8", "replace")

@@ -28,6 +28,7 @@ from mleredux._core.cli.output import (
     print_json,
     print_table,
     runs_dir_option,
+    safe,
     store_option,
     write_log,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "read_labels",
     "read_options",
     "runs_dir_option",
+    "safe",
     "see_through",
     "server_of",
     "statement",

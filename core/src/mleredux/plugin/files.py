@@ -1,4 +1,4 @@
-"""For code that handles files: safe reading of files written by agents (hostile), and atomic writing.
+"""For code that handles files: safe reading of files written by agents (hostile), fetching, and atomic writing.
 
 Names, sizes and links in an agent's folder may be anything; these functions follow no link::
 
@@ -16,6 +16,7 @@ from mleredux._core.locations import cache_dir
 from mleredux._core.masks import Mask
 from mleredux._core.masks import forms as secret_forms
 from mleredux._core.plain import plain_path
+from mleredux._core.redirects import MAX_HOPS, redirected
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.files import open_below, open_regular
@@ -26,6 +27,7 @@ from mleredux._core.submissions.intake import readable as readable_path
 from mleredux._core.submissions.intake import walk as walk_files
 
 __all__ = [
+    "MAX_HOPS",
     "FileLock",
     "FoundFile",
     "IntakeLimits",
@@ -38,6 +40,7 @@ __all__ = [
     "path_of_readable",
     "plain_path",
     "readable_path",
+    "redirected",
     "remove_tree",
     "secret_forms",
     "walk_files",

@@ -11,9 +11,10 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -143,25 +144,41 @@ def smart_http(repository: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/agent.git"
 
 
+@pytest.fixture(name="served")
+def served_fixture() -> Callable[..., AbstractContextManager[int]]:
+    """Serves a repository by git's smart HTTP."""
+    return served
+
+
 @pytest.fixture
-def private_https(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
-    """The repository behind TLS, for the token `pat-0123456789`; its URL, and each `Authorization` that was sent."""
+def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """A server's context for `localhost`, which git trusts and from which agents may be fetched."""
     pem = tmp_path / "tls.pem"
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     made += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(pem), "-out", str(pem)]
     subprocess.run([*made[:-1], f"{pem}.crt"], check=True, capture_output=True)
     monkeypatch.setenv("GIT_SSL_CAINFO", f"{pem}.crt")
     monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "localhost")
-    sent: list[str] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{pem}.crt", pem)
-    with served(repository, context, "x-access-token:pat-0123456789", sent) as port:
+    return context
+
+
+@pytest.fixture
+def private_https(repository: Path, tls: ssl.SSLContext) -> Iterator[tuple[str, list[str]]]:
+    """The repository behind TLS, for the token `pat-0123456789`; its URL, and each `Authorization` that was sent."""
+    sent: list[str] = []
+    with served(repository, tls, "x-access-token:pat-0123456789", sent) as port:
         yield f"https://localhost:{port}/agent.git", sent
 
 
 @contextmanager
 def served(
-    repository: Path, tls: ssl.SSLContext | None = None, pair: str | None = None, sent: list[str] | None = None
+    repository: Path,
+    tls: ssl.SSLContext | None = None,
+    pair: str | None = None,
+    sent: list[str] | None = None,
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[int]:
     """Git's smart HTTP on a port of the loopback.
 
@@ -169,6 +186,7 @@ def served(
         tls: With a certificate.
         pair: Name and password that are needed.
         sent: Gets the `Authorization` of each request.
+        moved: Repositories that are redirected: name to URL.
     """
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -181,6 +199,13 @@ def served(
             if pair is not None and said != f"Basic {base64.b64encode(pair.encode()).decode()}":
                 self.send_response(401)
                 self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            name = self.path.split("/")[1]
+            if name in moved:
+                self.send_response(301)
+                self.send_header("Location", moved[name] + self.path.removeprefix(f"/{name}"))
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return

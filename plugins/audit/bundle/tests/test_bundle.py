@@ -18,9 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mleredux._core.cli.root import root
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
-from mleredux_audit_bundle.archive import ENVELOPE, KEY, write_bundle
+from mleredux_audit_bundle import verification
+from mleredux_audit_bundle.archive import ENVELOPE, KEY, PAYLOAD_TYPE, write_bundle
 from mleredux_audit_bundle.keys import installation_key, key_path, public_key, public_pem
 from mleredux_audit_bundle.verification import verify_bundle
+from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner
 
 
@@ -64,7 +66,8 @@ def test_a_bundle_is_verified_and_graded_again_on_another_machine(place: Path) -
     assert len(found["runs"]) == 2
     for run in found["runs"]:
         assert run["reproduced"] is True
-        assert run["regraded"] == run["score"]
+        assert run["score"] == run["claimed_score"]
+        assert run["medal"] == run["claimed_medal"]
 
 
 def test_the_statement_names_versions_images_ledger_and_no_secret_key(place: Path) -> None:
@@ -148,16 +151,118 @@ def test_a_bundle_signed_anew_by_another_is_told_by_the_key(place: Path) -> None
     assert verify(place, "forged.zip")[1]["trusted"] is None
 
 
-def test_a_false_score_that_is_signed_is_found_by_grading(place: Path) -> None:
+def lie(place: Path, name: str, **claims: Any) -> str:
+    """Write a bundle of a run whose report has other fields, signed by the liar; return its name."""
     (source, *_) = sorted((place / "runs").glob("*/run.json"))
-    shutil.copytree(source.parent, place / "lie" / source.parent.name)
-    report = place / "lie" / source.parent.name / "report.json"
-    report.write_text(json.dumps({**json.loads(report.read_text()), "score": 0.99999}))
-    write_bundle([Run(report.parent)], Ed25519PrivateKey.generate(), place / "lie.zip")
-    assert verify(place, "lie.zip")[0] == 0, "the signature is the liar's own"
-    code, found = verify(place, "lie.zip", "--answers", str(place / "data"))
-    assert (code, found["runs"][0]["reproduced"]) == (1, False)
-    assert "the report says 0.99999" in found["runs"][0]["problems"][0]
+    report = place / f"{name}.d" / source.parent.name / "report.json"
+    shutil.copytree(source.parent, report.parent)
+    report.write_text(json.dumps({**json.loads(report.read_text()), **claims}))
+    write_bundle([Run(report.parent)], Ed25519PrivateKey.generate(), place / f"{name}.zip")
+    return f"{name}.zip"
+
+
+LIES: dict[str, dict[str, Any]] = {
+    "score": {"score": 0.99999},
+    "no score": {"score": None, "valid_submission": False},
+    "medal": {"gold_medal": True, "any_medal": True},
+    "any medal": {"any_medal": True},
+    "bronze": {"bronze_medal": True},
+    "median": {"above_median": True},
+    "thresholds": {"gold_threshold": 0.1, "silver_threshold": 0.1, "bronze_threshold": 0.1},
+    "one threshold": {"median_threshold": 0.0},
+    "percentile": {"percentile": 99.0},
+    "teams": {"teams": 1},
+    "direction": {"is_lower_better": False},
+    "metric": {"metric": "rmse"},
+    "withheld": {
+        "verdict": {"status": "tainted", "withheld": {"gold_medal": True, "any_medal": True}},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", LIES)
+def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) -> None:
+    name = lie(place, kind.replace(" ", "-"), **LIES[kind])
+    code, found = verify(place, name)
+    [run] = found["runs"]
+    assert code == 0, "the signature is the liar's own"
+    assert (run["score"], run["medal"], run["percentile"], run["reproduced"]) == (None, None, None, None)
+    code, found = verify(place, name, "--answers", str(place / "data"))
+    [run] = found["runs"]
+    assert (code, run["reproduced"], run["medal"]) == (1, False, None)
+    assert ", the report says " in run["problems"][0]
+    shown = CliRunner().invoke(root, ["verify", str(place / name), "--answers", str(place / "data")]).stdout
+    assert "not verified" in shown and "CLAIMED SCORE" in shown
+
+
+def test_a_statement_of_any_form_is_a_sentence(place: Path) -> None:
+    for number, told in enumerate(
+        [
+            {},
+            {"id": 1},
+            {"id": "a", "report": []},
+            {"id": "a", "report": {"score": "x"}},
+            None,
+            {"submission": {"name": 3}},
+        ]
+    ):
+        whole = {"id": "a", "task": "wine", "agent": "b", "status": "done", "report": None, "submission": None}
+        runs = [{**whole, **told}] if told else told
+        name = changed(place, f"odd{number}.zip", lambda files, runs=runs: sign(files, {"runs": runs}))  # type: ignore[misc]
+        code, found = verify(place, name, "--answers", str(place / "data"))
+        assert code == 1 and found["problems"], told
+
+
+def sign(files: dict[str, bytes], predicate: dict[str, Any]) -> None:
+    """Replace the predicate, and sign with a new key."""
+    key = Ed25519PrivateKey.generate()
+    statement = json.loads(base64.b64decode(json.loads(files[ENVELOPE])["payload"]))
+    payload = json.dumps({**statement, "predicate": predicate}).encode()
+    envelope = Envelope(payload, PAYLOAD_TYPE, {})
+    envelope.sign(CryptoSigner(key))
+    files |= {ENVELOPE: json.dumps(envelope.to_dict()).encode(), KEY: public_pem(key)}
+
+
+CONTROLS = "\x1b[2Jx\x1b]0;t\x07\x9b31m\r\n\u202e"
+
+
+def test_no_name_in_an_archive_reaches_the_terminal_as_it_is(place: Path) -> None:
+    told = {"id": CONTROLS, "task": CONTROLS, "agent": CONTROLS, "status": CONTROLS, "report": None}
+    runs = [{**told, "submission": {"name": CONTROLS, "digest": {"sha256": CONTROLS}}}]
+
+    def hostile(files: dict[str, bytes]) -> None:
+        files[CONTROLS] = b""
+        sign(files, {"created_at": CONTROLS, "runs": runs})
+
+    name = changed(place, "controls.zip", hostile)
+    for more in ([], ["--json"], ["--answers", str(place / "data")]):
+        shown = CliRunner().invoke(root, ["verify", str(place / name), *more])
+        assert shown.exit_code == 1
+        rest = {char for char in shown.output if not char.isprintable()} - {"\n"}
+        assert not rest, more
+
+
+def test_nothing_is_unpacked_that_is_too_large(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "MOST_SUBMISSION", 100)
+    _, found = verify(place, "good.zip", "--answers", str(place / "data"))
+    assert all("is too large to be unpacked" in run["notes"][0] for run in found["runs"])
+    assert [run["reproduced"] for run in found["runs"]] == [None, None]
+    monkeypatch.setattr(verification, "MOST_BYTES", 100)
+    with pytest.raises(MlereduxError, match="unpacks to more than"):
+        verify_bundle(place / "good.zip")
+
+
+def test_a_file_is_read_no_further_than_its_declared_size(place: Path) -> None:
+    """Sizes in an archive's directory are what is trusted: a longer stream is damage."""
+    name = changed(place, "long.zip", lambda files: None)
+    data = (place / name).read_bytes()
+    with zipfile.ZipFile(place / name) as archive:
+        entry = next(entry for entry in archive.infolist() if entry.filename.endswith(".csv"))
+    at = data.rindex(entry.filename.encode()) - 46 + 24
+    assert int.from_bytes(data[at : at + 4], "little") == entry.file_size
+    (place / name).write_bytes(data[:at] + (5).to_bytes(4, "little") + data[at + 4 :])
+    with pytest.raises(MlereduxError, match="is not a bundle"):
+        verify_bundle(place / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x05\x06" + bytes(18)])

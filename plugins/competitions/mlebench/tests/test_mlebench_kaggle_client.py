@@ -198,6 +198,17 @@ def test_what_is_no_archive_at_all(kaggle: FakeKaggle, raw: Path) -> None:
 
 
 @pytest.mark.usefixtures("signed_in")
+@pytest.mark.parametrize(
+    "place", ["http://169.254.169.254", "https://10.0.0.1", "https://localhost.localdomain.invalid", "https://[::1]:1"]
+)
+def test_a_redirect_into_a_private_network_is_not_followed(kaggle: FakeKaggle, raw: Path, place: str) -> None:
+    kaggle.storage = place
+    with pytest.raises(DataError, match=r"redirects the download of .* that is not followed") as error:
+        fetch(raw)
+    assert "Signature" not in str(error.value)
+
+
+@pytest.mark.usefixtures("signed_in")
 def test_an_archive_packed_anew_is_used_with_a_word_on_it(kaggle: FakeKaggle, raw: Path) -> None:
     steps = fetch(raw, md5="0" * 32)
     assert any("repacked" in step.stage and step.lasting for step in steps)

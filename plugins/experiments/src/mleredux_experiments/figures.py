@@ -68,8 +68,10 @@ class Picture:
 
 
 def pictures(analysis: Analysis) -> Iterator[Picture]:
-    """All pictures that the data allow."""
+    """All pictures that the data allow; none of what is the same for all arms and tasks."""
     for number, comparison in enumerate(analysis.comparisons):
+        if not any(one.difference for one in comparison.tasks):
+            continue
         name = "differences" if len(analysis.comparisons) == 1 else f"differences-{number + 1}"
         question = f"On which tasks is {comparison.b} better than {comparison.a}?"
         yield Picture(name, question, comparison.sentence, forest(comparison))
@@ -127,7 +129,7 @@ def _short(text: str, most: int = 44) -> str:
 
 def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str, scale: float = 1) -> Figure | None:
     curves = [(arm.name, curve) for arm in analysis.arms if (curve := curve_of(arm)) is not None]
-    if not curves:
+    if len({y for _, curve in curves for y in curve.y}) < 2:
         return None
     figure, axes = _axes()
     for number, (name, curve) in enumerate(curves):
@@ -165,7 +167,7 @@ def _cost(analysis: Analysis) -> Picture | None:
 
 def _attempts(analysis: Analysis) -> Picture | None:
     found = [(arm.name, arm.attempts) for arm in analysis.arms if arm.attempts and len(arm.attempts.any_of) > 1]
-    if not found:
+    if len({share for _, one in found for share in (*one.any_of, *one.all_of)}) < 2:
         return None
     figure, axes = _axes()
     for number, (name, one) in enumerate(found):

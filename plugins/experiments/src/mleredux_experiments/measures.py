@@ -119,6 +119,26 @@ def measure(name: str) -> Measure:
     return replace(found, name=name, title=f"{found.title} after {time}", value=then)
 
 
+def usual_measure(arms: Sequence[Sequence[Row]]) -> str:
+    """The measure by which arms are compared if none is named: the percentile where there is a leaderboard.
+
+    Without one, it is the score, or the medal if the tasks have several metrics; of technique tasks, their reward.
+    """
+    rows = [row for own in arms for row in own if row.counts]
+    if _is_known("percentile", arms):
+        return "percentile"
+    if rows and all("@" in row.task for row in rows):
+        return "reward"
+    one_scale = len({row.metric for row in rows}) == 1 or len({row.task for row in rows}) == 1
+    return "score" if one_scale and _is_known("score", arms) else "any_medal"
+
+
+def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
+    """Whether valid submissions of each arm that has any have a measure."""
+    known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
+    return any(any(own) for own in known) and all(any(own) for own in known if own)
+
+
 def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
     """Refuse to average raw scores of different metrics.
 

@@ -14,6 +14,7 @@ import click
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.difference import Comparison, level
 from mleredux_experiments.measures import MEASURES, Estimate, measure
+from mleredux_experiments.scores import TaskScores, number
 
 if TYPE_CHECKING:
     from mleredux_experiments.analysis import Analysis
@@ -179,6 +180,20 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
     return [table for table in tables if table.rows]
 
 
+def score_table(found: Sequence[TaskScores]) -> Table:
+    """Each task with the scores of the arms on it; the better arm is marked."""
+    names = [one.arm for one in found[0].arms] if found else []
+    rows = []
+    for one in found:
+        scores = [f"{'*' if arm.arm == one.better else ' '} {arm.text}" for arm in one.arms]
+        ranks = " | ".join("–" if arm.percentile is None else f"{arm.percentile:.1f}" for arm in one.arms)
+        medals = " | ".join(str(arm.medals) for arm in one.arms)
+        rows.append((one.task, *scores, ranks, medals))
+    title = "Scores: mean ± standard deviation over runs (runs); * is better"
+    columns = ("task", *(f"  {name}" for name in names), "percentile", "medals")
+    return Table(title, columns, tuple(rows), ("medals", "percentile"))
+
+
 def comparison_tables(found: Comparison) -> list[Table]:
     """Where the differences are, and each task."""
     places = [
@@ -186,8 +201,16 @@ def comparison_tables(found: Comparison) -> list[Table]:
         for one in found.places
         if one.tasks >= _FEW
     ]
+    raw = found.measure.partition("@")[0] == "score"
     tasks = [
-        (one.task, one.a, one.b, one.difference, one.shrunken, one.q, f"{one.runs[0]}+{one.runs[1]}")
+        (
+            one.task,
+            *(number(mean) if raw else mean for mean in (one.a, one.b)),
+            one.difference,
+            one.shrunken,
+            one.q,
+            f"{one.runs[0]}+{one.runs[1]}",
+        )
         for one in sorted(found.tasks, key=lambda one: -one.difference)
         if one.difference
     ]

@@ -11,6 +11,9 @@ from mleredux.plugin.command import current
 
 from mleredux_experiments.results import Results, Row, flat, text_of
 
+ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
+"""How sentences on limits begin."""
+
 
 def check_arms(results: Results) -> None:
     """Refuse to average over runs of different settings, or different versions of a task.
@@ -84,23 +87,31 @@ def check_limits(results: Results) -> tuple[str, ...]:
     if unknown:
         return (f"The limits of {' and '.join(unknown)} are not known.",)
     arms = {arm: rows[0] for arm, rows in results.arms.items()}
-    limits = {arm: dict(flat({"limits": row.setup.get("limits") or {}})) for arm, row in arms.items()}
-    differing = [
-        key for key in next(iter(limits.values()), {}) if len({text_of(own.get(key)) for own in limits.values()}) > 1
-    ]
+    differing = differing_limits(results)
     if not differing:
         return ()
-    told = {key: " and ".join(f"{text_of(own.get(key))} ({arm})" for arm, own in limits.items()) for key in differing}
+    told = {
+        key: f"{key.removeprefix('limits.')} {' and '.join(f'{text_of(value)} ({arm})' for arm, value in own.items())}"
+        for key, own in differing.items()
+    }
     planned = all(row.experiment is not None for row in arms.values())
-    for key in () if planned else differing:
-        if not all(_declared(row).get(key, limits[arm].get(key)) == limits[arm].get(key) for arm, row in arms.items()):
+    declared = {} if planned else {arm: _declared(row) for arm, row in arms.items()}
+    for key, own in differing.items() if not planned else ():
+        if not all(declared[arm].get(key, value) == value for arm, value in own.items()):
             raise MlereduxError(
-                f"The arms ran with different limits: {key.removeprefix('limits.')} {told[key]}.",
+                f"The arms ran with different limits: {told[key]}.",
                 hint="Run both with the same limits; to compare limits on purpose, plan an experiment with such arms.",
             )
     origin = "by plan" if planned else "as the agents declare them"
-    listed = ", ".join(f"{key.removeprefix('limits.')} {values}" for key, values in told.items())
-    return (f"Limits differ, {origin}: {listed}.",)
+    return (f"Limits differ, {origin}: {', '.join(told.values())}.",)
+
+
+def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
+    """The limits in which arms differ: for each, as `limits.cpus`, the value of each arm."""
+    limits = {arm: dict(flat({"limits": rows[0].setup.get("limits") or {}})) for arm, rows in results.arms.items()}
+    keys = dict.fromkeys(key for own in limits.values() for key in own)
+    found = {key: {arm: own.get(key) for arm, own in limits.items()} for key in keys}
+    return {key: own for key, own in found.items() if len(set(map(text_of, own.values()))) > 1}
 
 
 def _declared(row: Row) -> dict[str, Any]:

@@ -235,6 +235,17 @@ def test_links_in_content_are_refused(kind, make, field, link):
         ("chat", chat("x", service_tier="priority"), "service_tier"),
         ("chat", chat("x", response_format={"type": "json_schema", "json_schema": {"schema": {"$ref": "http://a"}}}),
          "response_format.json_schema.schema"),
+        *(
+            ("chat", chat("x", response_format={"type": "json_schema", "json_schema": {"schema": schema}}),
+             "response_format.json_schema.schema")
+            for schema in (
+                {"$id": "https://example.org/a.json", "type": "object"},
+                {"properties": {"a": {"$id": "//example.org/a"}}},
+                {"$schema": "https://example.org/dialect"},
+                {"$schema": "https://json-schema.org.example.org/draft/2020-12/schema"},
+                {"allOf": [{"$schema": "http://127.0.0.1/schema#"}]},
+            )
+        ),
         ("chat", {**chat("x"), "messages": "x"}, "messages"),
         ("chat", {**chat("x"), "messages": [1]}, "messages"),
         ("chat", chat("x", **{"see https://example.org and more": 1}), "?"),
@@ -304,6 +315,60 @@ NAMES = st.sampled_from(
 def test_any_json_is_judged(kind, body):
     """A name that is not listed is always refused, whatever else a body contains."""
     assert refused(kind, {"model": "m", "unheard_of": 1, **body})
+
+
+BLANK = st.sampled_from([None, "", " ", "\t\n", [], {}, False, 0, [None], "\u2003"])
+ITEMS = {
+    "message": ["role", "content", "phase"],
+    "reasoning": ["encrypted_content", "summary", "content"],
+    "function_call": ["call_id", "name", "arguments"],
+    "function_call_output": ["call_id", "output"],
+    "custom_tool_call": ["call_id", "input"],
+    "local_shell_call": ["call_id", "action"],
+    "shell_call_output": ["output", "max_output_length"],
+    "apply_patch_call": ["operation"],
+    "tool_search_output": ["tools", "execution"],
+    "item_reference": [],
+}
+
+
+@given(data=st.data(), named=st.sampled_from([*ITEMS, None]), identity=st.sampled_from(["another's", " mine", "MINE"]))
+def test_an_item_that_states_nothing_else_is_one_that_the_run_received(data, named, identity):
+    """Null, blank and empty values hide no reference to what another run received."""
+    fields = ITEMS[named or "message"]
+    blank = (
+        {name: data.draw(BLANK) for name in data.draw(st.lists(st.sampled_from(fields), unique=True))} if fields else {}
+    )
+    kind = {"type": named} if named or data.draw(st.booleans()) else {}
+    item = dict(data.draw(st.permutations([*blank.items(), *kind.items(), ("id", identity), ("status", None)])))
+    assert "input.id" in refused("responses", {"model": "m", "input": [item]})
+    granted = refused("responses", {"model": "m", "input": [{**item, "id": "mine"}]})
+    assert "input.id" not in granted
+
+
+def nulls(value: Any) -> Any:
+    """Add null fields and items everywhere."""
+    if isinstance(value, dict):
+        return {"none": None, **{name: nulls(part) for name, part in value.items()}, "id": value.get("id")}
+    return [None, *map(nulls, value), None] if isinstance(value, list) else value
+
+
+@given(role=st.sampled_from(["user", "assistant"]), texts=st.lists(st.text(), max_size=3), wide=st.booleans())
+def test_a_request_with_nulls_is_the_request_without_them(role, texts, wide):
+    parts = [{"type": "input_text", "text": text} for text in texts]
+    plain = {"model": "m", "input": [{"role": role, "content": parts}], "stop": None} if wide else {"model": "m"}
+    body = nulls(plain)
+    found = screen("responses", body, {"mine"}.__contains__)
+    assert not found.refusals and found.nulls
+    assert body == {name: part for name, part in plain.items() if part is not None}
+
+
+def test_nulls_of_a_model_s_own_json_are_kept(opened, upstream):
+    function = {**FUNCTION, "strict": None, "parameters": {"default": None}}
+    opened().say(tools=[{"type": "function", "function": function}], stop=None)
+    sent = upstream.calls[-1].body
+    assert "stop" not in sent and "strict" not in sent["tools"][0]["function"]
+    assert sent["tools"][0]["function"]["parameters"] == {"default": None}
 
 
 def test_a_refusal_is_an_error_of_the_protocol_and_in_the_ledger_but_never_forwarded(opened, upstream):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,13 +43,16 @@ data_dir_option = local_option(
 """The option `--data-dir` of a click command; the command gets `data_dir`."""
 
 
+_CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON need not escape, but a terminal may act on."""
 _NARROW = 32
 """Columns are not truncated below this width."""
 
 
 def print_json(content: Any) -> None:
     """One JSON document; NaN and infinities as null, which every parser accepts."""
-    click.echo(json.dumps(_finite(content), indent=1, ensure_ascii=False))
+    text = json.dumps(_finite(content), indent=1, ensure_ascii=False)
+    click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _finite(content: Any) -> Any:

@@ -194,14 +194,18 @@ def main() -> NoReturn:
     except MlereduxError as error:
         if debug:
             raise
-        click.echo(f"Error: {error}", err=True)
+        _echo_error(str(error))
         code = error.exit_code
     except Exception as error:  # last resort: no traceback without --debug
         if debug:
             raise
-        click.echo(
-            f"Error: internal error ({one_line(error)}). Run again with --debug for the traceback.",
-            err=True,
-        )
+        _echo_error(f"internal error ({one_line(error)}). Run again with --debug for the traceback.")
         code = 70
     sys.exit(code)
+
+
+def _echo_error(message: str) -> None:
+    """Print an error, which may name a foreign file: what would control the terminal is escaped."""
+    from mleredux._core.cli.output import printable
+
+    click.echo(printable(f"Error: {message}".encode("utf-8", "surrogatepass")), err=True)

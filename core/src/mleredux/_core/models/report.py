@@ -147,7 +147,7 @@ class Report(Model):
 
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
-    note: Annotated[str | None, Shown("note")] = None
+    note: Annotated[str | None, Shown("note", brief=True)] = None
     """What the score can't be compared with, if the task declares it."""
     task_version: str
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]

@@ -282,6 +282,14 @@ class Catalogue:
         """Problems of the plugins checked so far, one sentence each."""
         return [message for plugin in self.plugins for message in plugin.errors]
 
+    def clashes(self) -> list[str]:
+        """Names and ids that several plugins claim, and that are therefore not used, a sentence each."""
+        for kind in ("tasks", "agents", "graders"):
+            self.entries(kind)
+        return list(
+            dict.fromkeys([*(plugin.clash for plugin in self.plugins if plugin.clash), *self._duplicates.values()])
+        )
+
     def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
         if plugin.state in ("blocked", "failed"):
             return
@@ -382,8 +390,9 @@ class Catalogue:
 
         if near := difflib.get_close_matches(name, list(self.entries(kind)), n=3, cutoff=0.55):
             return f"Did you mean {' or '.join(near)}?"
-        failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
+        failed = [plugin.name for plugin in self.plugins if plugin.state == "failed" and not plugin.clash]
         broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
+        broken = " ".join([broken, *dict.fromkeys(plugin.clash for plugin in self.plugins if plugin.clash)])
         path = ", or give the path of your own script, notebook or folder" if kind == "agents" else ""
         return f"See `mleredux list {kind}`{path}.{broken}"
 

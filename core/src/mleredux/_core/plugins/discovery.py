@@ -57,6 +57,7 @@ class Plugin:
         dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
         recorded: Whether its failure is known without importing it.
         errors: Its problems, one sentence each, with the remedy.
+        clash: A sentence on other plugins of its name, if it is not used because of them.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Plugin:
     recorded: bool = False
     object: Any = None
     errors: list[str] = field(default_factory=list)
+    clash: str | None = None
 
     def fail(self, message: str) -> None:
         """Mark it as unusable."""
@@ -95,19 +97,30 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     plugins += [_from_entry_point(point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     plugins += [_from_request(request) for request in (*load, *sorted(_names(LOAD_VARIABLE)))]
-    seen: dict[str, Plugin] = {}
+    seen: dict[str, list[Plugin]] = {}
     for plugin in plugins:
-        if plugin.name in seen:
-            other = seen[plugin.name].distribution or seen[plugin.name].target
-            plugin.fail(
-                f"Plugin name {plugin.name!r} of {plugin.distribution or plugin.target} is already used by {other}; "
-                "uninstall one of them."
-            )
-        else:
-            seen[plugin.name] = plugin
+        seen.setdefault(plugin.name, []).append(plugin)
         if plugin.name in blocked and plugin.state == "found":
             plugin.state = "blocked"
+    for same in seen.values():
+        if len(same) > 1 and same[0].state != "blocked":
+            _refuse_one_name(same)
     return plugins
+
+
+def _refuse_one_name(same: list[Plugin]) -> None:
+    """Mark plugins of one name as unusable: all but what is built in, or what is installed and not only requested.
+
+    Which of two distributions comes first by name must not decide by whose code results are graded.
+    """
+    sources = " and ".join(plugin.distribution or plugin.target for plugin in same)
+    first, rival = same[0], same[1]
+    lost = same if first.source == rival.source == "entry point" else same[1:]
+    kept = "none of them is used" if lost is same else f"only that of {first.distribution or first.target} is used"
+    clash = f"The plugin name {first.name!r} is claimed by {sources}: {kept}; uninstall or rename one."
+    for plugin in lost:
+        plugin.fail(clash)
+        plugin.clash = clash
 
 
 def _names(variable: str) -> frozenset[str]:

@@ -271,6 +271,8 @@ def grade(
     """
     path = shown_path or (str(submission) if isinstance(submission, Path) else task.submission.file)
     task = as_prepared(task, private.parent)
+    if clashes := catalogue.clashes():  # a result states that another program may have been meant to grade it
+        task = task.model_copy(update={"note": " ".join(filter(None, (task.note, *clashes)))})
     if not isinstance(submission, Path):
         message, exists = f"{task.submission.file} {submission.problem}.", isinstance(submission, Unusable)
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping
@@ -12,10 +13,14 @@ from urllib.parse import quote, urlsplit
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
+from mleredux.plugin.files import MAX_HOPS, redirected
 
+from mleredux_agent_repo.references import check_url
 from mleredux_agent_repo.trees import MAX_BYTES
 
 FETCH_SECONDS = 300.0
+_DISCOVERY = "/info/refs?service=git-upload-pack"
+_LOCATION = re.compile(r"<= Recv header: location: (\S+)", re.IGNORECASE)
 _PASSED = (
     *("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"),
     *(f"{name}_proxy" for name in ("http", "https", "all", "no")),
@@ -25,7 +30,7 @@ _REMOTE = ("XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSL_CAINFO", "GIT_SSL_NO_VER
 """What only a fetch from a server needs besides: the caller's own credentials and certificates."""
 _OPTIONS = (
     *("protocol.allow=never", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null"),
-    *("core.excludesFile=/dev/null", "submodule.recurse=false", "http.followRedirects=initial", "gc.auto=0"),
+    *("core.excludesFile=/dev/null", "submodule.recurse=false", "http.followRedirects=false", "gc.auto=0"),
     *("maintenance.auto=false", "advice.detachedHead=false", "core.symlinks=true", "core.protectHFS=true"),
     *("core.protectNTFS=true", "fetch.fsckObjects=false", "transfer.bundleURI=false"),
 )
@@ -64,15 +69,57 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = 
         "--no-tags",
         "--no-recurse-submodules",
     ]
-    arguments += ["--", f"file://{quote(origin, errors='surrogateescape')}" if local else origin, wanted]
-    _run(
-        arguments,
-        store,
-        remote=not local,
-        credentials=_credentials(origin),
-        failure=f"{wanted} of {shown} can't be fetched",
-    )
+    failure = f"{wanted} of {shown} can't be fetched"
+    if local:
+        address = f"file://{quote(origin, errors='surrogateescape')}"
+        _run([*arguments, "--", address, wanted], store, failure=failure)
+    else:
+        _fetch_from_server(arguments, store, origin, wanted, failure)
     return run(["rev-parse", "FETCH_HEAD^{commit}"], store).decode().strip()
+
+
+def _fetch_from_server(arguments: list[str], store: Path, origin: str, wanted: str, failure: str) -> None:
+    """Fetch, and follow redirects of the first request to repositories that may be named too.
+
+    git itself follows none: it would check neither their hosts nor their schemes.
+    """
+    trace = store / "redirects"
+    variables = _credentials(origin) | {"GIT_TRACE_CURL": str(trace), "GIT_TRACE_CURL_NO_DATA": "1"}
+    url, pins = origin, list[str]()
+    for _ in range(MAX_HOPS):
+        trace.unlink(missing_ok=True)
+        try:
+            _run([*pins, *arguments, "--", url, wanted], store, remote=True, credentials=variables, failure=failure)
+        except MlereduxError:
+            locations = _LOCATION.findall(trace.read_text("utf-8", "replace")) if trace.exists() else []
+            if not locations:
+                raise
+            url, pins = _next_hop(url, locations[-1], failure)
+        else:
+            return
+        finally:
+            trace.unlink(missing_ok=True)
+    raise MlereduxError(f"{failure}: its server redirects too often.", hint="Check the address.")
+
+
+def _next_hop(url: str, location: str, failure: str) -> tuple[str, list[str]]:
+    """Return the repository to which a redirect leads, and the options by which git connects only where it was checked.
+
+    Raises:
+        MlereduxError: It leads to something that may not be fetched.
+    """
+    try:
+        target, addresses = redirected(url.rstrip("/") + _DISCOVERY, location)
+        repository = target.removesuffix(_DISCOVERY)
+        if repository == target:
+            raise PermissionError("that is not a repository")
+        check_url(repository)
+    except (PermissionError, MlereduxError) as error:
+        reason = f"its server redirects to {location[:300]!a}: {str(error).rstrip('.')}"
+        raise MlereduxError(f"{failure}: {reason}.", hint="Name the address of the repository itself.") from None
+    parts = urlsplit(repository)
+    pinned = f"{parts.hostname}:{parts.port or 443}:{','.join(addresses)}"
+    return repository, ["-c", f"http.curloptResolve={pinned}"] if addresses else []
 
 
 def run(arguments: list[str], store: Path, *, tree: Path | None = None, given: bytes = b"") -> bytes:
@@ -143,17 +190,14 @@ def _run(
 
 
 def _credentials(origin: str) -> dict[str, str]:
-    """A secret that a service's user lends, as variables that make git send it to this host, and follow no redirect."""
+    """A secret that a service's user lends, as variables that make git send it to this host only."""
     parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
     if token is None or parts.scheme != "https":
         return {}
     pair = token if ":" in token else f"x-access-token:{token}"
     header = f"Authorization: Basic {base64.b64encode(pair.encode()).decode()}"
-    found = {"GIT_CONFIG_COUNT": "2"}
-    for number, (name, value) in enumerate((("extraHeader", header), ("followRedirects", "false"))):
-        found[f"GIT_CONFIG_KEY_{number}"] = f"http.https://{parts.netloc}/.{name}"
-        found[f"GIT_CONFIG_VALUE_{number}"] = value
-    return found
+    key = f"http.https://{parts.netloc}/.extraHeader"
+    return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": key, "GIT_CONFIG_VALUE_0": header}
 
 
 def _size(folder: Path) -> int:

@@ -68,7 +68,7 @@ def parse(reference: str) -> Reference:
     elif scheme:
         start = place.index("/", place.index("://") + 3) if "/" in place.partition("://")[2] else len(place)
         url, ref = _split(place, start)
-        _check_url(url, scheme)
+        check_url(url)
         return Reference(url, None, checked(ref), _subdir(folder))
     if found := _SCP.match(place):
         url, ref = _split(place, found.start("path"))
@@ -101,8 +101,14 @@ def checked(ref: str | None) -> str | None:
     return ref
 
 
-def _check_url(url: str, scheme: str) -> None:
+def check_url(url: str) -> None:
+    """Check whether a repository may be fetched from a URL.
+
+    Raises:
+        MlereduxError: It may not: its scheme or host is not allowed, or it holds credentials.
+    """
     parts = urlsplit(url)
+    scheme = parts.scheme
     if scheme not in _URL_SCHEMES:
         raise MlereduxError(
             f"Repositories can't be fetched by {scheme}://.", hint=f"Use {', '.join(_URL_SCHEMES)} or a path."

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from mleredux.plugin.command import catalogue, json_option, print_facts, print_json, print_table, runs_dir_option
+from mleredux.plugin.command import catalogue, json_option, print_facts, print_json, print_table, runs_dir_option, safe
 
 if TYPE_CHECKING:
     from mleredux_audit_bundle.verification import Verification
@@ -54,7 +54,7 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Path, ...], as_json: bool) -> None:
-    """Check the archive FILE: signature, hashes and, with --answers, the scores. Exit code 1 if anything is wrong."""
+    """Check the archive FILE: signature, hashes and, with --answers, the grades. Exit code 1 if anything is wrong."""
     from mleredux_audit_bundle.keys import public_key
     from mleredux_audit_bundle.verification import verify_bundle
 
@@ -72,14 +72,15 @@ def _show(done: Verification, *, regraded: bool) -> None:
     trust = {None: "valid (pass --key to require a signer)", True: "valid, by a given key", False: "not by a given key"}
     print_facts({"signature": trust[done.trusted] if done.key else "invalid", "key": done.key, "made": done.created_at})
     rows = [{**asdict(run), "again": _again(run.reproduced)} for run in done.runs]
-    columns = ("id", "task", "agent", "status", "score", "medal", *(("regraded", "again") if regraded else ()))
+    here = ("again", "score", "medal", "percentile") if regraded else ()
     if rows:
-        print_table(rows, columns, give_way=("id", "agent"))
+        print_table(rows, ("id", "task", *here, "claimed_score", "claimed_medal", "agent"), give_way=("id", "agent"))
+        click.echo(f"{'All but again, score, medal and percentile' if regraded else 'All'} is as the signer claims.")
     for run in done.runs:
         for sentence in (*run.problems, *run.notes):
-            click.echo(f"{run.id}: {sentence}")
+            click.echo(safe(f"{run.id}: {sentence}"))
     for sentence in done.problems:
-        click.echo(sentence)
+        click.echo(safe(sentence))
     click.echo("verified" if done.verified else "not verified")
 
 

@@ -5,34 +5,90 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Literal
 
 from mleredux.errors import DataError, MlereduxError
+from mleredux.plugin.artifact import Report
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.host import grade
+from pydantic import BaseModel, ConfigDict, Field
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
-from mleredux_audit_bundle.archive import ENVELOPE, KEY, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE
+from mleredux_audit_bundle.archive import ENVELOPE, KEY, PAYLOAD_TYPE
 from mleredux_audit_bundle.keys import public_key
 
 MOST_BYTES = 64 << 30
-"""What the files of an archive may have, unpacked."""
+"""What the files of an archive may have, unpacked; they are hashed as they are read, without unpacking them."""
+MOST_SUBMISSION = 4 << 30
+"""The largest submission that is graded; a larger one is invalid in a run too."""
+_FREE_SHARE = 2
+"""A submission is unpacked if the disk's free space is as many times its size."""
+_GRADED = tuple(
+    [*("valid_submission", "score", "metric", "is_lower_better", "any_medal", "above_median", "percentile", "teams")]
+    + [f"{medal}_{what}" for medal in ("gold", "silver", "bronze") for what in ("medal", "threshold")]
+    + ["median_threshold"]
+)
+"""Fields of a report that grading computes, all of which must be the same here."""
 _MOST_TEXT = 64 << 20
-_PIECE = 1 << 20
+
+
+class _Part(BaseModel):
+    """A part of a statement, of which others may know more fields."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Digest(_Part):
+    sha256: str
+
+
+class _Subject(_Part):
+    name: str
+    digest: _Digest
+
+
+class _Told(_Part):
+    id: str
+    task: str
+    agent: str
+    status: str
+    report: dict[str, Any] | None
+    submission: _Subject | None
+    used: dict[str, Any] = {}
+
+    def claimed(self) -> Report | None:
+        """The signed report; None if there is none."""
+        return None if self.report is None else _report(self.report)
+
+
+class _Predicate(_Part):
+    created_at: str | None = None
+    runs: list[_Told]
+
+
+class _Statement(_Part):
+    type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
+    subject: list[_Subject]
+    predicate_type: Literal["https://mleredux.github.io/mleredux/attestations/runs/v1"] = Field(alias="predicateType")
+    predicate: _Predicate
 
 
 @dataclass
 class RunCheck:
-    """What is known of a run in the bundle.
+    """What is known of a run in the bundle: its signer's claims, and what grading here gave.
 
     Attributes:
-        regraded: The score that its submission got here; None if it was not graded here or has no score.
+        claimed_score, claimed_medal: In the signed report.
+        score, medal, percentile: Of its submission as graded here; None if it was not graded here, or has none.
         reproduced: Whether grading here gave the signed result; None if it was not graded here.
         problems: What is wrong, a sentence each.
         notes: Why something was not checked.
@@ -42,9 +98,11 @@ class RunCheck:
     task: str
     agent: str
     status: str
-    score: float | None
-    medal: str | None
-    regraded: float | None = None
+    claimed_score: float | None
+    claimed_medal: str | None
+    score: float | None = None
+    medal: str | None = None
+    percentile: float | None = None
     reproduced: bool | None = None
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -111,8 +169,8 @@ def _verify(
     if statement is None:
         return done
     _check_files(archive, statement, done)
-    done.created_at = statement["predicate"].get("created_at")
-    for told in statement["predicate"]["runs"]:
+    done.created_at = statement.predicate.created_at
+    for told in statement.predicate.runs:
         checked = _check_run(archive, told)
         if answers is not None and catalogue is not None and not done.problems:
             _grade_again(archive, told, checked, DataStore(answers), catalogue)
@@ -120,7 +178,7 @@ def _verify(
     return done
 
 
-def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] | None) -> dict[str, Any] | None:
+def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] | None) -> _Statement | None:
     """The statement, if its signature is valid and its form is known."""
     try:
         envelope = Envelope.from_dict(json.loads(_text(archive, ENVELOPE)))
@@ -138,95 +196,116 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
         if not done.trusted:
             done.problems.append("It is signed by another key than the one given.")
     try:
-        statement: dict[str, Any] = json.loads(envelope.payload)
-        known = (envelope.payload_type, statement["_type"], statement["predicateType"])
-        if known != (PAYLOAD_TYPE, STATEMENT_TYPE, PREDICATE_TYPE):
-            raise ValueError(known)
-        for subject in statement["subject"]:
-            subject["name"], subject["digest"]["sha256"]
-        for told in statement["predicate"]["runs"]:
-            told["id"], told["task"], told["agent"], told["status"], told["report"], told["submission"]
-    except (ValueError, KeyError, TypeError):
+        statement = _Statement.model_validate_json(envelope.payload)
+        for told in statement.predicate.runs:
+            told.claimed()
+    except ValueError:
+        statement = None
+    if statement is None or envelope.payload_type != PAYLOAD_TYPE:
         done.problems.append("The signed statement is not one about runs, or of another version.")
         return None
     return statement
 
 
-def _check_files(archive: zipfile.ZipFile, statement: dict[str, Any], done: Verification) -> None:
+def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verification) -> None:
     """Compare the files with the signed hashes; submissions may be left out, nothing may be added."""
+    if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
+        raise MlereduxError(f"The archive unpacks to more than {MOST_BYTES >> 30} GiB.")
     left = set(archive.namelist()) - {ENVELOPE, KEY}
-    submissions = {told["submission"]["name"] for told in statement["predicate"]["runs"] if told["submission"]}
-    total = 0
-    for subject in statement["subject"]:
-        name, expected = subject["name"], subject["digest"]["sha256"]
-        if name not in left:
-            if name not in submissions:
-                done.problems.append(f"{name} is missing.")
+    submissions = {told.submission.name for told in statement.predicate.runs if told.submission}
+    for subject in statement.subject:
+        if subject.name not in left:
+            if subject.name not in submissions:
+                done.problems.append(f"{subject.name} is missing.")
             continue
-        left.discard(name)
-        hashed = hashlib.sha256()
-        with archive.open(name) as file:
-            while piece := file.read(_PIECE):
-                hashed.update(piece)
-                total += len(piece)
-                if total > MOST_BYTES:
-                    raise MlereduxError("The archive unpacks to more than 64 GiB.")
-        if hashed.hexdigest() != expected:
-            done.problems.append(f"{name} is not the file that was signed.")
+        left.discard(subject.name)
+        with archive.open(subject.name) as file:
+            hashed = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]
+        if hashed.hexdigest() != subject.digest.sha256:
+            done.problems.append(f"{subject.name} is not the file that was signed.")
+    signed = {subject.name for subject in statement.subject}
+    done.problems += [f"{name} is not a signed file." for name in sorted(submissions - signed)]
     done.problems += [f"{name} is not signed." for name in sorted(left)]
 
 
-def _check_run(archive: zipfile.ZipFile, told: dict[str, Any]) -> RunCheck:
-    report = told["report"] or {}
-    medal = next((name for name in ("gold", "silver", "bronze") if report.get(f"{name}_medal")), None)
-    checked = RunCheck(told["id"], told["task"], told["agent"], told["status"], report.get("score"), medal)
-    name = f"runs/{told['id']}/report.json"
-    if name in archive.namelist() and json.loads(_text(archive, name)).get("score") != report.get("score"):
-        checked.problems.append("Its report has another score than the statement.")
+def _check_run(archive: zipfile.ZipFile, told: _Told) -> RunCheck:
+    claimed = told.claimed()
+    score, medal = (claimed.score, claimed.medal) if claimed is not None else (None, None)
+    checked = RunCheck(told.id, told.task, told.agent, told.status, score, medal)
+    name = f"runs/{told.id}/report.json"
+    if name in archive.namelist():
+        try:
+            same = _report(json.loads(_text(archive, name))) == claimed
+        except (ValueError, AttributeError):
+            same = False
+        if not same:
+            checked.problems.append("Its report is another than that of the statement.")
     return checked
 
 
+def _report(content: dict[str, Any]) -> Report:
+    """A report with what its verdict withholds; fields of later versions are left out."""
+    report = Report.model_validate({name: value for name, value in content.items() if name in Report.model_fields})
+    return report.model_copy(update=report.verdict.withheld)
+
+
 def _grade_again(
-    archive: zipfile.ZipFile, told: dict[str, Any], checked: RunCheck, store: DataStore, catalogue: Catalogue
+    archive: zipfile.ZipFile, told: _Told, checked: RunCheck, store: DataStore, catalogue: Catalogue
 ) -> None:
-    """Grade the submission here, and compare."""
-    report, submission = told["report"], told["submission"]
-    if report is None or submission is None:
+    """Grade the submission here, and compare all that grading computes."""
+    claimed, submission = told.claimed(), told.submission
+    if claimed is None or submission is None:
         checked.notes.append("No submission of it was graded.")
         return
-    if submission["name"] not in archive.namelist():
+    if submission.name not in archive.namelist():
         checked.notes.append("The submission is not in the archive; only its hash is.")
         return
     try:
-        task = catalogue.task(told["task"])
+        task = catalogue.task(told.task)
         prepared = store.find(task)
         if prepared is None:
             raise DataError(f"Task {task.id} is not prepared in {store.path}.")
-        if task.version != report["task_version"]:
-            raise DataError(f"The run is of version {report['task_version']} of the task; here is {task.version}.")
-        with tempfile.TemporaryDirectory(prefix="mleredux-verify-") as folder:
-            file = Path(folder) / Path(submission["name"]).name
-            with archive.open(submission["name"]) as packed, file.open("wb") as unpacked:
-                _copy(packed, unpacked)
+        if task.version != claimed.task_version:
+            raise DataError(f"The run is of version {claimed.task_version} of the task; here is {task.version}.")
+        with _unpacked(archive, submission.name) as file:
             again = grade(task, file, prepared.private, catalogue)
     except MlereduxError as error:
         checked.notes.append(f"Not graded here: {error}")
         return
-    checked.regraded = again.score
-    signed_data = (told.get("used") or {}).get("task_data")
-    checked.reproduced = again.valid_submission == report["valid_submission"] and _same(again.score, report["score"])
-    if not checked.reproduced:
-        also = " The prepared data here differs from the run's." if signed_data != prepared.digest else ""
-        checked.problems.append(f"Grading here gives {again.score}, the report says {report['score']}.{also}")
+    checked.score, checked.medal, checked.percentile = again.score, again.medal, again.percentile
+    pairs = {name: (getattr(again, name), getattr(claimed, name)) for name in _GRADED}
+    differences = [
+        f"{name} {here}, the report says {there}" for name, (here, there) in pairs.items() if not _same(here, there)
+    ]
+    checked.reproduced = not differences
+    if differences:
+        also = (
+            " The prepared data here differs from the run's." if told.used.get("task_data") != prepared.digest else ""
+        )
+        checked.problems.append(f"Grading here gives {'; '.join(differences)}.{also}")
 
 
-def _same(one: float | None, other: float | None) -> bool:
-    return one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=1e-12))
+@contextmanager
+def _unpacked(archive: zipfile.ZipFile, name: str) -> Iterator[Path]:
+    """A submission as a file, while it is graded.
+
+    Raises:
+        MlereduxError: It is too large, for a submission or for the disk.
+    """
+    size = archive.getinfo(name).file_size  # no more is read of it
+    with tempfile.TemporaryDirectory(prefix="mleredux-verify-") as folder:
+        if size > min(MOST_SUBMISSION, shutil.disk_usage(folder).free // _FREE_SHARE):
+            raise MlereduxError(f"The submission of {size >> 20:,} MiB is too large to be unpacked in {folder}.")
+        file = Path(folder) / Path(name).name
+        with archive.open(name) as packed, file.open("wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked)
+        yield file
 
 
-def _copy(packed: IO[bytes], unpacked: IO[bytes]) -> None:
-    while piece := packed.read(_PIECE):
-        unpacked.write(piece)
+def _same(here: Any, there: Any) -> bool:
+    if isinstance(here, float) and isinstance(there, float | int) and not isinstance(there, bool):
+        return math.isclose(here, there, rel_tol=1e-12)
+    return bool(here == there)
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> bytes:

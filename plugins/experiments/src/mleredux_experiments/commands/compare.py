@@ -21,7 +21,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("a")
 @click.argument("b")
 @source_options
-@click.option("--measure", help="What is compared; any_medal by default.")
+@click.option("--measure", help="What is compared; by default percentile where there is a leaderboard, else score.")
 @click.option("--margin", type=click.FloatRange(min=0), help="The largest difference that does not matter.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option("--equivalence", is_flag=True, help="Ask whether they differ by less than the margin.")
@@ -48,12 +48,13 @@ def command(
     ci: bool,
     as_json: bool,
 ) -> None:
-    """Compare agent or arm B with A, paired by task: by how much, how sure, where, and what would tell.
+    """Compare agent or arm B with A: scores by task, then by how much, how sure, where, and what would tell.
 
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, what is not given is as in its
     plan.
     """
     from mleredux_experiments.inference.comparison import compare
+    from mleredux_experiments.measures import usual_measure
     from mleredux_experiments.sequence import reading_alpha
 
     results = results_of(ctx, runs_dir, reports, experiment, where, published, rollouts=True)
@@ -64,7 +65,8 @@ def command(
         measure, alpha = measure or design.primary, alpha or reading_alpha(plan, results)
         margin = design.margin if margin is None and same else margin
         equivalence = equivalence or (same and design.analysis == "equivalence")
-    measure, margin, alpha = measure or "any_medal", margin or 0.0, alpha or 0.05
+    measure = measure or usual_measure([results.arm(a), results.arm(b)])
+    margin, alpha = margin or 0.0, alpha or 0.05
     found = compare(results, a, b, measure, margin=margin, alpha=alpha, equivalence=equivalence)
     note(results)
     if as_json:
@@ -76,10 +78,14 @@ def command(
 
 
 def _show(found: Comparison) -> None:
-    from mleredux_experiments.tables import comparison_tables, echo
+    from mleredux_experiments.tables import comparison_tables, echo, score_table
 
+    echo(score_table(found.table))
+    click.echo()
     click.echo(click.style(found.sentence, bold=True))
     click.echo()
+    if found.medals:
+        click.echo(f"Medals: {found.medals}.")
     click.echo(f"Measure: {found.measure}; differences are {found.b} minus {found.a}, averaged over tasks.")
     click.echo(f"Tasks like these: {found.between(found.interval)}; p = {found.p:.3g}, by sign flips.")
     if found.again is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from mleredux.plugin.command import data_dir_option, json_option, print_json
+from mleredux.plugin.command import data_dir_option, json_option, print_json, safe
 
 
 @click.command("import")
@@ -29,5 +29,5 @@ def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: s
         print_json([{"from": str(origin), "to": str(path)} for origin, path in done])
     else:
         for origin, path in done:
-            click.echo(f"{origin} → {path}")
+            click.echo(safe(f"{origin} → {path}"))
         click.echo(f"See `mleredux leaderboard --reports {into}`.")

@@ -16,9 +16,12 @@ from mleredux_experiments.inference.power import Variance, needed
 from mleredux_experiments.inference.resampling import shuffled, sign_flip, two_level, variance_of
 from mleredux_experiments.measures import Measure, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results import Results, Row, pairing, source
+from mleredux_experiments.scores import task_scores
 from mleredux_experiments.uniformity import check_arms, check_limits
 
 _TIE = 1e-12
+_OF_SCORES = ("score", "reward", "gap_to_median", "gap_to_gold")
+"""Measures that a run with an infinite score does not have."""
 
 
 def compare(
@@ -104,6 +107,7 @@ def compare(
         left_out=left_out,
         notes=notes,
         tasks=told,
+        table=task_scores({a: rows["a"], b: rows["b"]}, key),
         places=tuple(_places(results, told, alpha, reach)),
         failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha, seed),
     )
@@ -114,6 +118,13 @@ def _paired(
 ) -> tuple[dict[str, tuple[Array, Array]], dict[str, int]]:
     """Values of both arms by task."""
     left_out = both.left_out
+    infinite = sum(row.counts and row.valid and row.score is None for row in both.rows)
+    unknown = sum(row.counts and what.of(row) is None for row in both.rows if not what.technique or "@" in row.task)
+    if infinite and what.name.partition("@")[0] in _OF_SCORES:
+        left_out["infinite or undefined scores"] = infinite
+        unknown -= infinite
+    if unknown > 0:
+        left_out[f"without {what.title}"] = unknown
     tainted = sum(row.verdict in ("tainted", "not reproducible") for row in both.rows)
     if tainted:
         left_out["not trusted, counted as failures"] = tainted

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mleredux_experiments.failures.counts import FailureDifference
     from mleredux_experiments.figures import Picture
+    from mleredux_experiments.scores import TaskScores
 
 
 def level(alpha: float) -> str:
@@ -102,6 +103,7 @@ class Comparison:
     left_out: dict[str, int]
     notes: tuple[str, ...]
     tasks: tuple[TaskDifference, ...]
+    table: tuple[TaskScores, ...]
     places: tuple[Place, ...]
     failures: tuple[FailureDifference, ...] = ()
 
@@ -112,6 +114,14 @@ class Comparison:
         head = f"{self.b} wins {self.wins} and loses {self.losses} of {count} task{'s' * (count != 1)}; "
         head += f"{self.amount(self.difference, plus=True)} {self.unit}, {self.between(self.interval)}"
         return f"{head}: {self._told()}."
+
+    @property
+    def medals(self) -> str:
+        """In how many runs each arm has a medal; empty if none has."""
+        runs = {arm: [task.arms[number] for task in self.table] for number, arm in enumerate((self.a, self.b))}
+        counts = {arm: (sum(one.medals for one in own), sum(one.runs for one in own)) for arm, own in runs.items()}
+        told = [f"{arm} in {medals} of {total} runs" for arm, (medals, total) in counts.items()]
+        return ", ".join(told) if any(medals for medals, _ in counts.values()) else ""
 
     def amount(self, value: float, *, plus: bool = False) -> str:
         """A difference as text, without its unit."""
@@ -169,6 +179,7 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         """For notebooks."""
-        from mleredux_experiments.tables import comparison_tables, markdown
+        from mleredux_experiments.tables import comparison_tables, markdown, score_table
 
-        return f"**{self.sentence}**\n\n" + "\n".join(markdown(table) for table in comparison_tables(self))
+        first, *others = map(markdown, (score_table(self.table), *comparison_tables(self)))
+        return f"{first}\n**{self.sentence}**\n\n" + "\n".join(others)

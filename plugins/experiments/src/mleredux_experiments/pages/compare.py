@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,9 +18,12 @@ from mleredux.plugin.page import StoredExperiment, Visit
 
 from mleredux_experiments.analysis import Analysis
 from mleredux_experiments.figures import pictures
+from mleredux_experiments.measures import MEASURES, measure, usual_measure
 from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
-from mleredux_experiments.results import Results, Row
+from mleredux_experiments.results import Results, Row, text_of
+from mleredux_experiments.scores import TaskScores, task_scores
 from mleredux_experiments.tables import analysis_tables, cell
+from mleredux_experiments.uniformity import ABOUT_LIMITS, differing_limits
 
 MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
@@ -49,8 +53,20 @@ class Pair:
     flipped: bool
 
 
+class Line(NamedTuple):
+    """An arm in the first table: its figures as text, and whether it leads by the measure."""
+
+    arm: str
+    runs: int
+    score: str
+    percentile: str
+    medals: str
+    limits: str
+    leads: bool
+
+
 def compare(visit: Visit) -> dict[str, Any]:
-    """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`."""
+    """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`; by a `measure`."""
     wanted = {name: given for name in ("experiment", "task", "agent", "arm") if (given := visit.query.get(name))}
     chosen = visit.query.get("run")
     if chosen:
@@ -58,8 +74,51 @@ def compare(visit: Visit) -> dict[str, Any]:
     else:
         record = record_of(visit, visit.text("experiment")) if "experiment" in wanted else None
         paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
-    found = analysis_of(paths, record)
-    return {**shown(found), "experiment": record.name if record else None, "pairs": list(pairs(found)), "cell": cell}
+    found = analysis_of(paths, record, visit.text("measure") or None)
+    values, scores = shown(found), task_scores(found.results.arms)
+    about_limits = [note for note in values["notes"] if note.startswith(ABOUT_LIMITS)]
+    return {
+        **values,
+        "experiment": record.name if record else None,
+        "lines": list(lines(found, scores)),
+        "scores": scores,
+        "notes": [note for note in values["notes"] if note not in about_limits],
+        "about_limits": about_limits,
+        "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
+        "kept": {name: given for name, given in visit.query.items() if name != "measure"},
+        "pairs": list(pairs(found)),
+    }
+
+
+def lines(found: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
+    """The arms, in the order of the analysis."""
+    differing = differing_limits(found.results)
+    leader = _leader(found, scores)
+    for arm, rows in found.results.arms.items():
+        estimates = found.arm(arm).estimates
+        rank, medals = estimates.get("percentile"), estimates.get("any_medal")
+        limits = ", ".join(f"{key.removeprefix('limits.')} {text_of(own[arm])}" for key, own in differing.items())
+        own = [one for task in scores for one in task.arms if one.arm == arm]
+        yield Line(
+            arm=arm,
+            runs=sum(row.counts for row in rows),
+            score=own[0].text.rpartition(" (")[0] if len(own) == 1 else "",
+            percentile=f"{rank.mean:.1f}" if rank else "–",
+            medals=f"{medals.mean:.0f}" if medals else "–",
+            limits=limits,
+            leads=arm == leader,
+        )
+
+
+def _leader(found: Analysis, scores: Sequence[TaskScores]) -> str | None:
+    """The arm with the best mean by the measure; None if two are equally good."""
+    what = measure(found.measure)
+    if not what.averaged:
+        return scores[0].better if len(scores) == 1 else None
+    sign = 1 if what.lower else -1
+    means = sorted((sign * own.mean, arm.name) for arm in found.arms if (own := arm.estimates.get(found.measure)))
+    tied = len(means) > 1 and math.isclose(means[0][0], means[1][0], rel_tol=1e-12)
+    return means[0][1] if means and not tied else None
 
 
 def shown(found: Analysis) -> dict[str, Any]:
@@ -115,8 +174,11 @@ def record_from(stored: StoredExperiment) -> Record:
     )  # fmt: skip
 
 
-def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
+def analysis_of(folders: Sequence[Path], record: Record | None, chosen: str | None = None) -> Analysis:
     """The analysis of runs; kept as long as their files do not change.
+
+    Args:
+        chosen: The measure; None: the plan's, or the usual one.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
@@ -124,7 +186,7 @@ def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
     stamps = stamps_of(folders)
     changes = tuple(record.told) if record else ()
     with _lock:
-        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes)
+        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes, chosen)
 
 
 def stamps_of(folders: Sequence[Path]) -> Stamps:
@@ -133,14 +195,16 @@ def stamps_of(folders: Sequence[Path]) -> Stamps:
 
 
 @lru_cache(maxsize=_KEPT)
-def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...]) -> Analysis:
+def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None) -> Analysis:
     from mleredux_experiments.sdk import analysed
     from mleredux_experiments.sources import load_runs
 
     results = load_runs((path for path, *_ in stamps), rollouts=True)
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
-    return analysed(results, Plan.model_validate_json(plan) if plan else None, changes=changes)
+    if not plan:
+        chosen = chosen or usual_measure(list(results.arms.values()))
+    return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes)
 
 
 @lru_cache(maxsize=16)

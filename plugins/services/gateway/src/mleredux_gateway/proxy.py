@@ -129,6 +129,8 @@ class Proxy:
         screened = screen(
             kind or ("generate" if family == "google" else "messages"), body, self._received.__contains__, allowed
         )
+        if screened.nulls:
+            written = json.dumps(body).encode()
         if screened.refusals:
             fields = [refusal.field for refusal in screened.refusals]
             return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)

@@ -14,7 +14,11 @@ from mleredux_gateway.usage import Kind
 
 _PLAIN = re.compile(r"[\w$:-]{1,64}")
 _DATA = re.compile(r"data:image/(png|jpe?g|gif|webp|bmp|heic|heif|avif|tiff);base64,")
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$id")
+_DIALECT = re.compile(r"https?://json-schema\.org/(schema|draft[-/][\w-]+/schema)#?")
+_NAMES = {"type", "id", "status"}
+_COMPLETE = {"message": ("role", "content"), "reasoning": ("encrypted_content",)}
+"""What an item with an id needs besides, so that the provider does not look it up; any other field for other types."""
 _LARGEST = 1 << 31
 _SHOWN = 8
 
@@ -41,16 +45,18 @@ class Screened:
         images: Number of images.
         image_characters: Their characters in the request's body.
         references: Ids of earlier responses, or parts of them, that the provider adds to the prompt.
+        nulls: Whether fields or items that are null were removed from the body.
     """
 
     refusals: list[Refusal] = field(default_factory=list)
     images: int = 0
     image_characters: int = 0
     references: list[str] = field(default_factory=list)
+    nulls: bool = False
 
 
 def screen(kind: Kind, body: dict[str, Any], known: Callable[[str], bool], granted: Iterable[str] = ()) -> Screened:
-    """Check a request.
+    """Check a request, and remove what is null from it: providers treat that as absent, and so does the check.
 
     Args:
         kind: The protocol.
@@ -80,6 +86,8 @@ class _Check:
             return
         if isinstance(shape, tuple):
             shape = next((one for one in shape if _matches(one, value)), shape[-1])
+        if not isinstance(shape, Kept):
+            self.found.nulls |= _drop_nulls(value)
         if isinstance(shape, Kept):
             self._kept(shape, value, place)
         elif isinstance(shape, frozenset):
@@ -100,7 +108,7 @@ class _Check:
             below = f"{place}.{plain(name)}" if place else plain(name)
             if name in shape:
                 self.value(shape[name], part, below)
-            elif part is not None:
+            else:
                 self._not_granted(below)
 
     def _list(self, shape: list[Any], value: Any, place: str) -> None:
@@ -119,15 +127,13 @@ class _Check:
         if fields is None:
             below = f"{place}.{plain(str(named if named is not None else next(iter(value), 'untyped')))}"
             return self._not_granted(below)
-        if named == "message" and "role" not in value:  # `type` may be omitted for references too
-            fields = {"id": OWN}
-        if named == "reasoning" and not value.get("encrypted_content"):  # the provider looks it up
-            fields = {**fields, "id": OWN}
         if named == "shell" and value.get("environment") is None:  # then the provider runs it
             self.refuse(f"{place}.environment", f"`{place}.environment` must be local.")
         if named == "base64" and isinstance(value.get("data"), str):
             self._image(value["data"])
         self._object({"type": SCALAR, **fields}, value, place)
+        if fields.get("id") is SCALAR and _is_reference(str(named), value):
+            self.value(OWN, value.get("id"), f"{place}.id")
 
     def _kept(self, shape: Kept, value: Any, place: str) -> None:
         if isinstance(value, str) and (shape is PICTURE or (shape is IMAGE and _DATA.match(value))):
@@ -171,13 +177,41 @@ def _matches(shape: Any, value: Any) -> bool:
     return isinstance(value, list if isinstance(shape, list) else dict)
 
 
+def _drop_nulls(value: Any) -> bool:
+    """Remove fields of an object, or items of a list, that are null; return whether there were any."""
+    if isinstance(value, dict):
+        empty = [name for name, part in value.items() if part is None]
+        for name in empty:
+            del value[name]
+        return bool(empty)
+    if isinstance(value, list) and None in value:
+        value[:] = [item for item in value if item is not None]
+        return True
+    return False
+
+
+def _is_reference(named: str, item: dict[str, Any]) -> bool:
+    """Return whether a provider may look an item up by its id, since nothing else of it is stated."""
+    needed = _COMPLETE.get(named)
+    if needed is not None:
+        return not all(_is_stated(item.get(name)) for name in needed)
+    return not any(_is_stated(part) for name, part in item.items() if name not in _NAMES)
+
+
+def _is_stated(value: Any) -> bool:
+    return bool(value.strip() if isinstance(value, str) else isinstance(value, dict | list) and value)
+
+
 def _refers(schema: Any) -> bool:
-    """Return whether a JSON schema refers to another document."""
+    """Return whether a JSON schema refers to another document, or names one."""
     left = [schema]
     while left:
         part = left.pop()
         if isinstance(part, dict):
             if any(isinstance(part.get(name), str) and not part[name].startswith("#") for name in _REFERENCES):
+                return True
+            dialect = part.get("$schema")
+            if isinstance(dialect, str) and not _DIALECT.fullmatch(dialect):
                 return True
             left.extend(part.values())
         elif isinstance(part, list):

@@ -13,9 +13,10 @@ from pathlib import Path
 from mleredux.plugin.files import FileLock, cache_dir
 
 # Set before the import: MLflow sends telemetry otherwise. Timeouts are shorter than MLflow's own four
-# minutes per request, because a run may wait at its end; stdout is reserved for `--json`. The user's own settings
-# are not overwritten.
+# minutes per request, because a run may wait at its end; stdout is reserved for `--json`; a redirect would take the
+# server's credentials elsewhere. The user's own settings are not overwritten.
 _DEFAULTS = {
+    "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",

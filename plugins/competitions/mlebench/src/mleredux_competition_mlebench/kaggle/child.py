@@ -17,6 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+from mleredux.plugin.files import redirected
+
 from mleredux_competition_mlebench.kaggle.sentences import Refusal
 
 _TIMEOUT = (30.0, 120.0)
@@ -68,6 +70,7 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
         Refusal: It can't be done.
     """
     _be_patient_only_so_long()
+    _follow_only_what_is_public()
     from mleredux_competition_mlebench.kaggle.patience import Patience
     from mleredux_competition_mlebench.kaggle.transfer import Download
 
@@ -123,6 +126,25 @@ def _be_patient_only_so_long() -> None:
         return send(self, request, *args, **settings)
 
     HTTPAdapter.send = send_with_limit  # type: ignore[method-assign]
+
+
+def _follow_only_what_is_public() -> None:
+    """Check redirects of each session in this process, the kaggle package's too."""
+    from requests import Response
+    from requests.sessions import SessionRedirectMixin
+
+    target_of = SessionRedirectMixin.get_redirect_target
+
+    def checked_target(self: SessionRedirectMixin, response: Response) -> str | None:
+        location: str | None = target_of(self, response)
+        if location is None:
+            return None
+        try:
+            return redirected(str(response.url), location)[0]
+        except PermissionError as error:
+            raise Refusal("redirected", reason=str(error)) from error
+
+    SessionRedirectMixin.get_redirect_target = checked_target  # type: ignore[method-assign]
 
 
 class _Kaggle:

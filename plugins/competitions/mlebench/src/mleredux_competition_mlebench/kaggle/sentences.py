@@ -88,6 +88,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "Kaggle sent {type} instead of an archive for {competition}.",
         "Check at {page}/data whether it can be downloaded.",
     ),
+    "redirected": (
+        "Kaggle redirects the download of {competition} to an address that is not followed: {reason}.",
+        "Check HTTPS_PROXY, or get the files from {page}/data manually and pass them with --from.",
+    ),
     "damaged": (
         "The archive of {competition} was damaged twice ({reason}).",
         "Try again later, or get the files from {page}/data manually and pass them with --from.",

@@ -1,0 +1,49 @@
+"""The one rule for redirects of what is fetched: each hop is checked as the first address is, and its host is pinned.
+
+A client of this program follows no redirect by itself. It refuses them, or asks `redirected` for each hop.
+"""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urljoin, urlsplit
+
+from mleredux._core.egress import is_public
+
+MAX_HOPS = 5
+
+
+def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
+    """Return the address to which a redirect leads, and the addresses of its host, to which alone to connect.
+
+    Args:
+        origin: The URL that was requested.
+        location: The value of the header `Location` of its response.
+
+    Returns:
+        The URL, and no addresses if it has the scheme, host and port of the origin: it is checked already.
+
+    Raises:
+        PermissionError: It leaves https, its host is another and not public, or it has credentials.
+    """
+    try:
+        target = urljoin(origin, location)
+        old, new = urlsplit(origin), urlsplit(target)
+        before, after = ((part.scheme, part.hostname, part.port) for part in (old, new))
+    except ValueError:
+        raise PermissionError("the address is malformed") from None
+    if new.username is not None or new.password is not None:
+        raise PermissionError("the address has credentials")
+    if after == before:
+        return target, ()
+    same_host = new.hostname == old.hostname
+    if not new.hostname or not (new.scheme == "https" or (new.scheme == old.scheme and same_host)):
+        raise PermissionError("only https:// addresses are followed")
+    try:
+        found = socket.getaddrinfo(new.hostname, new.port or new.scheme, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise PermissionError("its host can't be resolved") from None
+    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if not same_host and not all(is_public(address) for address in addresses):
+        raise PermissionError("its host is in a private network")
+    return target, addresses

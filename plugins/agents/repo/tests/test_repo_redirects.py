@@ -1,0 +1,71 @@
+"""git follows a redirect only to what may be named as a repository itself."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import GIT_TOKEN, lend
+
+Served = Callable[..., AbstractContextManager[int]]
+REFUSED = {
+    "loopback": "http://127.0.0.1:{inside}/agent.git",
+    "its name": "http://localhost:{inside}/agent.git",
+    "https": "https://127.0.0.1:{inside}/agent.git",
+    "short form": "https://127.1:{inside}/agent.git",
+    "as a number": "https://2130706433:{inside}/agent.git",
+    "IPv6": "https://[::ffff:127.0.0.1]:{inside}/agent.git",
+    "NAT64": "https://[64:ff9b::7f00:1]:{inside}/agent.git",
+    "private": "https://10.0.0.1/agent.git",
+    "metadata": "https://169.254.169.254/agent.git",
+    "other host": "https://93.184.215.14/agent.git",
+    "downgrade": "http://localhost:{port}/agent.git",
+    "git": "git://localhost:{inside}/agent.git",
+    "file": "file://{repository}",
+    "no scheme": "//127.0.0.1:{inside}/agent.git",
+    "user": "https://someone@localhost:{port}/agent.git",
+    "backslash": "https:\\\\127.0.0.1:{inside}/agent.git",
+    "again": "https://localhost:{port}/moved.git",
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_redirect_leads_nowhere_that_may_not_be_named(
+    kind: str, repository: Path, tls: ssl.SSLContext, served: Served
+) -> None:
+    inside: list[str] = []
+    moved: dict[str, str] = {}
+    with (
+        served(repository, sent=inside) as hidden,
+        served(repository, tls, moved=moved) as port,
+        pytest.raises(MlereduxError, match=r"^\S+ of https://localhost:\d+/moved\.git can't be fetched: .*redirects"),
+    ):
+        moved["moved.git"] = REFUSED[kind].format(inside=hidden, port=port, repository=repository)
+        Catalogue().agent(f"repo:https://localhost:{port}/moved.git@main")
+    assert not inside
+
+
+@pytest.mark.parametrize("place", ["/agent.git", "https://localhost:{port}/agent.git"])
+def test_a_repository_that_moved_on_its_server_is_found(
+    place: str, repository: Path, tls: ssl.SSLContext, served: Served
+) -> None:
+    moved: dict[str, str] = {}
+    with served(repository, tls, moved=moved) as port:
+        moved |= {"moved.git": place.format(port=port), "older.git": "/moved.git"}
+        for name in moved:
+            assert Catalogue().agent(f"repo:https://localhost:{port}/{name}@main").id == "sampler"
+
+
+def test_a_token_is_sent_to_no_other_server(repository: Path, tls: ssl.SSLContext, served: Served) -> None:
+    sent: list[str] = []
+    moved: dict[str, str] = {}
+    with served(repository, tls, sent=sent) as other, served(repository, tls, moved=moved) as port:
+        moved["moved.git"] = f"https://localhost:{other}/agent.git"
+        with lend({GIT_TOKEN: "pat-0123456789"}):
+            assert Catalogue().agent(f"repo:https://localhost:{port}/moved.git@main").id == "sampler"
+    assert sent and not any(sent)

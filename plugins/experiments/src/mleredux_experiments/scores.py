@@ -1,0 +1,107 @@
+"""The scores of arms on each task: what a comparison shows first, whatever its measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from mleredux_experiments.results import Row
+
+_TIE = 1e-12
+_LONG = 1e9
+"""Larger scores are written with an exponent."""
+
+
+@dataclass(frozen=True)
+class ArmScore:
+    """The runs of an arm on a task.
+
+    Attributes:
+        mean: Of their scores; None if no run has a finite one.
+        spread: Standard deviation of their scores (n − 1 in the denominator); None with fewer than two.
+        scored: Number of runs with a finite score.
+        runs: Number of runs that count.
+        percentile: Mean over runs, failures as 0; None without a leaderboard.
+        medals: Number of runs with a medal.
+    """
+
+    arm: str
+    mean: float | None
+    spread: float | None
+    scored: int
+    runs: int
+    percentile: float | None
+    medals: int
+
+    @property
+    def text(self) -> str:
+        """Mean, spread and number of runs: `0.95556 ± 0.00123 (3)`."""
+        count = f"({self.runs})" if self.scored == self.runs else f"({self.scored} of {self.runs})"
+        if self.mean is None:
+            return f"– {count}"
+        error = "" if self.spread is None else f" ± {number(self.spread)}"
+        return f"{number(self.mean)}{error} {count}"
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """The arms on a task, in their order.
+
+    Attributes:
+        better: The arm with the best mean; None if it is tied, has more runs without a score, or none has one.
+    """
+
+    task: str
+    lower_is_better: bool
+    better: str | None
+    arms: tuple[ArmScore, ...]
+
+
+def number(score: float) -> str:
+    """A score with five decimals, as reports round it."""
+    return f"{score:.5e}" if abs(score) >= _LONG else f"{score:.5f}"
+
+
+def task_scores(
+    arms: Mapping[str, Sequence[Row]], key: Callable[[Row], str] = lambda row: row.task
+) -> tuple[TaskScores, ...]:
+    """The scores of arms by task.
+
+    Args:
+        arms: Their runs, by name.
+        key: By what tasks of different arms are matched.
+    """
+    found: dict[str, dict[str, list[Row]]] = {}
+    for arm, rows in arms.items():
+        for row in rows:
+            if row.counts:
+                found.setdefault(key(row), {}).setdefault(arm, []).append(row)
+    return tuple(_on_task(task, {arm: found[task].get(arm, []) for arm in arms}) for task in sorted(found))
+
+
+def _on_task(task: str, arms: Mapping[str, Sequence[Row]]) -> TaskScores:
+    lower = any(row.lower_is_better for rows in arms.values() for row in rows)
+    scores = tuple(_of_arm(arm, rows) for arm, rows in arms.items())
+    ranked = sorted((one.mean * (1 if lower else -1), one.arm) for one in scores if one.mean is not None)
+    tied = len(ranked) > 1 and ranked[1][0] - ranked[0][0] <= _TIE
+    best = next((one for one in scores if ranked and not tied and one.arm == ranked[0][1]), None)
+    surest = max((one.scored / one.runs for one in scores if one.runs), default=0.0)
+    better = best.arm if best is not None and best.scored / best.runs >= surest else None
+    return TaskScores(task, lower, better, scores)
+
+
+def _of_arm(arm: str, rows: Sequence[Row]) -> ArmScore:
+    scores = [row.score for row in rows if row.score is not None and math.isfinite(row.score)]
+    ranked = [row.percentile if row.percentile is not None else 0.0 for row in rows]
+    board = any(row.percentile is not None for row in rows)
+    return ArmScore(
+        arm=arm,
+        mean=fmean(scores) if scores else None,
+        spread=stdev(scores) if len(scores) > 1 else None,
+        scored=len(scores),
+        runs=len(rows),
+        percentile=fmean(ranked) if board else None,
+        medals=sum(row.medal is not None for row in rows),
+    )

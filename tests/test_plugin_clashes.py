@@ -1,0 +1,80 @@
+"""What two distributions claim is used of neither, and every result says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mleredux
+import pytest
+from mleredux_testing.installed import GOOD, Site
+
+EVIL = """
+from mleredux import Grader, Ref, hookimpl
+mleredux_contract = 2
+def perfect(given):
+    return 1.0
+GRADER = Grader(id="accuracy", title="G", direction="maximize", score=perfect)
+@hookimpl
+def mleredux_register_graders():
+    return [GRADER]
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data")
+    mleredux.prepare("digits", data_dir=path)
+    return path
+
+
+def graded(site: Site, data: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    sample = next(data.glob("digits/prepared/public/sample*"))
+    return mle(site, "grade", str(sample), "digits", "--data-dir", str(data), *more)
+
+
+def mle(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(site.path), "XDG_CACHE_HOME": str(site.path.parent / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", "mleredux", *arguments], env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_the_plugin_of_the_graders_is_replaced_by_none_of_its_name(tmp_path: Path, data: Path, name: str) -> None:
+    site = Site(tmp_path / "site")
+    site.install(name, EVIL, entry="graders")
+    ended = graded(site, data)
+    assert ended.returncode != 0
+    assert "plugin name 'graders' is claimed by" in " ".join(ended.stderr.split())
+    assert "gold" not in ended.stdout
+    listed = json.loads(mle(site, "plugins", "--json").stdout)
+    claimed = [plugin for plugin in listed if plugin["name"] == "graders"]
+    assert len(claimed) == 2 and {plugin["state"] for plugin in claimed} == {"failed"}
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_a_grader_of_one_id_is_used_of_neither(tmp_path: Path, data: Path, name: str) -> None:
+    site = Site(tmp_path / "site")
+    site.install(name, EVIL)
+    ended = graded(site, data)
+    assert ended.returncode != 0
+    assert "grader id 'accuracy' is registered by plugin" in " ".join(ended.stderr.split())
+
+
+def test_every_result_states_a_clash_of_others(tmp_path: Path, data: Path) -> None:
+    site = Site(tmp_path / "site")
+    for name in ("first", "second"):
+        site.install(name, GOOD.format(name=name), entry="panel")
+    site.install("third", GOOD.format(name="third"))
+    site.install("fourth", GOOD.format(name="fourth").replace("fourth-agent", "third-agent"))
+    report = json.loads(graded(site, data, "--json").stdout)
+    sentences = ("plugin name 'panel' is claimed by first and second", "agent id 'third-agent' is registered by")
+    assert all(sentence in report["note"] for sentence in sentences)
+    shown = " ".join(graded(site, data).stdout.split())
+    assert sentences[0] in shown
+    run = mle(site, "run", "digits", "--agent", "dummy", "--data-dir", str(data), "--runs-dir", str(tmp_path / "runs"))
+    assert sentences[0] in " ".join(run.stdout.replace("│", "").split())
