@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from mleredux._core.neutral import neutral_order
 from mleredux._core.progress import tell
 from mleredux.errors import DataError
 
@@ -38,6 +39,8 @@ def unpacked_size(archive: Path) -> int:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip one level; archives inside stay packed.
 
+    Files are created in neutral order: their inodes and times are unrelated to the order of the archive.
+
     Args:
         archive: The zip.
         folder: The existing target folder.
@@ -50,7 +53,8 @@ def unpack(archive: Path, folder: Path) -> None:
         members = {_target(info, folder, archive): info for info in file.infolist()}  # the last one of duplicate names
         for place in {target if info.is_dir() else target.parent for target, info in members.items()}:
             place.mkdir(parents=True, exist_ok=True)
-        files = _Shared((target, info) for target, info in members.items() if not info.is_dir())
+        wanted = {str(target): (target, info) for target, info in members.items() if not info.is_dir()}
+        files = _Shared(map(wanted.__getitem__, neutral_order(wanted)))
         total = sum(info.file_size for info in members.values())
         try:
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="unpack") as pool:

@@ -1,0 +1,93 @@
+"""Files that tell nothing beside their names and bytes: one constant time, and inodes in an order drawn from the names.
+
+Raw data mostly lies class by class. What is written in that order shows it: by modification, change and birth times, by
+inodes, by the order in which some file systems list a folder, and by where the bytes lie on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+TIME_NS = 946_684_800 * 10**9
+"""2000-01-01 UTC, the modification and access time of all prepared files; zip archives store it in any time zone."""
+
+
+def neutral_order(names: Iterable[str]) -> list[str]:
+    """Return names in an order that depends on them alone, and is related to nothing: that of their hashes.
+
+    Preparations that create public files in this order of their paths spare copying them.
+    """
+
+    def key(name: str) -> tuple[bytes, str]:
+        return hashlib.blake2b(os.fsencode(name), digest_size=8).digest(), name
+
+    return sorted(names, key=key)
+
+
+def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
+    """Create a folder again in neutral order, with all below it.
+
+    Args:
+        folder: The folder. Nothing else may use it meanwhile.
+        keeps: Whether a file's inode is neutral already; such files are moved, others are copied.
+
+    Raises:
+        OSError: The disk is full, or a file is of another type.
+    """
+    old = folder.rename(folder.with_name(f".{folder.name}-in-any-order"))
+    folder.mkdir()
+    folders, files = _contents(old)
+    for name in sorted(neutral_order(folders), key=lambda name: name.count("/")):
+        (folder / name).mkdir()
+    for name in neutral_order(files):
+        source, target = f"{old}/{name}", f"{folder}/{name}"
+        if keeps(os.lstat(source)):
+            os.rename(source, target)  # noqa: PTH104
+        else:
+            shutil.copyfile(source, target, follow_symlinks=False)
+    shutil.rmtree(old)
+
+
+def settle_times(folder: Path, *, links: bool = True) -> None:
+    """Set all times below a folder, and its own; in neutral order, as each is thereby changed now.
+
+    Args:
+        folder: The folder.
+        links: Whether to change files that have other names, too, which may be a user's own.
+
+    Raises:
+        OSError: The files belong to another user.
+    """
+    folders, files = _contents(folder)
+    paths = [f"{folder}/{name}" for name in neutral_order(files)]
+    paths = [path for path in paths if links or os.lstat(path).st_nlink == 1]
+    paths += [f"{folder}/{name}" for name in [*neutral_order(folders), ""]]
+    for path in paths:
+        os.utime(path, ns=(TIME_NS, TIME_NS), follow_symlinks=False)
+
+
+def inodes(folder: Path) -> set[int]:
+    """Return the inodes of all files below a folder."""
+    return {os.lstat(f"{folder}/{name}").st_ino for name in _contents(folder)[1]}
+
+
+def _contents(root: Path) -> tuple[list[str], list[str]]:
+    """Paths of all folders and files below a folder, relative to it."""
+    folders, files = list[str](), list[str]()
+    for name, is_folder in _walk(f"{root}/", ""):
+        (folders if is_folder else files).append(name)
+    return folders, files
+
+
+def _walk(root: str, below: str) -> Iterator[tuple[str, bool]]:
+    with contextlib.closing(os.scandir(root + below)) as entries:
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            yield below + entry.name, is_folder
+            if is_folder:
+                yield from _walk(root, f"{below}{entry.name}/")
