@@ -53,7 +53,7 @@ def unpack(archive: Path, folder: Path) -> None:
         members = {_target(info, folder, archive): info for info in file.infolist()}  # the last one of duplicate names
         for place in {target if info.is_dir() else target.parent for target, info in members.items()}:
             place.mkdir(parents=True, exist_ok=True)
-        wanted = {str(target): (target, info) for target, info in members.items() if not info.is_dir()}
+        wanted = {info.filename: (target, info) for target, info in members.items() if not info.is_dir()}
         files = _Shared(map(wanted.__getitem__, neutral_order(wanted)))
         total = sum(info.file_size for info in members.values())
         try:

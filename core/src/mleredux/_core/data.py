@@ -305,11 +305,9 @@ class DataStore:
         ordered = getattr(task.prepare, "neutral_order", False)
         try:
             done = preparer(task, raw, scratch / "public", scratch / "private")
-            linkable = inodes(neutral) if done and neutral else set[int]()
-            renew(
-                scratch / "public",
-                lambda status: status.st_ino in linkable if status.st_nlink > 1 else ordered,
-            )
+            if done and not (ordered and neutral):
+                linkable = inodes(neutral) if neutral else set[int]()
+                renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
             for part in ("public", "private"):
                 settle_times(scratch / part)
         except NotApplicable as error:

@@ -7,8 +7,8 @@ inodes, by the order in which some file systems list a folder, and by where the 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,17 +16,14 @@ from pathlib import Path
 TIME_NS = 946_684_800 * 10**9
 """2000-01-01 UTC, the modification and access time of all prepared files; zip archives store it in any time zone."""
 
+_BLOCK = 1 << 20
+
 
 def neutral_order(names: Iterable[str]) -> list[str]:
-    """Return names in an order that depends on them alone, and is related to nothing: that of their hashes.
-
-    Preparations that create public files in this order of their paths spare copying them.
-    """
-
-    def key(name: str) -> tuple[bytes, str]:
-        return hashlib.blake2b(os.fsencode(name), digest_size=8).digest(), name
-
-    return sorted(names, key=key)
+    """Return names in an order that depends on nothing but them, and is related to nothing: a fixed shuffle."""
+    order = sorted(names)
+    random.Random(len(order)).shuffle(order)
+    return order
 
 
 def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
@@ -49,7 +46,7 @@ def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
         if keeps(os.lstat(source)):
             os.rename(source, target)  # noqa: PTH104
         else:
-            shutil.copyfile(source, target, follow_symlinks=False)
+            _copy(source, target)
     shutil.rmtree(old)
 
 
@@ -74,6 +71,16 @@ def settle_times(folder: Path, *, links: bool = True) -> None:
 def inodes(folder: Path) -> set[int]:
     """Return the inodes of all files below a folder."""
     return {os.lstat(f"{folder}/{name}").st_ino for name in _contents(folder)[1]}
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy one of many small files, or a link; without sharing blocks, which lie where those of the source were put."""
+    if os.path.islink(source):  # noqa: PTH114
+        os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211
+        return
+    with open(source, "rb", buffering=0) as content, open(target, "xb") as file:  # noqa: PTH123
+        while block := content.read(_BLOCK):
+            file.write(block)
 
 
 def _contents(root: Path) -> tuple[list[str], list[str]]:

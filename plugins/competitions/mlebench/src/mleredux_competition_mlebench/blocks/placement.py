@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+from mleredux.plugin.task import neutral_order
+
 _COPY_THREADS = 8
 _BATCH = 256
 _NOT_SUPPORTED = frozenset(
@@ -22,8 +24,8 @@ _NOT_SUPPORTED = frozenset(
 
 
 def make_folders(files: Iterable[str]) -> None:
-    """Make the folder of every file."""
-    for folder in {file.rpartition("/")[0] for file in files}:
+    """Make the folder of every file, in neutral order."""
+    for folder in neutral_order({file.rpartition("/")[0] for file in files}):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 

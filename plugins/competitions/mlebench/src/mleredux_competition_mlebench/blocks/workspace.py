@@ -177,8 +177,9 @@ class Workspace:
         for side, name, files in self._notes:
             if isinstance(files, Files):
                 target = folders[side] / name
-                for folder in (target, *(target / empty for empty in files.folders)):
-                    folder.mkdir(parents=True, exist_ok=True)
+                target.mkdir(parents=True, exist_ok=True)
+                for empty in neutral_order(files.folders):
+                    (target / empty).mkdir(parents=True, exist_ok=True)
                 pairs.setdefault(id(files.tree), (files.tree, []))[1].extend(files.pairs(target))
         for tree, wanted in pairs.values():
             places = {target: place for place, target in enumerate(neutral_order(target for _, target in wanted))}
@@ -195,7 +196,7 @@ class Preparation:
     recipe: Recipe
     settings: Settings = Settings()
     neutral_order: ClassVar[bool] = True
-    """Files are created in neutral order, or are links to raw ones: so they need not be copied once more."""
+    """Folders and files are created in neutral order, or are links to raw files; so they need not be copied again."""
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
         """Prepare.
