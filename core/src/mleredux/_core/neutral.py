@@ -27,7 +27,7 @@ def neutral_order(names: Iterable[str]) -> list[str]:
 
 
 def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
-    """Create a folder again in neutral order, with all below it.
+    """Create a folder again in neutral order, with all below it; files elsewhere replace links to them.
 
     Args:
         folder: The folder. Nothing else may use it meanwhile.
@@ -43,7 +43,9 @@ def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
         (folder / name).mkdir()
     for name in neutral_order(files):
         source, target = f"{old}/{name}", f"{folder}/{name}"
-        if keeps(os.lstat(source)):
+        if os.path.islink(source) and not _leads_out(source, old):  # noqa: PTH114
+            os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211
+        elif keeps(os.lstat(source)):
             os.rename(source, target)  # noqa: PTH104
         else:
             _copy(source, target)
@@ -73,11 +75,13 @@ def inodes(folder: Path) -> set[int]:
     return {os.lstat(f"{folder}/{name}").st_ino for name in _contents(folder)[1]}
 
 
+def _leads_out(link: str, folder: Path) -> bool:
+    """Return whether a link shows the status of a file elsewhere."""
+    return os.path.isfile(link) and not Path(link).resolve().is_relative_to(folder.resolve())  # noqa: PTH113
+
+
 def _copy(source: str, target: str) -> None:
-    """Copy one of many small files, or a link; without sharing blocks, which lie where those of the source were put."""
-    if os.path.islink(source):  # noqa: PTH114
-        os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211
-        return
+    """Copy one of many files without sharing its blocks, which lie where those of the raw files were put."""
     with open(source, "rb", buffering=0) as content, open(target, "xb") as file:  # noqa: PTH123
         while block := content.read(_BLOCK):
             file.write(block)
