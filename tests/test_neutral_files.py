@@ -53,8 +53,10 @@ def check(sight: Sight | None) -> None:
 
 
 def check_times(prepared: Prepared) -> None:
-    paths = [prepared.public, prepared.private, *prepared.public.rglob("*"), *prepared.private.rglob("*")]
-    assert {path.lstat().st_mtime_ns for path in paths} == {TIME_NS}
+    """Check that there is one time."""
+    paths = [*prepared.public.rglob("*"), *prepared.private.rglob("*")]
+    assert {path.lstat().st_mtime_ns for path in (prepared.public, prepared.private, *paths)} == {TIME_NS}
+    assert {path.lstat().st_atime_ns for path in paths if path.is_file()} == {TIME_NS}
 
 
 @pytest.fixture
@@ -160,8 +162,8 @@ def test_nothing_tells_the_class(recipe: Callable[[Workspace], None], form: str,
     source = as_zip(raw, tmp_path / "raw.zip") if form == "zip" else raw if form == "folder" else packed(raw, form)
     before = {path: path.stat().st_mtime_ns for path in raw.rglob("*")}
     prepared = prepare(ours(recipe), tmp_path / "data", source)
-    check(look(ours(recipe), prepared))
     check_times(prepared)
+    check(look(ours(recipe), prepared))
     assert prepared.neutral
     assert {path: path.stat().st_mtime_ns for path in raw.rglob("*")} == before, "the user's files are unchanged"
 
@@ -179,8 +181,8 @@ def test_nothing_tells_the_class_where_others_prepare(
 
     given = task(third_party)
     prepared = prepare(given, tmp_path / "data", raw)
-    check(look(given, prepared))
     check_times(prepared)
+    check(look(given, prepared))
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -19,7 +19,7 @@ from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.models import Task
-from mleredux._core.neutral import inodes, renew, settle_times
+from mleredux._core.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
@@ -226,6 +226,8 @@ class DataStore:
             self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
             tell("checking")
+            for name in _published(task):  # whose checksums are remembered by the time
+                settle_time(scratch / name)
             differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
                 raise ChecksumMismatch(
@@ -236,11 +238,7 @@ class DataStore:
                 )
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
-            # Removing raw data changes the times of links to it, so that they are settled again afterwards.
-            settled = neutral is None or task.base is not None
-            self._write_record(
-                task, scratch, schema=place / "schema", differing=differing, neutral=True, settled=settled
-            )
+            self._write_record(task, scratch, schema=place / "schema", differing=differing, neutral=True)
             _replace(scratch, place)
             (place.parent / REFUSAL_FILE).unlink(missing_ok=True)
 
@@ -308,8 +306,6 @@ class DataStore:
             if done and not (ordered and neutral):
                 linkable = inodes(neutral) if neutral else set[int]()
                 renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
-            for part in ("public", "private"):
-                settle_times(scratch / part)
         except NotApplicable as error:
             note = {"task_version": task.version, "message": error.message}
             write_atomically(self.home(task) / REFUSAL_FILE, json.dumps(note) + "\n")
@@ -357,7 +353,7 @@ class DataStore:
         return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
 
     def _settle(self, prepared: Path, record: dict[str, Any]) -> None:
-        """Set the times of files that were prepared by others or linked to raw data, where that is permitted."""
+        """Set all times at the first use: after the files were read, and raw files with links to them removed."""
         folder, kept = Path(record["schema"]).parent, {key: record[key] for key in record.keys() - {"schema"}}
         with contextlib.suppress(OSError):
             for part in ("public", "private"):
@@ -373,7 +369,6 @@ class DataStore:
         folder: Path | None = None,
         differing: Iterable[Difference] = (),
         neutral: bool = False,
-        settled: bool = False,
     ) -> dict[str, Any]:
         record = {
             "task": task.id,
@@ -381,7 +376,6 @@ class DataStore:
             "digest": tree_digest(prepared),
             "differences": [asdict(difference) for difference in differing],
             "neutral": neutral,
-            "settled": settled,
         }
         write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
         return {**record, "schema": schema}

@@ -67,6 +67,12 @@ def settle_times(folder: Path, *, links: bool = True) -> None:
     paths = [path for path in paths if links or os.lstat(path).st_nlink == 1]
     paths += [f"{folder}/{name}" for name in [*neutral_order(folders), ""]]
     for path in paths:
+        settle_time(path)
+
+
+def settle_time(path: str | Path) -> None:
+    """Set the times of a file, if it exists."""
+    with contextlib.suppress(FileNotFoundError):
         os.utime(path, ns=(TIME_NS, TIME_NS), follow_symlinks=False)
 
 
