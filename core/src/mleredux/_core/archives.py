@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import tempfile
 import threading
 import zipfile
 import zlib
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from mleredux._core.neutral import neutral_order
 from mleredux._core.progress import tell
 from mleredux.errors import DataError
 
@@ -38,6 +40,9 @@ def unpacked_size(archive: Path) -> int:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip one level; archives inside stay packed.
 
+    Files are created in neutral order and in one folder, then moved to their own: some file systems choose an inode by
+    the folder, and raw folders are mostly classes.
+
     Args:
         archive: The zip.
         folder: The existing target folder.
@@ -50,11 +55,15 @@ def unpack(archive: Path, folder: Path) -> None:
         members = {_target(info, folder, archive): info for info in file.infolist()}  # the last one of duplicate names
         for place in {target if info.is_dir() else target.parent for target, info in members.items()}:
             place.mkdir(parents=True, exist_ok=True)
-        files = _Shared((target, info) for target, info in members.items() if not info.is_dir())
+        staging = tempfile.mkdtemp(prefix=".unpacking-", dir=folder)
+        wanted = {info.filename: (target, info) for target, info in members.items() if not info.is_dir()}
+        files = _Shared(map(wanted.__getitem__, neutral_order(wanted)))
         total = sum(info.file_size for info in members.values())
         try:
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="unpack") as pool:
-                workers = {pool.submit(_extract, file, files) for _ in range(min(_THREADS, os.cpu_count() or 1))}
+                workers = {
+                    pool.submit(_extract, file, files, staging) for _ in range(min(_THREADS, os.cpu_count() or 1))
+                }
                 try:
                     while workers:
                         ended, workers = wait(workers, timeout=_TELL_SECONDS, return_when=FIRST_EXCEPTION)
@@ -71,6 +80,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 f"{archive} can't be unpacked into {folder}: {error.strerror or error}.",
                 hint="Free some disk space, or choose another folder with --data-dir.",
             ) from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def find_given(source: Path | None, name: str) -> Path | None:
@@ -134,14 +145,16 @@ class _Shared:
         self._stopped = True
 
 
-def _extract(archive: zipfile.ZipFile, files: _Shared) -> None:
+def _extract(archive: zipfile.ZipFile, files: _Shared, staging: str) -> None:
+    made = f"{staging}/{threading.get_ident()}"
     while member := files.take():
         target, info = member
-        with archive.open(info) as content, target.open("wb") as place:
+        with archive.open(info) as content, open(made, "wb") as place:  # noqa: PTH123
             while block := content.read(_BLOCK):
                 place.write(block)
                 if not files.add(len(block)):
                     return
+        os.replace(made, target)  # noqa: PTH105
 
 
 def _open(archive: Path) -> zipfile.ZipFile:

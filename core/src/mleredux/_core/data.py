@@ -19,6 +19,7 @@ from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.models import Task
+from mleredux._core.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.plain import recorded_path
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
@@ -37,6 +38,23 @@ OTHER_DATA_NOTE = (
     "The prepared files differ from the published ones (the raw data was different), so the score can't be compared."
 )
 _OURS = ".raw-fetched"
+_NEUTRAL = "unpacked in neutral order\n"
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """A folder of raw data.
+
+    Attributes:
+        folder: The folder.
+        ours: Whether mleredux created it.
+        neutral: Whether its inodes follow a neutral order.
+    """
+
+    folder: Path
+    ours: bool = False
+    neutral: bool = False
+
 
 Preparer = Callable[[Task, Path, Path, Path], bool | None]
 Progress = Callable[[str], None]
@@ -52,6 +70,8 @@ class Prepared:
         schema: The folder of the submission schema.
         digest: Identity of the prepared files (`tree_digest`).
         differences: Files that differ from the published ones, if the user gave other raw data.
+        neutral: Whether inodes follow a neutral order, so that no file tells anything but by its name and bytes; not
+            where another program, or an earlier version, prepared it.
     """
 
     public: Path
@@ -59,6 +79,7 @@ class Prepared:
     schema: Path
     digest: str
     differences: tuple[Difference, ...] = ()
+    neutral: bool = False
 
 
 class DataStore:
@@ -116,12 +137,15 @@ class DataStore:
             )
         differing = tuple(Difference(**row) for row in record.get("differences", ()))
         schema = Path(record["schema"])
+        if not record.get("settled"):
+            self._settle(prepared, record)
         if known:
             self._check_found(task, prepared, schema.parent, differing)
         if not is_current(schema):  # an older mleredux wrote it
             schema = schema if os.access(prepared, os.W_OK) else self._record_cache(task) / "schema"
             write_schema(task, prepared / "public", schema)
-        return Prepared(prepared / "public", prepared / "private", schema, record["digest"], differing)
+        neutral = bool(record.get("neutral"))
+        return Prepared(prepared / "public", prepared / "private", schema, record["digest"], differing, neutral)
 
     def prepare(
         self,
@@ -157,7 +181,8 @@ class DataStore:
                 base = self.prepare(
                     task.base, preparer, source=source, keep_raw=keep_raw, check_space=check_space, progress=progress
                 )
-                self._prepare_from(task, preparer, base.public.parent, progress, given=False)
+                neutral = base.public if base.neutral else None
+                self._prepare_from(task, preparer, base.public.parent, progress, given=False, neutral=neutral)
                 return self._found(task)
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
@@ -167,11 +192,14 @@ class DataStore:
                     from mleredux._core.space import check
 
                     check(self, [task], source=source)
-                raw, ours = self._find_raw(task, source, keep_raw, progress)
-                self._prepare_from(task, preparer, raw, progress, given=source is not None or not ours)
-                if ours and not keep_raw:
-                    shutil.rmtree(raw, ignore_errors=True)
-                if ours:
+                raw = self._find_raw(task, source, keep_raw, progress)
+                # What the user keeps may be deleted later, class by class, which would change the times of links to it.
+                neutral = raw.folder if raw.neutral and not keep_raw else None
+                given = source is not None or not raw.ours
+                self._prepare_from(task, preparer, raw.folder, progress, given=given, neutral=neutral)
+                if raw.ours and not keep_raw:
+                    shutil.rmtree(raw.folder, ignore_errors=True)
+                if raw.ours:
                     (raw_home / _OURS).unlink(missing_ok=True)
         return self._found(task)
 
@@ -181,17 +209,26 @@ class DataStore:
             raise DataError(f"The prepared data of {task.id} disappeared from {self.home(task)}.")
         return found
 
-    def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool) -> None:
-        """Prepare. If the user's raw data differs from the published, this is reported and recorded permanently."""
+    def _prepare_from(
+        self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool, neutral: Path | None
+    ) -> None:
+        """Prepare. If the user's raw data differs from the published, this is reported and recorded permanently.
+
+        Args:
+            given: Whether the user gave the raw data.
+            neutral: The folder below which all inodes are neutral; public files may be links to its files.
+        """
         place = self.home(task) / "prepared"
         progress("splitting into public and private files")
         tell("splitting into public and private files")
         with _scratch(place) as scratch:
             (scratch / "public").mkdir()
             (scratch / "private").mkdir()
-            self._run_preparer(task, preparer, raw, scratch)
+            self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
             tell("checking")
+            for name in _published(task):  # whose checksums are remembered by the time
+                settle_time(scratch / name)
             differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
                 raise ChecksumMismatch(
@@ -202,18 +239,18 @@ class DataStore:
                 )
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
-            self._write_record(task, scratch, schema=place / "schema", differing=differing)
+            self._write_record(task, scratch, schema=place / "schema", differing=differing, neutral=True)
             _replace(scratch, place)
             (place.parent / REFUSAL_FILE).unlink(missing_ok=True)
 
-    def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
-        """The folder of raw data, and whether it was created by mleredux."""
+    def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> _Raw:
         if source is not None and source.is_dir():
-            return source, False
+            return _Raw(source)
         raw = self.raw(task)
         ours = raw.with_name(_OURS)
         if source is None and raw.is_dir() and any(raw.iterdir()):
-            return raw, ours.exists()
+            known = ours.exists()
+            return _Raw(raw, known, known and ours.read_text(encoding="utf-8") == _NEUTRAL)
         packed = raw.with_name(f"{raw.parent.name}.zip")
         if source is None and packed.is_file():  # where MLE-bench stores it
             source = packed
@@ -227,10 +264,11 @@ class DataStore:
             else:
                 self._fetch(task, scratch, progress)
             _replace(scratch, raw)
+        neutral = source is not None or getattr(task.fetch, "neutral_order", False)
         if raw == self.raw(task):
-            ours.touch()
+            ours.write_text(_NEUTRAL if neutral else "", encoding="utf-8")
         shutil.rmtree(raw.with_name(DOWNLOAD_FOLDER), ignore_errors=True)
-        return raw, True
+        return _Raw(raw, ours=True, neutral=neutral)
 
     def check_raw(self, task: Task) -> None:
         """Check before a run that a task is prepared, or that its raw data is here or can be downloaded.
@@ -262,9 +300,13 @@ class DataStore:
         progress("downloading the raw data")
         task.fetch(folder)
 
-    def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path) -> None:
+    def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path, neutral: Path | None) -> None:
+        ordered = getattr(task.prepare, "neutral_order", False)
         try:
             done = preparer(task, raw, scratch / "public", scratch / "private")
+            if done and not (ordered and neutral):
+                linkable = inodes(neutral) if neutral else set[int]()
+                renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
         except NotApplicable as error:
             note = {"task_version": task.version, "message": error.message}
             write_atomically(self.home(task) / REFUSAL_FILE, json.dumps(note) + "\n")
@@ -311,6 +353,14 @@ class DataStore:
             write_canary(prepared, task.id)
         return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
 
+    def _settle(self, prepared: Path, record: dict[str, Any]) -> None:
+        """Set all times at the first use: after the files were read, and raw files with links to them removed."""
+        folder, kept = Path(record["schema"]).parent, {key: record[key] for key in record.keys() - {"schema"}}
+        with contextlib.suppress(OSError):
+            for part in ("public", "private"):
+                settle_times(prepared / part, links=bool(record.get("neutral")))
+            write_atomically(folder / "prepared.json", json.dumps({**kept, "settled": True}, indent=1) + "\n")
+
     def _write_record(
         self,
         task: Task,
@@ -319,12 +369,14 @@ class DataStore:
         schema: Path,
         folder: Path | None = None,
         differing: Iterable[Difference] = (),
+        neutral: bool = False,
     ) -> dict[str, Any]:
         record = {
             "task": task.id,
             "task_version": task.version,
             "digest": tree_digest(prepared),
             "differences": [asdict(difference) for difference in differing],
+            "neutral": neutral,
         }
         write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
         return {**record, "schema": schema}

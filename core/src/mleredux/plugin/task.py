@@ -40,6 +40,7 @@ from mleredux._core.models import (
 )
 from mleredux._core.models.base import ID_PATTERN, Model
 from mleredux._core.models.grader import Direction
+from mleredux._core.neutral import neutral_order
 from mleredux._core.progress import tell as tell_progress
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "fingerprint",
     "installation_salt",
     "md5",
+    "neutral_order",
     "read_leaderboard",
     "tell_progress",
     "thresholds",

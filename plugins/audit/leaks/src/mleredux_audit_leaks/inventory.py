@@ -6,7 +6,7 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -32,6 +32,7 @@ class PublicFile:
         read: `read(limit)` gives its first bytes.
         packed: Whether it is a member of an archive.
         listed_only: Whether only its name, size and time are known; reading it gives nothing.
+        traces: What else shows when it was created: numbers by name.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PublicFile:
     read: Callable[[int], bytes] = field(repr=False)
     packed: bool = False
     listed_only: bool = False
+    traces: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -58,13 +60,19 @@ class Inventory:
 def take_inventory(public: Path) -> Inventory:
     """List public files; archives are opened one level deep. At most `MOST_FILES` are listed."""
     found = Inventory()
-    for path in _walk(public):
+    for path, place in _walk(public):
         name = path.relative_to(public).as_posix()
         if len(found.files) >= MOST_FILES:
             found.notes.append(f"Only the first {MOST_FILES} public files were checked.")
             break
         state = path.stat()
-        found.files.append(PublicFile(name, state.st_size, state.st_mtime, _reader(path)))
+        traces = {
+            "inode": float(state.st_ino),
+            "change time": state.st_ctime,
+            "birth time": getattr(state, "st_birthtime", 0.0),
+            "place in the listing": float(place),
+        }
+        found.files.append(PublicFile(name, state.st_size, state.st_mtime, _reader(path), traces=traces))
         try:
             found.files += _members(path, name, found.notes)
         except (OSError, zipfile.BadZipFile, tarfile.TarError, ValueError, NotImplementedError) as error:
@@ -73,14 +81,14 @@ def take_inventory(public: Path) -> Inventory:
     return found
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Files sorted by path, and their places in the unsorted listings of their folders."""
     for home, folders, names in os.walk(folder):
         folders.sort()
-        yield from (
-            Path(home, name)
-            for name in sorted(names)
-            if Path(home, name).is_file() and not Path(home, name).is_symlink()
-        )
+        for name, place in sorted(zip(names, range(len(names)), strict=True)):
+            path = Path(home, name)
+            if path.is_file() and not path.is_symlink():
+                yield path, place
 
 
 def _reader(path: Path) -> Callable[[int], bytes]:

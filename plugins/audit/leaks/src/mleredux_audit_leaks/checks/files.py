@@ -33,27 +33,31 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
     named = np.flatnonzero(np.isfinite(rows))
     if len(named) == 0:
         named, rows = _within_names(truth, stems)
+    if len(named) == 0:
+        named, rows = _named_folders(truth, files)
     if len(named) > FILES:
         notes.append(f"Properties of files were judged on {FILES} of {len(named)} files.")
         named = np.sort(np.random.default_rng(seed).permutation(named)[:FILES])
     kinds = pd.Series([f"{files[place].parts[0]} {files[place].parts[-1].rpartition('.')[2]}" for place in named])
     # Files of a kind by themselves, and all together: a folder may be the label.
-    groups = [named, *(named[(kinds == kind).to_numpy()] for kind in sorted(kinds.unique())[:10])]
+    alike = [_once(named[(kinds == kind).to_numpy()], rows) for kind in sorted(kinds.unique())[:10]]
     seen: set[str] = set()
-    for group in groups[: 1 if kinds.nunique() < 2 else None]:
+    for group in alike if kinds.nunique() < 2 else [named, *alike]:
         if len(group) < 12:
             continue
         chosen = [files[place] for place in group]
         at = rows[group].astype(np.int64)
         properties = _outside(chosen, stems.iloc[group]) | _headers(chosen, notes, truth)
         for target in truth.targets:
-            labels = target.labels.take(at)
-            if labels.kind == "text":
+            if target.labels.kind == "text":
                 continue
             for name, values in properties.items():
                 if name in seen or values.nunique() < 2:
                     continue
-                judged = column_skill(values.reset_index(drop=True), labels, least=LEAST, seed=seed)
+                # Two files of a row, a copy say, do not tell its target to one another.
+                pairs = pd.DataFrame({"row": at, "value": values.to_numpy()}).drop_duplicates(ignore_index=True)
+                labels = target.labels.take(pairs["row"].to_numpy())
+                judged = column_skill(pairs["value"], labels, least=LEAST, seed=seed)
                 if judged:
                     seen.add(name)
                     natural = name == "size" or name.startswith(("width", "height"))
@@ -111,6 +115,21 @@ def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarra
     return np.flatnonzero(np.isfinite(rows)), rows
 
 
+def _named_folders(truth: Truth, files: list[PublicFile]) -> tuple[np.ndarray, np.ndarray]:
+    """Files in folders that are named by an id."""
+    rows = np.full(len(files), np.nan)
+    for depth in range(max(len(file.parts) for file in files) - 1):
+        folders = pd.Series([file.parts[depth] if depth < len(file.parts) - 1 else "" for file in files])
+        met = truth.first_rows.reindex(normal_ids(folders)).to_numpy(dtype=float)
+        rows = np.where(np.isfinite(rows), rows, met)
+    return np.flatnonzero(np.isfinite(rows)), rows
+
+
+def _once(group: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the first file of each row."""
+    return group[np.sort(np.unique(rows[group], return_index=True)[1])]
+
+
 def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
     """Return what a listing shows."""
     found = {
@@ -120,6 +139,7 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
         "modification time": pd.Series([f"{file.time:.3f}" for file in files]),
         "length of the name": pd.Series([str(len(file.parts[-1])) for file in files]),
     }
+    found |= {name: pd.Series([repr(file.traces.get(name, 0.0)) for file in files]) for name in files[0].traces}
     depth = min(len(file.parts) for file in files)
     found |= {f"folder {place + 1}": pd.Series([file.parts[place] for file in files]) for place in range(depth - 1)}
     parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :8].fillna("")

@@ -9,10 +9,10 @@ from mleredux_competition_mlebench.blocks.contents import (
     Json,
     JsonLines,
     SevenZip,
-    Tar,
     Text,
     Written,
     Zip,
+    write_tars,
 )
 from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
 from mleredux_competition_mlebench.blocks.extras import require
@@ -50,7 +50,6 @@ __all__ = [
     "SevenZip",
     "Table",
     "TableSplit",
-    "Tar",
     "Text",
     "Tree",
     "Workspace",
@@ -74,4 +73,5 @@ __all__ = [
     "renumbered",
     "require",
     "texts",
+    "write_tars",
 ]

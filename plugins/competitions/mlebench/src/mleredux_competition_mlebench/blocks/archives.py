@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mleredux.errors import DataError, one_line
 
@@ -66,13 +66,9 @@ def _clean(name: str, where: str) -> str:
     return name
 
 
-def _targets(pairs: Sequence[tuple[str, str]]) -> dict[str, list[Path]]:
-    """Return each member's target, in existing folders."""
-    targets: dict[str, list[Path]] = {}
-    for name, target in pairs:
-        targets.setdefault(name, []).append(Path(target))
-    make_folders(target for _, target in pairs)
-    return targets
+def _write_new(content: IO[bytes], target: Path | str) -> None:
+    with open(target, "xb") as file:  # noqa: PTH123
+        shutil.copyfileobj(content, file, _CHUNK)
 
 
 class _Archive(Tree):
@@ -88,13 +84,21 @@ class _Archive(Tree):
         )
 
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
-        targets = _targets(pairs)
-        for name, content in self.stream(targets):
-            first, *others = targets[name]
-            with first.open("xb") as file:
-                shutil.copyfileobj(content, file, _CHUNK)
-            for other in others:
-                shutil.copyfile(first, other)
+        if not pairs:
+            return
+        make_folders(target for _, target in pairs)
+        # Members come in stored order, mostly class by class: a second copy puts them into the order requested.
+        with tempfile.TemporaryDirectory(dir=Path(pairs[0][1]).parent, prefix=".part-") as folder:
+            paths = {name: Path(folder) / str(number) for number, name in enumerate(dict(pairs))}
+            self._unpack(paths)
+            for name, target in pairs:
+                with paths[name].open("rb") as content:
+                    _write_new(content, target)
+
+    def _unpack(self, paths: dict[str, Path]) -> None:
+        """Write members to paths in an existing folder, in any order."""
+        for name, content in self.stream(paths):
+            _write_new(content, paths[name])
 
 
 class Zip(_Archive):
@@ -112,13 +116,21 @@ class Zip(_Archive):
         files = {_clean(info.filename, self.where): info.file_size for info in infos if not info.is_dir()}
         return files, [_clean(info.filename, self.where) for info in infos if info.is_dir()]
 
+    @cached_property
+    def _members(self) -> dict[str, zipfile.ZipInfo]:
+        return {info.filename.removeprefix("./"): info for info in self._zip.infolist()}
+
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        make_folders(target for _, target in pairs)
+        for name, target in pairs:
+            for _, content in self.stream([name]):
+                _write_new(content, target)
+
     def stream(self, wanted: Collection[str]) -> Stream:
         try:
-            for info in self._zip.infolist():
-                name = info.filename.removeprefix("./")
-                if name in wanted:
-                    with self._zip.open(info) as content:
-                        yield name, content
+            for name in wanted:
+                with self._zip.open(self._members[name]) as content:
+                    yield name, content
         except DAMAGE as error:
             raise self.damaged(error) from error
 
@@ -140,6 +152,10 @@ class Tar(_Archive):
             raise self.damaged(error) from error
         files = {_clean(info.name, self.where): info.size for info in infos if info.isfile()}
         return files, [_clean(info.name, self.where) for info in infos if info.isdir()]
+
+    @property
+    def sequential(self) -> bool:
+        return True
 
     def stream(self, wanted: Collection[str]) -> Stream:
         try:
@@ -169,26 +185,19 @@ class SevenZip(_Archive):
         files = {_clean(entry.filename, self.where): entry.uncompressed for entry in entries if not entry.is_directory}
         return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
 
-    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
-        targets = _targets(pairs)
-        self._decompress({name: paths[0] for name, paths in targets.items()})
-        for first, *others in targets.values():
-            for other in others:
-                shutil.copyfile(first, other)
-
-    def _decompress(self, targets: dict[str, Path]) -> None:
+    def _unpack(self, paths: dict[str, Path]) -> None:
         """Extract in a single pass: solid blocks are decoded once, every member is written to its target."""
         py7zr = require("py7zr", "7z")
         try:
             with self._open() as archive:
-                archive.extract(targets=list(targets), factory=_Factory(targets))
+                archive.extract(targets=list(paths), factory=_Factory(paths))
         except (py7zr.exceptions.ArchiveError, *DAMAGE) as error:
             raise self.damaged(error) from error
 
     def stream(self, wanted: Collection[str]) -> Stream:
         with tempfile.TemporaryDirectory() as folder:
             paths = {name: Path(folder) / str(number) for number, name in enumerate(wanted)}
-            self._decompress(paths)
+            self._unpack(paths)
             for name, path in paths.items():
                 with path.open("rb") as content:
                     yield name, content

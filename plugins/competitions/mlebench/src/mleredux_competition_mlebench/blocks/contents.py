@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from mleredux.plugin.task import neutral_order
+
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.trees import Files, Tree
 
@@ -160,19 +162,33 @@ class Zip(Content):
                     _pour(content, member)
 
 
-@dataclass(frozen=True)
-class Tar(Content):
-    """An uncompressed tar archive of chosen files."""
+def write_tars(archives: Mapping[IO[bytes], Files]) -> None:
+    """Write uncompressed tar archives of chosen files of one tree, which is read once, in stored order.
 
-    members: Files
+    Members are in neutral order: each is written directly to the place where it belongs.
 
-    def stream(self, file: IO[bytes]) -> None:
-        with tarfile.open(fileobj=file, mode="w") as archive:
-            for name, content in self.members.stream():
-                info = tarfile.TarInfo(name)
-                info.size = content.seek(0, io.SEEK_END)
-                content.seek(0)
-                archive.addfile(info, content)
+    Args:
+        archives: Open seekable files, and what to put into each.
+    """
+    tree = next(iter(archives.values())).tree
+    sizes = tree.sizes()
+    places: dict[str, list[tuple[IO[bytes], int]]] = {}
+    for file, files in archives.items():
+        sources = {member.name: member.source for member in files.members}
+        end = 0
+        for name in neutral_order(sources):
+            info = tarfile.TarInfo(name)
+            info.size = sizes[sources[name]]
+            file.seek(end)
+            file.write(info.tobuf())
+            places.setdefault(sources[name], []).append((file, file.tell()))
+            end = file.tell() + -(-info.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+        file.truncate(-(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE)
+    for source, content in tree.stream(places):
+        data = content.read()
+        for file, place in places[source]:
+            file.seek(place)
+            file.write(data)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,27 @@ class _Pass:
     writer: Writer
     count: int
     waiting: list[Path] = field(default_factory=list)
+    folder: tempfile.TemporaryDirectory[str] | None = None
+    """Where files are stored if the first is requested for an archive."""
 
     def take(self, number: int, target: Path) -> None:
         if not self.waiting:
             self._run(target.parent)
         shutil.move(self.waiting[number], target)
+        self._tidy()
+
+    def pour(self, number: int, file: IO[bytes]) -> None:
+        if not self.waiting:
+            self.folder = tempfile.TemporaryDirectory()
+            self._run(Path(self.folder.name))
+        with self.waiting[number].open("rb") as content:
+            shutil.copyfileobj(content, file, 1 << 20)
+        self.waiting[number].unlink()
+        self._tidy()
+
+    def _tidy(self) -> None:
+        if self.folder is not None and not any(path.exists() for path in self.waiting):
+            self.folder.cleanup()
 
     def _run(self, folder: Path) -> None:
         paths: list[Path] = []
@@ -55,10 +71,7 @@ class _Part(Content):
     number: int
 
     def stream(self, file: IO[bytes]) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            self.write(Path(folder) / "part")
-            with (Path(folder) / "part").open("rb") as content:
-                shutil.copyfileobj(content, file, 1 << 20)
+        self.whole.pour(self.number, file)
 
     def write(self, path: Path) -> None:
         self.whole.take(self.number, path)

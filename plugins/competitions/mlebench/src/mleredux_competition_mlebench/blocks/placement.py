@@ -1,5 +1,7 @@
 """Placement of files without copying their bytes, if the file system allows it.
 
+Reflinks are not used: their bytes lie where those of the raw files lie, class by class.
+
 Paths are plain strings here: there may be millions, and creating a `Path` costs more than creating a link.
 """
 
@@ -8,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-FICLONE = 0x40049409  # linux/fs.h: the target shares the source's blocks until either is written
+from mleredux.plugin.task import neutral_order
+
 _COPY_THREADS = 8
 _BATCH = 256
 _NOT_SUPPORTED = frozenset(
@@ -22,19 +24,16 @@ _NOT_SUPPORTED = frozenset(
 
 
 def make_folders(files: Iterable[str]) -> None:
-    """Make the folder of every file."""
-    for folder in {file.rpartition("/")[0] for file in files}:
+    """Make the folder of every file, in neutral order."""
+    for folder in neutral_order({file.rpartition("/")[0] for file in files}):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
 class Placer:
-    """Places files by the cheapest method that works between two folders, determined once.
-
-    A reflink (own inode, shared blocks) comes first, then a hard link, then a copy inside the kernel.
-    """
+    """Places files as hard links, or as copies inside the kernel where links do not work; determined once."""
 
     def __init__(self) -> None:
-        self._ways = [_reflink, _hard_link, _copy]
+        self._ways = [_hard_link, _copy]
 
     def place(self, source: str, target: str) -> None:
         """Make `target`, in a folder that exists, have the bytes of the file `source`."""
@@ -64,21 +63,6 @@ class Placer:
     def _place_batch(self, batch: list[tuple[str, str]]) -> None:
         for source, target in batch:
             self.place(source, target)
-
-
-def _reflink(source: str, target: str) -> None:
-    if sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "reflinks are supported on Linux only")
-    import fcntl
-
-    with open(source, "rb") as reader:  # noqa: PTH123
-        writer = open(target, "xb")  # noqa: PTH123, SIM115
-        try:
-            with writer:
-                fcntl.ioctl(writer.fileno(), FICLONE, reader.fileno())
-        except OSError:
-            os.unlink(target)  # noqa: PTH108
-            raise
 
 
 def _hard_link(source: str, target: str) -> None:

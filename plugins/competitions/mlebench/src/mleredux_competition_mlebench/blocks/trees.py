@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from mleredux.errors import DataError
+from mleredux.plugin.task import neutral_order
 
 Names = Iterable[object]
 """File names as a list, an array or a pandas series of texts (or of what reads as the names)."""
@@ -48,11 +50,12 @@ class Files:
         return Files(self.tree, [member for member in self.members if not drop(member.name)], self.folders)
 
     def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
-        """New name and open content of every file, in the order in which the tree stores them."""
+        """New name and open content of every file, in neutral order."""
         names: dict[str, list[str]] = {}
-        for member in self.members:
-            names.setdefault(member.source, []).append(member.name)
-        for source, content in self.tree.stream(names):
+        sources = {member.name: member.source for member in self.members}
+        for name in neutral_order(sources):
+            names.setdefault(sources[name], []).append(name)
+        for source, content in (_spooled if self.tree.sequential else type(self.tree).stream)(self.tree, names):
             if len(names[source]) == 1:
                 yield names[source][0], content
             else:
@@ -75,6 +78,11 @@ class Tree(ABC):
         return self._list()
 
     @property
+    def sequential(self) -> bool:
+        """Whether files can be streamed in stored order only."""
+        return False
+
+    @property
     def files(self) -> dict[str, int]:
         """Size of each file by name, in stored order."""
         return self._listing[0]
@@ -89,11 +97,11 @@ class Tree(ABC):
 
     @abstractmethod
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Write files to paths that don't exist yet."""
+        """Write files to paths that don't exist yet, in the order given."""
 
     @abstractmethod
     def stream(self, wanted: Collection[str]) -> Stream:
-        """Yield the requested files in stored order; each content is valid until the next is requested."""
+        """Yield files, each content valid until the next is requested; in the order requested if not `sequential`."""
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -197,6 +205,16 @@ class Tree(ABC):
         return _Part(self, folder.rstrip("/") + "/") if folder else self
 
 
+def _spooled(tree: Tree, wanted: Collection[str]) -> Stream:
+    """Yield the requested files of a sequential tree in the order requested."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: f"{folder}/{number}" for number, name in enumerate(wanted)}
+        tree.extract(list(paths.items()))
+        for name, path in paths.items():
+            with open(path, "rb") as content:  # noqa: PTH123
+                yield name, content
+
+
 @dataclass
 class _Part(Tree):
     whole: Tree
@@ -214,11 +232,15 @@ class _Part(Tree):
         folders = (name[cut:] for name in self.whole.folders if name.startswith(self.prefix))
         return files, [name for name in folders if name]
 
+    @property
+    def sequential(self) -> bool:
+        return self.whole.sequential
+
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.whole.extract([(self.prefix + name, target) for name, target in pairs])
 
     def stream(self, wanted: Collection[str]) -> Stream:
-        for name, content in self.whole.stream({self.prefix + name for name in wanted}):
+        for name, content in self.whole.stream(dict.fromkeys(self.prefix + name for name in wanted)):
             yield name[len(self.prefix) :], content
 
 

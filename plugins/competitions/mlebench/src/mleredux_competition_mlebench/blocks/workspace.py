@@ -7,12 +7,14 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mleredux.errors import DataError, MlereduxError, one_line
+from mleredux.plugin.task import neutral_order
 
 from mleredux_competition_mlebench.blocks.archives import DAMAGE, open_tree
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
+from mleredux_competition_mlebench.blocks.placement import make_folders
 from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
 from mleredux_competition_mlebench.blocks.tables import read_csv
 from mleredux_competition_mlebench.blocks.trees import Files, Folder, Tree
@@ -157,12 +159,12 @@ class Workspace:
         before = {side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()}
         try:
             self._write_trees(folders)
-            for side, name, content in self._notes:
-                if isinstance(content, Files):
-                    continue
-                target = folders[side] / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                content.write(target)
+            contents = {
+                str(folders[side] / name): what for side, name, what in self._notes if isinstance(what, Content)
+            }
+            for target in neutral_order(contents):
+                make_folders([target])
+                contents[target].write(Path(target))
         except BaseException:
             for side, folder in folders.items():
                 for path in set(folder.iterdir()) - before[side] if folder.is_dir() else ():
@@ -170,16 +172,18 @@ class Workspace:
             raise
 
     def _write_trees(self, folders: dict[str, Path]) -> None:
-        """Place all chosen files: a single pass through each tree, however many folders it fills."""
+        """Place all chosen files, in neutral order: a single pass through each tree, however many folders it fills."""
         pairs: dict[int, tuple[Tree, list[tuple[str, str]]]] = {}
         for side, name, files in self._notes:
             if isinstance(files, Files):
                 target = folders[side] / name
-                for folder in (target, *(target / empty for empty in files.folders)):
-                    folder.mkdir(parents=True, exist_ok=True)
+                target.mkdir(parents=True, exist_ok=True)
+                for empty in neutral_order(files.folders):
+                    (target / empty).mkdir(parents=True, exist_ok=True)
                 pairs.setdefault(id(files.tree), (files.tree, []))[1].extend(files.pairs(target))
         for tree, wanted in pairs.values():
-            tree.extract(wanted)
+            places = {target: place for place, target in enumerate(neutral_order(target for _, target in wanted))}
+            tree.extract(sorted(wanted, key=lambda pair: places[pair[1]]))
 
 
 Recipe = Callable[[Workspace], None]
@@ -191,6 +195,8 @@ class Preparation:
 
     recipe: Recipe
     settings: Settings = Settings()
+    neutral_order: ClassVar[bool] = True
+    """Folders and files are created in neutral order, or are links to raw files; so they need not be copied again."""
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
         """Prepare.

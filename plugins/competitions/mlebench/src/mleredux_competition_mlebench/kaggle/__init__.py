@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class KaggleData:
     competition: str
     md5: str | None = None
     others: tuple[tuple[str, str], ...] = ()
+    neutral_order: ClassVar[bool] = True
+    """Files are created in neutral order."""
 
     def __call__(self, raw: Path) -> None:
         """Download and unpack; a partial download stays in the folder `download` beside `raw`, to be resumed.

@@ -1,11 +1,8 @@
 """iNaturalist 2019 at FGVC6: 1,010 species in plain tar archives that are named as if they were compressed."""
 
-import io
-import tarfile
-from contextlib import ExitStack
 from typing import IO
 
-from ...blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass
+from ...blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass, write_tars
 from ...blocks.per_category import of_pairs, split_categories
 
 TOP = "train_val2019"
@@ -18,18 +15,10 @@ def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
     Args:
         archives: New names by names in the tree, for each public archive.
     """
-    targets = {source: (n, name) for n, names in enumerate(archives.values()) for source, name in names.items()}
-    tree.need(list(targets))
+    chosen = [tree.pick(names.keys(), names.values()) for names in archives.values()]
 
     def write(*files: IO[bytes]) -> None:
-        with ExitStack() as stack:
-            tars = [stack.enter_context(tarfile.open(fileobj=file, mode="w")) for file in files]
-            for source, content in tree.stream(targets):
-                number, name = targets[source]
-                info = tarfile.TarInfo(name)
-                info.size = content.seek(0, io.SEEK_END)
-                content.seek(0)
-                tars[number].addfile(info, content)
+        write_tars(dict(zip(files, chosen, strict=True)))
 
     for archive, content in zip(archives, one_pass(write, len(archives)), strict=True):
         w.public(archive, content)

@@ -26,7 +26,7 @@ def without_labels(tree: Tree, file: IO[bytes]) -> None:
         gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1, filename="") as packed,
         tarfile.open(fileobj=packed, mode="w|") as archive,
     ):
-        for name, content in tree.stream(set(tree.names(".zip"))):
+        for name, content in tree.stream(tree.names(".zip")):
             data = _recording(content.read(), name)
             info = tarfile.TarInfo(name)
             info.size = len(data)
