@@ -14,16 +14,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from mleredux._core.forkserver import ONE_THREAD
 from mleredux._core.sandboxes import confined_child
+from mleredux._core.sandboxes.control_group import ControlGroup, control_group
 from mleredux.errors import SandboxError
 
 _AT_EUID, _AT_EGID = 12, 14
 _PROCESSES = 64
+_SIGNALS = 1_024
 _SHOWN_BYTES = 4_000
 _GRACE_SECONDS = 30
 
@@ -65,7 +67,8 @@ def run_confined(
         inputs: Contents by file name.
         outputs: Names of the files to return, each at most `disk_mb` large; links and folders are not returned.
         seconds: Of wall time and of CPU time of each process.
-        memory_mb: Of data, of each process, and of all together.
+        memory_mb: Of data, of each process, and of all together. With `disk_mb`, it limits the kernel's memory for them
+            too: by a control group if this process may create one; else it is counted.
         disk_mb: Of all files, which are in memory.
         variables: Environment variables of the program.
         hidden: Folders of packages that are empty for the program.
@@ -110,12 +113,19 @@ def run_confined(
                 "RLIMIT_FSIZE": disk_mb * 2**20,
                 "RLIMIT_NPROC": _PROCESSES,
                 "RLIMIT_NOFILE": 256,
+                "RLIMIT_SIGPENDING": _SIGNALS,
+                "RLIMIT_MSGQUEUE": 0,
+                "RLIMIT_MEMLOCK": 0,
             },
         }
-        (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
-        log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk)
+        # One more: the first process, which is ours.
+        with control_group(memory_mb + disk_mb, _PROCESSES + 1) as group:
+            asked["group"] = None if group is None else asdict(group)
+            (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+            log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk, group)
         told = folder / "report.json"
-        report: dict[str, Any] = json.loads(told.read_bytes()) if told.exists() else {"code": None, "limit": "time"}
+        said = told.read_bytes() if told.exists() else b""
+        report: dict[str, Any] = json.loads(said or b'{"code": null, "limit": "time"}')
         if "unconfined" in report:
             raise SandboxError(
                 f"This machine does not allow a program to be confined: {report['unconfined']}.",
@@ -148,6 +158,7 @@ def _executed(
     theirs: Sequence[int],
     ours: Sequence[int],
     talk: Callable[[BinaryIO, BinaryIO], None] | None,
+    group: ControlGroup | None,
 ) -> str:
     """Run the child, and return the end of its log."""
     if sys.platform != "linux":
@@ -161,7 +172,7 @@ def _executed(
             stdout=log,
             stderr=subprocess.STDOUT,
             env={},
-            pass_fds=theirs,
+            pass_fds=[*theirs, *((*group.join, group.events) if group else ())],
         )
         for pipe in theirs:
             os.close(pipe)
