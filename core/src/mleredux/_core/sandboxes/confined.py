@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
+import site
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from mleredux._core.forkserver import ONE_THREAD
+from mleredux._core.installation import salt_path
+from mleredux._core.known_files import KnownFiles, hidden_paths
+from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.sandboxes import confined_child
 from mleredux._core.sandboxes.control_group import ControlGroup, control_group
+from mleredux._core.store.runs import default_runs_dir
 from mleredux.errors import SandboxError
 
 _AT_EUID, _AT_EGID = 12, 14
@@ -57,6 +62,8 @@ def run_confined(
     disk_mb: int = 256,
     variables: Mapping[str, str] | None = None,
     hidden: Iterable[str] = (),
+    known_answers: Iterable[str] = (),
+    private: Iterable[Path] = (),
     load: Mapping[str, Any] | None = None,
     talk: Callable[[BinaryIO, BinaryIO], None] | None = None,
 ) -> Confined:
@@ -72,6 +79,9 @@ def run_confined(
         disk_mb: Of all files, which are in memory.
         variables: Environment variables of the program.
         hidden: Folders of packages that are empty for the program.
+        known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they lie.
+        private: Folders that are empty for it, if they lie beside the interpreter's files. So are all data, runs and
+            caches of mleredux there, and packages of other environments.
         load: Requests to a service that the program is; the file `load.json` is returned (`execution.load`).
         talk: Called with the two ends of pipes, to read from and to write to, whose other ends the program has: two
             numbers are added to its arguments, to read from and to write to. They are closed when it returns.
@@ -98,7 +108,15 @@ def run_confined(
             "report": str(folder / "report.json"),
             "root": str(folder / "root"),
             "readable": readable,
-            "hidden": [path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)],
+            "hidden": [
+                *(path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)),
+                *hidden_paths(
+                    readable,
+                    KnownFiles(known_answers),
+                    (*private, cache_dir(), default_data_dir(), default_runs_dir(), salt_path().parent),
+                    site.getsitepackages(),
+                ),
+            ],
             "outputs": list(outputs),
             "output_bytes": disk_mb * 2**20,
             "seconds": seconds,

@@ -27,7 +27,7 @@ MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 DEVICES = ("null", "zero", "urandom", "random")
-JOB = "job"
+JOB, EMPTY = "job", ".empty"
 FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
@@ -149,9 +149,12 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> in
             continue
         os.makedirs(inside, exist_ok=True)
         bind(path, inside)
+    os.close(os.open(f"{root}/{EMPTY}", os.O_CREAT, 0))
     for path in hidden:
         if os.path.isdir(root + path):
             mount("tmpfs", root + path, "tmpfs", NOSUID | NODEV | RDONLY, "size=4k,mode=755")
+        elif os.path.exists(root + path):
+            mount(f"{root}/{EMPTY}", root + path, None, BIND)
     os.mkdir(f"{root}/dev")
     for name in DEVICES:
         with open(f"{root}/dev/{name}", "w"):
