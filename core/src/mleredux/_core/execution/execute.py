@@ -65,13 +65,18 @@ def execution_of(task: Task) -> Execution:
     return task.submission.execution
 
 
-def check_program(task: Task, submission: BinaryIO, public: Path) -> None:
+def check_program(task: Task, submission: BinaryIO, public: Path, seconds: float) -> None:
     """Check a program by its predictions for the sample inputs.
+
+    Args:
+        seconds: For which it is executed at most.
 
     Raises:
         InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
         TaskBroken: The task has no sample inputs.
     """
+    execution = execution_of(task).model_copy(update={"seconds": seconds})
+    task = task.model_copy(update={"submission": task.submission.model_copy(update={"execution": execution})})
     executed = _execute(task, submission, public, public)
     fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public)
     if fault is not None:
