@@ -223,7 +223,7 @@ class DataStore:
         tell("splitting into public and private files")
         with _scratch(place) as scratch:
             (scratch / "public").mkdir()
-            (scratch / "private").mkdir()
+            (scratch / "private").mkdir(mode=0o700)
             self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
             tell("checking")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.execution.execute import check_program, score_program
-from mleredux._core.models import Report, Task
+from mleredux._core.models import Limits, Report, Task, Verdict
 from mleredux._core.plugins import current
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import InvalidSubmission
@@ -232,7 +234,7 @@ def test_a_program_that_hangs_is_stopped_when_its_time_is_over(
     path = tmp_path / "submission.py"
     path.write_text("import time\ntime.sleep(600)")
     with path.open("rb") as file, pytest.raises(InvalidSubmission) as told:
-        check_program(changed(data, name, seconds=1.0), file, data[name][1].public)
+        check_program(data[name][0], file, data[name][1].public, 1.0)
     assert str(told.value) == "submission.py took longer than 1 seconds on the sample inputs."
 
 
@@ -253,7 +255,7 @@ def test_an_archive_that_is_too_large_or_none_is_refused(
     task = changed(data, "breast-cancer-model", disk_mb=16)
     (tmp_path / "submission.zip").write_bytes(bomb.getvalue())
     with (tmp_path / "submission.zip").open("rb") as file, pytest.raises(InvalidSubmission, match="exit code 1 on"):
-        check_program(task, file, data["breast-cancer-model"][1].public)
+        check_program(task, file, data["breast-cancer-model"][1].public, 60.0)
 
 
 def test_answers_that_differ_or_come_late_count_as_wrong(
@@ -295,3 +297,67 @@ def test_what_the_grader_refuses_validation_refuses_too(data: dict[str, tuple[Ta
     assert found.score is None and "for the private inputs are not valid" in found.message
     verdict = validate(read_schema(data["digits-code"][1].schema), tmp_path / "submission.py")
     assert not verdict.valid and "row 1 is a fraction" in verdict.message
+
+
+SPIN = """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(4):
+    os.fork()
+try: os.sched_setaffinity(0, range(64))
+except OSError: pass
+while True: pass
+"""
+
+
+def test_validations_compute_within_the_runs_share(data: dict[str, tuple[Task, Prepared]], tmp_path: Path) -> None:
+    """Outside the agent's limits they take no more CPU time than that, by however many processes of a program."""
+    import threading
+    import time
+
+    import psutil
+
+    share = share_of(Limits(time_limit=20, cpus=2.0))
+    output, verdicts = tmp_path / "output", list[Verdict]()
+    output.mkdir()
+    (output / "submission.py").write_text(SPIN)
+    schema = read_schema(data["digits-code"][1].schema)
+    endpoint = ValidationEndpoint("run", schema, output, verdicts.append, lambda: 60.0, share=share)
+    seen: dict[int, float] = {}
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.05):
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error):
+                    if "runner.py" in process.cmdline():
+                        seen[process.pid] = sum(process.cpu_times()[:2])
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    begun = time.monotonic()
+    for _ in range(6):
+        endpoint.answer(None)
+    ended.set()
+    watching.join()
+    assert 0 < len(verdicts) < 6
+    assert "share of time" in endpoint.answer(None).message
+    assert sum(verdict.seconds for verdict in verdicts) < share + 5
+    assert 0 < sum(seen.values()) < share + 1
+    assert time.monotonic() - begun < 120
+
+
+def test_a_validation_that_costs_little_leaves_room_for_many(
+    data: dict[str, tuple[Task, Prepared]], tmp_path: Path
+) -> None:
+    task, prepared = data["digits-code"]
+    output = tmp_path / "output"
+    output.mkdir()
+    (output / task.submission.file).write_text(CODE)
+    share = share_of(Limits(time_limit=600, cpus=1.0))
+    endpoint = ValidationEndpoint(
+        "run", read_schema(prepared.schema), output, lambda _: None, lambda: 60.0, share=share
+    )
+    for _ in range(3):
+        assert endpoint.answer(None).valid
+    assert 0 < share - endpoint.share < share / 2

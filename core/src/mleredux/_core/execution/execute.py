@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from mleredux._core.models.execution import Environment, Execution
 from mleredux._core.models.grader import Grader, GradingInput, Score
-from mleredux._core.models.task import Submission, Task
+from mleredux._core.models.task import Submission, Task, known_answers
 from mleredux._core.sandboxes.confined import Confined, run_confined
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
@@ -65,13 +65,18 @@ def execution_of(task: Task) -> Execution:
     return task.submission.execution
 
 
-def check_program(task: Task, submission: BinaryIO, public: Path) -> None:
+def check_program(task: Task, submission: BinaryIO, public: Path, seconds: float) -> None:
     """Check a program by its predictions for the sample inputs.
+
+    Args:
+        seconds: For which it is executed at most.
 
     Raises:
         InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
         TaskBroken: The task has no sample inputs.
     """
+    execution = execution_of(task).model_copy(update={"seconds": seconds})
+    task = task.model_copy(update={"submission": task.submission.model_copy(update={"execution": execution})})
     executed = _execute(task, submission, public, public)
     fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public)
     if fault is not None:
@@ -125,7 +130,9 @@ def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Exec
         "seconds": execution.seconds,
         "memory_mb": execution.memory_mb,
         "disk_mb": execution.disk_mb,
-        "hidden": _hidden(task),
+        "hidden": _hidden(),
+        "known_answers": known_answers(task),
+        "private": [public.parent],
     }
     arguments = ["runner.py", execution.kind, name]
     if execution.kind == "service":
@@ -335,24 +342,19 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _hidden(task: Task) -> list[str]:
-    """Folders of packages that no program may read: those with known answers, and those of plugins."""
+def _hidden() -> list[str]:
+    """Folders of packages that no program may read: mleredux and plugins."""
     from mleredux._core.plugins import current
 
-    names = {f"{name.rpartition('.')[0]}.data" for name in task.known_answers} | {"mleredux"}
-    names |= {plugin.target.partition(":")[0].partition(".")[0] for plugin in current().plugins}
+    names = {"mleredux", *(plugin.target.partition(":")[0].partition(".")[0] for plugin in current().plugins)}
     return sorted({path for name in names for path in _folders(name)})
 
 
 def _folders(name: str) -> list[str]:
     """The folders of a package, which is not imported."""
-    parent, _, last = name.partition(".")
     try:
-        found = importlib.util.find_spec(parent)
+        found = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return []
-    places = list(found.submodule_search_locations or ()) if found is not None else []
-    below = last.replace(".", "/")
-    for root in ("/usr", "/usr/local"):  # the system's own copies are readable, too
-        places += [str(path) for path in Path(root).glob(f"lib*/python3*/*-packages/{parent.replace('.', '/')}")]
-    return [str(path.resolve()) for place in places if (path := Path(place, below)).is_dir()]
+    places = (found.submodule_search_locations or ()) if found is not None else ()
+    return [str(path.resolve()) for place in places if (path := Path(place)).is_dir()]

@@ -158,6 +158,8 @@ class Validation(Payload):
     type: Literal["validation"] = "validation"
     valid: bool
     message: str
+    seconds: float = 0.0
+    """As in `Verdict`."""
 
 
 class SubmissionKept(Payload):

@@ -87,6 +87,8 @@ class Ledger(Model):
 
     validations: int = 0
     """Number of times the agent validated its submission."""
+    validation_seconds: float = 0.0
+    """CPU seconds outside the agent's limits in which these validations executed the submission, if it is a program."""
     network: str = "none"
     hosts: tuple[str, ...] = ()
     """Hosts reached while the agent ran, those of the gateway's upstreams included."""

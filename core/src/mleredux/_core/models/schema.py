@@ -51,3 +51,5 @@ class Verdict(Model):
     valid: bool
     message: str
     """One fixed sentence; names columns and row numbers of the submission, never values of answers."""
+    seconds: float = 0.0
+    """Seconds on one processor that executing it took, if it is a program."""

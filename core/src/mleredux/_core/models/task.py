@@ -167,6 +167,11 @@ class Task(Model):
             raise TaskBroken(f"The description of task {self.id} can't be read: {error}.") from error
 
 
+def known_answers(task: Task) -> tuple[str, ...]:
+    """Functions of libraries that return a task's answers, or those of a task that it is prepared from."""
+    return task.known_answers + (known_answers(task.base) if task.base is not None else ())
+
+
 class Technique(Model):
     """A method of deriving tasks from other tasks: technique `cv` derives the task `cv@digits` from `digits`."""
 

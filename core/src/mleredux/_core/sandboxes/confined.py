@@ -10,20 +10,27 @@ import contextlib
 import ctypes
 import json
 import os
+import site
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from mleredux._core.forkserver import ONE_THREAD
+from mleredux._core.installation import salt_path
+from mleredux._core.known_files import KnownFiles, hidden_paths
+from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.sandboxes import confined_child
+from mleredux._core.sandboxes.control_group import ControlGroup, control_group
+from mleredux._core.store.runs import default_runs_dir
 from mleredux.errors import SandboxError
 
 _AT_EUID, _AT_EGID = 12, 14
 _PROCESSES = 64
+_SIGNALS = 1_024
 _SHOWN_BYTES = 4_000
 _GRACE_SECONDS = 30
 
@@ -55,6 +62,8 @@ def run_confined(
     disk_mb: int = 256,
     variables: Mapping[str, str] | None = None,
     hidden: Iterable[str] = (),
+    known_answers: Iterable[str] = (),
+    private: Iterable[Path] = (),
     load: Mapping[str, Any] | None = None,
     talk: Callable[[BinaryIO, BinaryIO], None] | None = None,
 ) -> Confined:
@@ -65,10 +74,14 @@ def run_confined(
         inputs: Contents by file name.
         outputs: Names of the files to return, each at most `disk_mb` large; links and folders are not returned.
         seconds: Of wall time and of CPU time of each process.
-        memory_mb: Of data, of each process, and of all together.
+        memory_mb: Of data, of each process, and of all together. With `disk_mb`, it limits the kernel's memory for them
+            too: by a control group if this process may create one; else it is counted.
         disk_mb: Of all files, which are in memory.
         variables: Environment variables of the program.
         hidden: Folders of packages that are empty for the program.
+        known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they lie.
+        private: Folders that are empty for it, if they lie beside the interpreter's files. So are all data, runs and
+            caches of mleredux there, and packages of other environments.
         load: Requests to a service that the program is; the file `load.json` is returned (`execution.load`).
         talk: Called with the two ends of pipes, to read from and to write to, whose other ends the program has: two
             numbers are added to its arguments, to read from and to write to. They are closed when it returns.
@@ -95,7 +108,15 @@ def run_confined(
             "report": str(folder / "report.json"),
             "root": str(folder / "root"),
             "readable": readable,
-            "hidden": [path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)],
+            "hidden": [
+                *(path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)),
+                *hidden_paths(
+                    readable,
+                    KnownFiles(known_answers),
+                    (*private, cache_dir(), default_data_dir(), default_runs_dir(), salt_path().parent),
+                    site.getsitepackages(),
+                ),
+            ],
             "outputs": list(outputs),
             "output_bytes": disk_mb * 2**20,
             "seconds": seconds,
@@ -110,12 +131,19 @@ def run_confined(
                 "RLIMIT_FSIZE": disk_mb * 2**20,
                 "RLIMIT_NPROC": _PROCESSES,
                 "RLIMIT_NOFILE": 256,
+                "RLIMIT_SIGPENDING": _SIGNALS,
+                "RLIMIT_MSGQUEUE": 0,
+                "RLIMIT_MEMLOCK": 0,
             },
         }
-        (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
-        log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk)
+        # One more: the first process, which is ours.
+        with control_group(memory_mb + disk_mb, _PROCESSES + 1) as group:
+            asked["group"] = None if group is None else asdict(group)
+            (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+            log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk, group)
         told = folder / "report.json"
-        report: dict[str, Any] = json.loads(told.read_bytes()) if told.exists() else {"code": None, "limit": "time"}
+        said = told.read_bytes() if told.exists() else b""
+        report: dict[str, Any] = json.loads(said or b'{"code": null, "limit": "time"}')
         if "unconfined" in report:
             raise SandboxError(
                 f"This machine does not allow a program to be confined: {report['unconfined']}.",
@@ -148,6 +176,7 @@ def _executed(
     theirs: Sequence[int],
     ours: Sequence[int],
     talk: Callable[[BinaryIO, BinaryIO], None] | None,
+    group: ControlGroup | None,
 ) -> str:
     """Run the child, and return the end of its log."""
     if sys.platform != "linux":
@@ -161,7 +190,7 @@ def _executed(
             stdout=log,
             stderr=subprocess.STDOUT,
             env={},
-            pass_fds=theirs,
+            pass_fds=[*theirs, *((*group.join, group.events) if group else ())],
         )
         for pipe in theirs:
             os.close(pipe)

@@ -4,6 +4,7 @@ The command has no network, sees no process and no file of this machine but the 
 (read-only), and runs without any privilege. It imports nothing but the standard library.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -26,16 +27,53 @@ MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 DEVICES = ("null", "zero", "urandom", "random")
-JOB = "job"
+JOB, EMPTY = "job", ".empty"
 FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
-# System calls by machine: its number for filters, those that are refused (memory that no limit counts, namespaces,
-# mounts, other processes' memory), `clone`, and `clone3`, whose flags no filter can read.
-CALLS = {
-    "x86_64": (0xC000003E, (29, 68, 101, 165, 246, 248, 272, 308, 310, 311, 319, 321, 323, 425, 447), 56, 435),
-    "aarch64": (0xC00000B7, (40, 97, 104, 117, 186, 194, 217, 268, 270, 271, 279, 280, 282, 425, 447), 220, 435),
+COUNTED = ("RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:")
+# System calls by machine that are refused: memory of the kernel that no limit counts, namespaces, mounts, other
+# processes' memory, the choice of processors.
+REFUSED = {
+    "x86_64": (
+        29,
+        64,
+        68,
+        101,
+        165,
+        203,
+        206,
+        240,
+        246,
+        248,
+        249,
+        250,
+        253,
+        272,
+        278,
+        294,
+        298,
+        300,
+        308,
+        310,
+        311,
+        317,
+    ),
+    "aarch64": (0, 26, 40, 75, 97, 104, 117, 122, 180, 186, 190, 194, 217, 218, 219, 241, 262, 268, 270, 271, 277, 279),
 }
+NEWER = {"x86_64": (319, 321, 323, 425, 444, 447), "aarch64": (280, 282, 425, 444, 447)}
+# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `clone`; `clone3`, whose flags no filter can read.
+CALLS = {
+    "x86_64": (0xC000003E, 41, 54, 72, 56, 435),
+    "aarch64": (0xC00000B7, 198, 208, 25, 220, 435),
+}
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and those of open files
+# Bytes of the kernel's memory, at most, for what a process has, where no control group counts it.
+SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES = 1 << 19, 1 << 10, 1 << 8
+KINDS = {"socket": SOCKET_BYTES, "pipe": 1 << 16, "eventpoll]": 1 << 16}
+FILES_PER_MB = 64
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -50,18 +88,20 @@ def main(path: str) -> None:
         with open(os.path.join(asked["inputs"], name), "rb") as file:
             inputs[name] = file.read()
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
-    load = asked.get("load")
+    load, group = asked.get("load"), asked.get("group")
     if load is not None:
         sys.path.insert(0, load["module"])
         from load import serve_load  # type: ignore[import-not-found]
     try:
         user = leave(asked["root"], asked["readable"], asked["hidden"], asked["disk_mb"])
         if load is not None:
-            raise_loopback()
+            raise_loopback(processes)
         job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
         for name, content in inputs.items():
             with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=job), "wb") as file:
                 file.write(content)
+        for number in (*group["join"], group["events"]) if group else ():
+            os.set_inheritable(number, False)
         told, tell = os.pipe()  # closed when the command starts
         child = os.fork()
         if child == 0:
@@ -69,7 +109,7 @@ def main(path: str) -> None:
         os.close(tell)
         for pipe in asked["pipes"]:
             os.close(pipe)
-        watch = Watch(child, processes, asked["memory_mb"], time.monotonic() + asked["seconds"])
+        watch = Watch(child, processes, asked["memory_mb"], time.monotonic() + asked["seconds"], group)
         if load is not None:
             found = serve_load(load, watch.running, watch.until)
             with open(os.open("load.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=results), "w") as kept:
@@ -101,7 +141,7 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> in
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(content)
     mount("none", "/", None, REC | PRIVATE)
-    mount("tmpfs", root, "tmpfs", NOSUID | NODEV, f"size={disk_mb}m,mode=755")
+    mount("tmpfs", root, "tmpfs", NOSUID | NODEV, f"size={disk_mb}m,nr_inodes={4096 + FILES_PER_MB * disk_mb},mode=755")
     for path in readable:
         inside = root + path
         if os.path.islink(path):
@@ -109,9 +149,12 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> in
             continue
         os.makedirs(inside, exist_ok=True)
         bind(path, inside)
+    os.close(os.open(f"{root}/{EMPTY}", os.O_CREAT, 0))
     for path in hidden:
         if os.path.isdir(root + path):
             mount("tmpfs", root + path, "tmpfs", NOSUID | NODEV | RDONLY, "size=4k,mode=755")
+        elif os.path.exists(root + path):
+            mount(f"{root}/{EMPTY}", root + path, None, BIND)
     os.mkdir(f"{root}/dev")
     for name in DEVICES:
         with open(f"{root}/dev/{name}", "w"):
@@ -146,6 +189,8 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
         os.setsid()
         check(LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
         check(LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+        for group in asked["group"]["join"] if asked["group"] else ():
+            os.write(group, b"0")
         command = os.fork()
         if command:
             for pipe in (tell, *asked["pipes"]):
@@ -175,15 +220,27 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
 
 
 def forbid() -> None:
-    """Refuse the system calls of `CALLS`, for this process and all that it starts."""
-    machine, refused, clone, clone3 = CALLS[platform.machine()]
+    """Refuse the system calls of `REFUSED` and `NEWER`, for this process and all that it starts.
+
+    So are sockets of other families than `FAMILIES`. Sizes of sockets' buffers, and locks of ranges of files, are
+    ignored: the files are the command's alone, and nothing counts such locks.
+    """
+    machine, opened, option, control, clone, clone3 = CALLS[platform.machine()]
     load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
-    refuse, missing, allow, kill = 0x00050001, 0x00050026, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
+    refuse, missing, ignore, allow, kill = 0x00050001, 0x00050026, 0x00050000, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
     code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
     code += [(greater, 0, 1, 1 << 30), (give, 0, 0, missing)]  # numbers of x32
-    for call in refused:
+    for call in REFUSED[platform.machine()] + NEWER[platform.machine()]:
         code += [(equal, 0, 1, call), (give, 0, 0, refuse)]
     code += [(equal, 0, 1, clone3), (give, 0, 0, missing)]
+    code += [(equal, 0, 2 + len(FAMILIES), opened), (load, 0, 0, 16)]
+    code += [(equal, len(FAMILIES) - number, 0, family) for number, family in enumerate(FAMILIES)]
+    code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
+    code += [(equal, 0, 6, option), (load, 0, 0, 24), (equal, 0, 4, socket.SOL_SOCKET), (load, 0, 0, 32)]
+    code += [(equal, 1, 0, BUFFERS[0]), (equal, 0, 1, BUFFERS[1]), (give, 0, 0, ignore), (load, 0, 0, 0)]
+    code += [(equal, 0, 3 + len(LOCKS), control), (load, 0, 0, 24)]
+    code += [(equal, len(LOCKS) - number, 0, lock) for number, lock in enumerate(LOCKS)]
+    code += [(equal, 1, 1, 0), (give, 0, 0, ignore), (load, 0, 0, 0)]
     code += [(equal, 0, 3, clone), (load, 0, 0, 16), (has, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
     code += [(give, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
@@ -191,8 +248,14 @@ def forbid() -> None:
     check(LIBC.prctl(PR_SET_SECCOMP, 2, program, 0, 0))
 
 
-def raise_loopback() -> None:
-    """Let processes in this network namespace reach one another."""
+def raise_loopback(processes: int) -> None:
+    """Let processes in this network namespace reach one another, by buffers of a moderate size."""
+    for name in ("tcp_rmem", "tcp_wmem"):
+        with (
+            contextlib.suppress(OSError),
+            open(os.open(f"sys/net/ipv4/{name}", os.O_WRONLY, dir_fd=processes), "w") as file,
+        ):
+            file.write(f"4096 {SOCKET_BYTES >> 3} {SOCKET_BYTES >> 2}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
 
@@ -206,11 +269,15 @@ class Watch:
         until: When its time is over.
     """
 
-    def __init__(self, child: int, processes: int, memory_mb: int, until: float) -> None:
+    def __init__(  # type: ignore[no-untyped-def]
+        self, child: int, processes: int, memory_mb: int, until: float, group
+    ) -> None:
         self.child, self.processes, self.memory, self.until = child, processes, memory_mb * 2**20, until
         self.status: int | None = None
         self.limit: str | None = None
+        self._events = group["events"] if group else None
         self._looked = 0.0
+        self._seen: set[str] = set()
 
     def running(self) -> bool:
         """Whether it is running, within its limits."""
@@ -219,14 +286,15 @@ class Watch:
         found, status = os.waitpid(self.child, os.WNOHANG)
         if found:
             self.status = status
+            self.limit = "memory" if self._felled() else None
             return False
-        now = time.monotonic()
-        if now >= self.until:
+        if time.monotonic() >= self.until:
             self.limit = "time"
-        elif now - self._looked > MEMORY_SECONDS:
-            self._looked = now
-            if self._used(self.child, own=False) > self.memory:
+        elif time.monotonic() - self._looked > MEMORY_SECONDS:
+            self._seen.clear()
+            if self._felled() or self._used(self.child, own=False) > self.memory:
                 self.limit = "memory"
+            self._looked = time.monotonic()
         if self.limit:
             self.stop()
         return self.status is None
@@ -242,13 +310,18 @@ class Watch:
         while self.running():
             time.sleep(0.01)
 
-    def _used(self, process: int, *, own: bool = True) -> int:
-        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none.
+    def _felled(self) -> bool:
+        """Whether the kernel killed a process of the control group for want of memory."""
+        if self._events is None:
+            return False
+        lines = os.pread(self._events, 4_096, 0).decode().splitlines()
+        return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
-        Shared memory counts for each process that uses it.
-        """
+    def _used(self, process: int, *, own: bool = True) -> int:
+        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none."""
         try:
             lines = self._read(f"{process}/status").splitlines() if own else []
+            used = self._held(process) if own and self._events is None else 0
             folder = os.open(f"{process}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
             try:
                 threads = os.listdir(folder)
@@ -256,13 +329,41 @@ class Watch:
                 os.close(folder)
         except OSError:
             return 0
-        used = 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+        used += 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(COUNTED))
         for thread in threads:
             try:
                 below = self._read(f"{process}/task/{thread}/children").split()
             except OSError:  # the thread has ended, and its children are another's
                 continue
             used += sum(map(self._used, map(int, below)))
+        return used
+
+    def _held(self, process: int) -> int:
+        """Bytes of the kernel's memory, at most, for a process's files and mappings; for a shared one once.
+
+        Of shared memory without a file all counts: what a process drops of its mapping stays.
+        """
+        used = 0
+        folder = os.open(f"{process}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
+        try:
+            for name in os.listdir(folder):
+                with contextlib.suppress(OSError):  # closed meanwhile
+                    file = os.readlink(name, dir_fd=folder)
+                    if file not in self._seen:
+                        kind = file.partition(":[")
+                        used += KINDS.get(kind[2] if kind[0] == "anon_inode" else kind[0], FILE_BYTES)
+                    if file.startswith(("socket:", "pipe:")):
+                        self._seen.add(file)
+        finally:
+            os.close(folder)
+        for line in self._read(f"{process}/maps").splitlines():
+            used += MAPPING_BYTES
+            if line.endswith("/dev/zero (deleted)"):
+                addresses, _, _, _, number, *_ = line.split()
+                if number not in self._seen:
+                    begin, end = addresses.split("-")
+                    used += int(end, 16) - int(begin, 16)
+                    self._seen.add(number)
         return used
 
     def _read(self, name: str) -> str:

@@ -26,6 +26,7 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     reached = [use.host for use in told.egress if use.phase == "run" and use.allowed]
     return Ledger(
         validations=told.validations,
+        validation_seconds=round(told.validation_seconds, 3),
         network=run.spec.network if isolated else "open",
         hosts=tuple(dict.fromkeys((*(llm.hosts if llm else ()), *reached))),
         egress=told.egress,

@@ -30,7 +30,7 @@ from mleredux._core.stages.data_watch import check_data, note_data
 from mleredux._core.stages.last_line import failure_line
 from mleredux._core.store import Run
 from mleredux._core.store.sparse import move_contents, move_file
-from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
 from mleredux._core.submissions.intake import readable
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
@@ -82,6 +82,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
                 disk.uploads,
                 disk.note_refused,
+                share_of(run.spec.limits) - run.log.state.validation_seconds,
             )
             endpoint.start()
             if not context.sandbox.capabilities.isolated:
@@ -323,7 +324,7 @@ def _shown_data(run: Run, disk: RunDisk, public: Path) -> Path | None:
 
 
 def _record_verdict(run: Run, verdict: Verdict) -> None:
-    run.emit(Validation(valid=verdict.valid, message=verdict.message))
+    run.emit(Validation(valid=verdict.valid, message=verdict.message, seconds=verdict.seconds))
 
 
 def _age(attempts: Attempts) -> float | None:

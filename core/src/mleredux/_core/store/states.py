@@ -76,6 +76,7 @@ class RunState:
         agent_started: When the agent began, in Unix time; None where none did.
         submissions: Versions of the submission, oldest first, their paths relative to the run.
         validations: How often the agent asked whether its submission is well-formed.
+        validation_seconds: How long these executed it, if it is a program.
         data_stamp: What the prepared data looked like before the agent started.
         data_notes: What was found of them afterwards.
         disk: The disk that its last agent had.
@@ -94,6 +95,7 @@ class RunState:
     agent_started: float | None = None
     submissions: tuple[SubmissionVersion, ...] = ()
     validations: int = 0
+    validation_seconds: float = 0.0
     data_stamp: str | None = None
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
@@ -137,8 +139,9 @@ def fold(so_far: RunState, event: Event) -> RunState:
         case happened.SubmissionKept(number=number, path=path, size=size):
             version = SubmissionVersion(number, Path(path), event.time, size)
             return replace(so_far, submissions=(*so_far.submissions, version))
-        case happened.Validation():
-            return replace(so_far, validations=so_far.validations + 1)
+        case happened.Validation(seconds=seconds):
+            spent = so_far.validation_seconds + seconds
+            return replace(so_far, validations=so_far.validations + 1, validation_seconds=spent)
         case happened.DataNoted(stamp=stamp, message=message):
             notes = (*so_far.data_notes, message) if message else so_far.data_notes
             return replace(so_far, data_stamp=stamp or so_far.data_stamp, data_notes=notes)

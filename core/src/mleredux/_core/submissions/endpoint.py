@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import SubmissionSchema, Verdict
+from mleredux._core.models import Limits, SubmissionSchema, Verdict
 from mleredux._core.submissions.validation import validate, validate_below
 from mleredux.errors import SandboxError
 
@@ -42,6 +42,16 @@ _SLOT_SECONDS = 2
 _WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
 _HEAD_BYTES = 1 << 16
+_SHARE = 0.1
+_USED_UP = (
+    "This run has used up its share of time for validations that execute the submission; "
+    "run it on the sample inputs, and compare its predictions with the sample predictions."
+)
+
+
+def share_of(limits: Limits) -> float:
+    """Seconds of CPU time for which a run's validations may execute programs, beside the run's own limits."""
+    return _SHARE * limits.time_limit * limits.cpus
 
 
 class RateLimit:
@@ -75,6 +85,7 @@ class ValidationEndpoint:
         seconds_left: How long the agent may go on.
         uploads: Where what is sent lies while it is checked; a folder of temporary files where None.
         refused: Called where there was no room for what was sent.
+        share: Seconds on one processor for which submissions that are programs may be executed, in all.
     """
 
     def __init__(
@@ -86,6 +97,7 @@ class ValidationEndpoint:
         seconds_left: Callable[[], float],
         uploads: Path | None = None,
         refused: Callable[[], None] = lambda: None,
+        share: float = math.inf,
     ) -> None:
         self.schema, self.output_dir, self.record, self.seconds_left = (
             schema,
@@ -93,7 +105,7 @@ class ValidationEndpoint:
             record,
             seconds_left,
         )
-        self.limit, self.uploads, self.refused = RateLimit(), uploads, refused
+        self.limit, self.uploads, self.refused, self.share = RateLimit(), uploads, refused, share
         # Runs directories, and TMPDIR, may have longer paths than a socket.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
         path = f"mleredux-{os.getuid()}-{name}/validate.sock"
@@ -162,7 +174,13 @@ class ValidationEndpoint:
     def answer(self, upload: Path | None) -> Verdict:
         """The verdict on an uploaded file, or on the one in the output folder."""
         with self._one_at_a_time:  # however many ask, the supervisor's limits must not wait for their rows
-            verdict = validate(self.schema, upload) if upload else validate_below(self.schema, self.output_dir)
+            if self.share <= 0:
+                return Verdict(valid=False, message=_USED_UP)
+            if upload:
+                verdict = validate(self.schema, upload, seconds=self.share)
+            else:
+                verdict = validate_below(self.schema, self.output_dir, seconds=self.share)
+            self.share -= verdict.seconds
         with self._recording:
             if not self._stopped:
                 self.record(verdict)

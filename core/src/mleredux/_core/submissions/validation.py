@@ -33,8 +33,11 @@ _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>", "#n/a"})
 class _Malformed(Exception):
     """Carries the sentence."""
 
+    seconds = 0.0
+    """As in `Verdict`."""
 
-def validate(schema: SubmissionSchema, path: Path, *, task: Task | None = None) -> Verdict:
+
+def validate(schema: SubmissionSchema, path: Path, *, task: Task | None = None, seconds: float = math.inf) -> Verdict:
     """Check a submission file by its schema: with the task's grader where that can tell, else columns, ids and types.
 
     Never raises for anything an agent may leave. A grader reads the table into memory: it does so in a child process
@@ -42,16 +45,18 @@ def validate(schema: SubmissionSchema, path: Path, *, task: Task | None = None) 
 
     Args:
         task: Check in this process, without limits, with the grader of this task.
+        seconds: For which a program may be executed, if that is less than the task allows.
     """
-    return _verdict(schema, lambda: open_regular(path), task)
+    return _verdict(schema, lambda: open_regular(path), task, seconds)
 
 
-def validate_below(schema: SubmissionSchema, root: Path) -> Verdict:
+def validate_below(schema: SubmissionSchema, root: Path, *, seconds: float = math.inf) -> Verdict:
     """As `validate`, of the submission file in a folder an agent writes."""
-    return _verdict(schema, lambda: open_below(root, schema.file))
+    return _verdict(schema, lambda: open_below(root, schema.file), None, seconds)
 
 
-def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Task | None = None) -> Verdict:
+def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Task | None, seconds: float) -> Verdict:
+    spent = 0.0
     try:
         with opener() as file:
             size = os.fstat(file.fileno()).st_size
@@ -60,18 +65,26 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Tas
             if schema.document is not None:
                 parse_document(find_model(schema.document), file, schema.file)
             elif schema.public is not None or (task is None and (schema.reference is not None or size > _SMALL)):
-                _check_apart(schema, file)
+                spent = _check_apart(schema, file, seconds)
             else:
                 check(schema, file, task)
     except OSError as error:
         return Verdict(valid=False, message=f"{schema.file} {error.strerror or error}.")
-    except (_Malformed, InvalidSubmission) as error:
+    except _Malformed as error:
+        return Verdict(valid=False, message=str(error), seconds=error.seconds)
+    except InvalidSubmission as error:
         return Verdict(valid=False, message=str(error))
-    return Verdict(valid=True, message=f"{schema.file} is well-formed.")
+    return Verdict(valid=True, message=f"{schema.file} is well-formed.", seconds=spent)
 
 
-def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
+def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float:
     """Check an open file in a child process.
+
+    Args:
+        most: Seconds for which a program may be executed.
+
+    Returns:
+        The seconds for which it was.
 
     Raises:
         _Malformed: It is not well-formed, or could not be checked within the limits.
@@ -82,12 +95,14 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
 
     catalogue = current()
     executed = catalogue.task(schema.task).submission.execution if schema.public is not None else None
-    seconds = CHECK_SECONDS + (executed.seconds if executed is not None else 0)
+    executing = min(executed.seconds, most) if executed is not None else 0.0
+    seconds = CHECK_SECONDS + executing
     request = {
         "schema": schema.model_dump(mode="json"),
         "block": catalogue.block,
         "load": requested(catalogue),
         "memory_mb": CHECK_MEMORY_MB,
+        "seconds": executing,
     }
     with tempfile.TemporaryFile() as answer, Path(os.devnull).open("wb") as errors:
         child = forkserver.start(
@@ -104,14 +119,19 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
             child.close()
         answer.seek(0)
         said = answer.read()
+    spent = executing
     if not in_time:
-        raise _Malformed(f"{schema.file} could not be checked within {seconds:.0f} seconds.")
-    try:
-        fault = json.loads(said)["fault"]
-    except (ValueError, KeyError):
-        raise _Malformed(f"{schema.file} could not be checked within {CHECK_MEMORY_MB >> 10} GiB of memory.") from None
+        fault = f"{schema.file} could not be checked within {seconds:.0f} seconds."
+    else:
+        try:
+            fault, spent = json.loads(said)
+        except ValueError:
+            fault = f"{schema.file} could not be checked within {CHECK_MEMORY_MB >> 10} GiB of memory."
     if fault is not None:
-        raise _Malformed(fault)
+        malformed = _Malformed(fault)
+        malformed.seconds = spent
+        raise malformed
+    return spent
 
 
 def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) -> None:

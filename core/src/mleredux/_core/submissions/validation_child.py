@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +17,10 @@ from mleredux._core.stages.grade_child import die_with, leave_network, limit_mem
 
 
 def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """Check an open file, and write `{"fault": sentence}` to another, or null for a well-formed one."""
+    """Check an open file, and write to another what is wrong with it, or null, and how long it was executed.
+
+    A program is executed on one processor, so that it takes no more CPU time than its time.
+    """
     submission, answer = files
     leave_network()
     die_with(request["parent"])
@@ -28,12 +34,15 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     schema = SubmissionSchema.model_validate(request["schema"])
     catalogue = Catalogue(block=request["block"], load=request["load"])
     set_current(catalogue)
-    fault = None
+    fault, begun = None, None
     try:
         task = catalogue.task(schema.task) if schema.reference is not None or schema.public is not None else None
         with os.fdopen(submission, "rb") as file:
             if schema.public is not None and task is not None:
-                check_program(task, file, schema.public)
+                if sys.platform == "linux":
+                    os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})
+                begun = time.monotonic()
+                check_program(task, file, schema.public, request["seconds"])
             else:
                 check(schema, file, task)
     except InvalidSubmission as error:
@@ -43,4 +52,4 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     except MemoryError:
         fault = f"{schema.file} needs more than {request['memory_mb'] >> 10} GiB of memory to be checked."
     with os.fdopen(answer, "w") as file:
-        json.dump({"fault": fault}, file)
+        json.dump([fault, 0.0 if begun is None else time.monotonic() - begun], file)

@@ -70,6 +70,7 @@ class Ledger(Model):
     """The signals an agent had: what a result is worth."""
 
     validations: int = 0
+    validation_seconds: float = 0.0
     network: str = "none"
     hosts: tuple[str, ...] = ()
     egress: tuple[HostUse, ...] = ()

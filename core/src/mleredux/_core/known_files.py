@@ -1,0 +1,122 @@
+"""Files that hold a task's answers in a tree of other files: of libraries that ship them, and of mleredux itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_DATA = re.compile(
+    r"\.(arff|csv|data?|feather|h5|hdf5|jsonl?|joblib|libsvm|mat|np[yz]|parquet|pickle|pkl|rd[absx]|rdata|svm|tab|tsv|txt"
+    r"|xlsx?|zip)(\.(bz2|gz|xz|zip|zst))?$"
+)
+_ARCHIVE = re.compile(r"\.(conda|egg|tar\.bz2|tar\.gz|whl|zip)$")
+_DISTRIBUTIONS = {"sklearn": "scikit_learn"}
+"""Names of archives of libraries that are named otherwise when they are imported."""
+_RUN, _RUNS, _MAKING, _PRIVATE = "events.jsonl", "index.sqlite", ".making-", "prepared/private"
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+class KnownFiles:
+    """What to look for: data files named like what a function returns, and archives of its library.
+
+    Args:
+        functions: Full names of functions that return the answers: `sklearn.datasets.load_digits`.
+
+    Attributes:
+        folders: Folders of data beside these functions: `sklearn/datasets/data`.
+    """
+
+    def __init__(self, functions: Iterable[str]) -> None:
+        named = [function.rpartition(".") for function in functions]
+        self.folders = frozenset(f"{module.replace('.', '/')}/data" for module, _, _ in named)
+        self._stems = frozenset(f"_{name.partition('_')[2] or name}_".lower() for _, _, name in named)
+        tops = {module.partition(".")[0] for module, _, _ in named}
+        self._archives = tuple(f"{name}_" for top in tops for name in {top, _DISTRIBUTIONS.get(top, top)})
+
+    def has(self, name: str) -> bool:
+        """Whether a file of that name may hold the answers."""
+        if not self.folders:
+            return False
+        lower = name.lower()
+        plain = f"_{re.sub('[^a-z0-9]+', '_', lower)}_"
+        if _DATA.search(lower) and any(stem in plain for stem in self._stems):
+            return True
+        return bool(_ARCHIVE.search(lower)) and plain[1:].startswith(self._archives)
+
+    def within(self, paths: Iterable[str]) -> list[str]:
+        """Those of the files of a tree that hold the answers: of a folder with none named like them, all."""
+        found: list[str] = []
+        beside: dict[str, list[str]] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if self.has(name):
+                found.append(path)
+            if folder.endswith(tuple(f"/{each}" for each in self.folders)):
+                beside.setdefault(folder, []).append(path)
+        for folder, files in beside.items():
+            if not any(path.startswith(f"{folder}/") for path in found):
+                found += files
+        return sorted(found)
+
+
+def tree_files(root: Path) -> Iterator[str]:
+    """The files of a tree, by their paths from its root, which is `/`."""
+    for parent, _, names in os.walk(root):
+        below = os.path.relpath(parent, root)
+        yield from (os.path.normpath(f"/{below}/{name}") for name in names)
+
+
+def hidden_paths(
+    roots: Iterable[str], known: KnownFiles, private: Iterable[Path], packages: Iterable[str]
+) -> Iterator[str]:
+    """Folders and files of trees that nobody may see who may see the trees.
+
+    These are data that mleredux prepared, runs, folders by other names of private ones, known answers, and packages of
+    other environments.
+
+    Args:
+        roots: The trees; links in them are not followed.
+        known: Known answers.
+        private: Private folders.
+        packages: Folders of packages that stay.
+    """
+    kept = {os.path.realpath(path) for path in packages}
+    secret: dict[int, list[os.stat_result]] = {}
+    for folder in private:
+        with contextlib.suppress(OSError):
+            facts = folder.stat()
+            secret.setdefault(facts.st_ino, []).append(facts)
+    left = [*roots]
+    tops = frozenset(left)
+    while left:
+        path = left.pop()
+        try:
+            with os.scandir(path) as listed:
+                entries = {entry.name: entry for entry in listed if not entry.is_symlink()}
+        except OSError:
+            continue
+        if path not in tops and (
+            not entries.keys().isdisjoint((_RUN, _RUNS)) or ("prepared" in entries and Path(path, _PRIVATE).is_dir())
+        ):
+            yield path
+            continue
+        for entry in entries.values():
+            if not entry.is_dir(follow_symlinks=False):
+                if known.has(entry.name):
+                    yield entry.path
+            elif (
+                entry.name.startswith(_MAKING)
+                or (entry.name in _PACKAGES and not _is_part(os.path.realpath(entry.path), kept))
+                or entry.path.endswith(tuple(f"/{folder}" for folder in known.folders))
+                or any(os.path.samestat(entry.stat(), facts) for facts in secret.get(entry.inode(), ()))
+            ):
+                yield entry.path
+            else:
+                left.append(entry.path)
+
+
+def _is_part(path: str, kept: Iterable[str]) -> bool:
+    return any(f"{one}/".startswith(f"{path}/") or path.startswith(f"{one}/") for one in kept)

@@ -1,0 +1,322 @@
+"""Submitted code that fills memory which no count of its own processes shows: the kernel's, and what it has dropped.
+
+Each attack wants some gigabytes, and is watched by what is left of the machine's memory: with a control group, and
+where none can be made.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from mleredux._core.sandboxes import control_group
+from mleredux.plugin.grader import run_confined
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+_WANTED_MB, _ALLOWED_MB = 3_000, 1_200
+"""The machine does other work meanwhile."""
+_BEGIN = """
+import array, ctypes, fcntl, mmap, os, select, socket, struct, sys, time
+C, MB = ctypes.CDLL(None, use_errno=True), 1 << 20
+kept = []
+def until_refused(step):
+    while True:
+        try:
+            step()
+        except (OSError, RuntimeError, ValueError):
+            return
+def fill(end):
+    end.setblocking(False)
+    until_refused(lambda: end.send(bytes(64 << 10)))
+def call(number, *arguments):
+    if C.syscall(number, *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+"""
+_MANY = "for _ in range(15):\n    if os.fork() == 0: break\n"
+ATTACKS = {
+    "buffers of streams": _MANY
+    + """
+def step():
+    pair = socket.socketpair()
+    kept.append(pair)
+    for end in pair:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MB)
+        fill(end)
+until_refused(step)
+""",
+    "buffers of datagrams": _MANY
+    + """
+def step():
+    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    kept.append(pair)
+    for end in pair:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MB)
+        fill(end)
+until_refused(step)
+""",
+    "sockets in flight": _MANY
+    + """
+hold, far = socket.socketpair()
+def step():
+    first, second = socket.socketpair()
+    fill(first); fill(second)
+    socket.send_fds(hold, [b"x"], [first.fileno(), second.fileno()])
+    first.close(); second.close()
+until_refused(step)
+""",
+    "pipes": _MANY
+    + """
+def step():
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, 1031, MB)
+    os.set_blocking(writing, False)
+    until_refused(lambda: os.write(writing, bytes(MB)))
+until_refused(step)
+""",
+    "pages given to pipes": _MANY
+    + """
+def step():
+    reading, writing = os.pipe()
+    for _ in range(16):
+        area = mmap.mmap(-1, 4 * MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        area.madvise(14)
+        area[::4096] = bytes(1024)
+        vector = struct.pack("PN", ctypes.addressof(ctypes.c_char.from_buffer(area)) + 2 * MB, 4096)
+        call(278, writing, vector, 1, 8)
+until_refused(step)
+""",
+    "pages of files sent to pipes": _MANY
+    + """
+def step():
+    with open(f"file{os.getpid()}", "wb+") as file:
+        file.write(bytes(64 << 10)); file.flush()
+        os.sendfile(os.pipe()[1], file.fileno(), 0, 64 << 10)
+until_refused(step)
+""",
+    "shared memory that is dropped": """
+def step():
+    area = mmap.mmap(-1, 16 * MB)
+    kept.append(area)
+    for at in range(0, 16 * MB, MB):
+        area[at:at + MB] = bytes(MB)
+    area.madvise(mmap.MADV_DONTNEED)
+until_refused(step)
+""",
+    "shared memory of children": """
+def step():
+    area = mmap.mmap(-1, 16 * MB)
+    kept.append(area)
+    if os.fork() == 0:
+        for at in range(0, 16 * MB, MB):
+            area[at:at + MB] = bytes(MB)
+        os._exit(0)
+    os.wait()
+until_refused(step)
+""",
+    "empty files": """
+number = [0]
+def step():
+    number[0] += 1
+    os.close(os.open(f"{number[0]:0200}", os.O_CREAT))
+until_refused(step)
+""",
+    "long links": """
+number = [0]
+def step():
+    number[0] += 1
+    os.symlink("x" * 4000, f"{number[0]:0200}")
+until_refused(step)
+""",
+    "attributes of files": """
+open("file", "w").close()
+number = [0]
+def step():
+    number[0] += 1
+    os.setxattr("file", f"user.{number[0]}", bytes(60000))
+until_refused(step)
+""",
+    "tables of pages": """
+C.mmap.restype = ctypes.c_void_p
+C.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+def step():
+    begin = C.mmap(None, 1 << 36, 1, 0x4022, -1, 0)
+    if begin == ctypes.c_void_p(-1).value: raise OSError
+    C.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(1 << 36), 15)
+    for at in range(begin, begin + (1 << 36), 2 * MB):
+        ctypes.c_char.from_address(at).value
+until_refused(step)
+""",
+    "mappings": "for _ in range(60):\n    if os.fork() == 0: break\n"
+    + """
+C.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+C.mmap.restype = ctypes.c_void_p
+C.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+begin = C.mmap(None, 512 * MB, 1, 0x4022, -1, 0)
+for at in range(begin, begin + 512 * MB, 8192):
+    if C.mprotect(at, 4096, 0): break
+""",
+    "locks of ranges": _MANY
+    + """
+files = [open(f"lock{os.getpid()}-{number}", "w") for number in range(200)]
+for file in files:
+    for number in range(1000):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * number)
+""",
+    "timers": "timer = ctypes.c_void_p()\nwhile C.timer_create(0, None, ctypes.byref(timer)) == 0: pass",
+    "polled files": _MANY
+    + """
+files = [os.eventfd(0) for _ in range(100)]
+for _ in range(100):
+    poll = select.epoll()
+    kept.append(poll)
+    for file in files: poll.register(file)
+""",
+    "programs of filters": _MANY
+    + """
+C.prctl(38, 1, 0, 0, 0)
+lines = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000) * 4096)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4096, ctypes.addressof(lines)))
+while C.prctl(22, 2, program, 0, 0) == 0: pass
+""",
+    "stacks of threads": "import threading\n"
+    "until_refused(lambda: threading.Thread(target=time.sleep, args=(2,)).start())",
+    "many processes": "for _ in range(6): os.fork()\nheld = bytearray(100 * MB)",
+}
+
+REFUSED = {
+    "System V shared memory": "call(29, 0, 64 * MB, 0o1600)",
+    "System V semaphores": "call(64, 0, 32000, 0o1600)",
+    "System V messages": "call(68, 0, 0o1600)",
+    "message queues": "call(240, b'queue', os.O_CREAT | os.O_RDWR, 0o600, None)",
+    "keys": "call(248, b'user', b'key', bytes(30000), 30000, -3)",
+    "questions for keys": "call(249, b'user', b'key', None, -3)",
+    "rings of keys": "call(250, 0, -3, 1)",
+    "files without a name": "os.memfd_create('a')",
+    "secret files without a name": "call(447, 0)",
+    "watches of files": "call(253)",
+    "newer watches of files": "call(294, 0)",
+    "watches of file systems": "call(300, 0x200, 0)",
+    "pages given to pipes": "call(278, os.pipe()[1], struct.pack('PN', ctypes.addressof(ctypes.c_char()), 1), 1, 0)",
+    "rings of input and output": "call(425, 4096, ctypes.create_string_buffer(120))",
+    "contexts of input and output": "call(206, 60000, ctypes.byref(ctypes.c_ulong()))",
+    "events of the processor": "call(298, struct.pack('IIQ112x', 1, 120, 0), 0, -1, -1, 0)",
+    "programs of the kernel": "call(321, 0, ctypes.create_string_buffer(120), 120)",
+    "faults of pages": "call(323, 1)",
+    "rules of a sandbox": "call(444, struct.pack('Q', 1), 8, 0)",
+    "filters of calls": "call(317, 2, 0, None)",
+    "namespaces": "call(272, 0x10000000)",
+    "sockets of the kernel": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+    "sockets of ciphers": "socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)",
+    "sockets of virtual machines": "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
+    "other processors": "os.sched_setaffinity(0, os.sched_getaffinity(0))",
+}
+HONEST = """
+import asyncio, fcntl, multiprocessing, socket, sqlite3, subprocess, sys, tempfile, threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import shared_memory
+import joblib, numpy
+def twice(number):
+    return 2 * number
+def told(end):
+    end.send(end.recv() + 1)
+if __name__ == "__main__":
+    with ProcessPoolExecutor(4) as pool:
+        assert list(pool.map(twice, range(100))) == list(range(0, 200, 2))
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(twice, range(10))) == 90
+    doubled = joblib.Parallel(3, "multiprocessing")(joblib.delayed(twice)(number) for number in range(9))
+    assert doubled == list(range(0, 18, 2))
+    large = numpy.ones(2_000_000)
+    assert joblib.Parallel(2, "multiprocessing")(joblib.delayed(numpy.sum)(large) for _ in range(2)) == [2e6, 2e6]
+    for kind in ("fork", "spawn", "forkserver"):
+        context = multiprocessing.get_context(kind)
+        near, far = context.Pipe()
+        process = context.Process(target=told, args=(far,))
+        process.start(); near.send(1)
+        assert near.recv() == 2
+        process.join()
+    with multiprocessing.Manager() as manager:
+        assert manager.dict(a=1)["a"] == 1
+    held = shared_memory.SharedMemory(create=True, size=1 << 20)
+    held.close(); held.unlink()
+    async def work():
+        end = await asyncio.create_subprocess_exec(sys.executable, "-c", "print(1)", stdout=subprocess.PIPE)
+        return (await end.communicate())[0]
+    assert asyncio.run(work()).strip() == b"1"
+    base = sqlite3.connect("base.db")
+    with base:
+        base.execute("create table a (b)")
+        base.executemany("insert into a values (?)", [(number,) for number in range(1000)])
+    assert sqlite3.connect("base.db").execute("select count(*) from a").fetchone() == (1000,)
+    with tempfile.TemporaryFile() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    numpy.save("array", large); assert numpy.load("array.npy", mmap_mode="r").sum() == 2e6
+    open("out", "w").write("done")
+"""
+
+
+@pytest.fixture(params=["control group", "watch"])
+def counted_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What counts the kernel's memory: without a control group, the watch does."""
+    if request.param == "watch":
+        monkeypatch.setattr(control_group, "_parents", lambda: iter(()))
+    return str(request.param)
+
+
+def _available_mb() -> int:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) >> 10
+
+
+class _Lowest(threading.Thread):
+    """What is left of the machine's memory, at its lowest."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.ended = threading.Event()
+        self.mb = _available_mb()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.02):
+            self.mb = min(self.mb, _available_mb())
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_kind_of_memory_exceeds_the_limit(attack: str, counted_by: str) -> None:
+    before = _available_mb()
+    if before < _WANTED_MB:
+        pytest.skip("the machine has not the memory that the attacks want")
+    script, lowest = f"{_BEGIN}{ATTACKS[attack]}\ntime.sleep(1)", _Lowest()
+    lowest.start()
+    found = run_confined(["-c", script], {}, [], seconds=8, memory_mb=200, disk_mb=50)
+    lowest.ended.set()
+    lowest.join()
+    print(attack, counted_by, before - lowest.mb, found)
+    assert before - lowest.mb < _ALLOWED_MB, found
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86_64")
+@pytest.mark.parametrize("call", REFUSED)
+def test_memory_of_the_kernel_that_nothing_counts_is_refused(call: str) -> None:
+    script = (
+        f"{_BEGIN}\ntry:\n    {REFUSED[call]}\n    print('given')\nexcept OSError as error:\n    print(error.errno)"
+    )
+    assert run_confined(["-c", script], {}, [], seconds=20).log == str(errno.EPERM)
+
+
+def test_honest_programs_with_workers_sockets_and_databases_run(counted_by: str) -> None:
+    found = run_confined(["script.py"], {"script.py": HONEST.encode()}, ["out"], seconds=60, memory_mb=1_024)
+    assert (found.code, found.limit, found.files) == (0, None, {"out": b"done"}), (counted_by, found.log)
+
+
+def test_a_program_is_in_a_control_group_that_goes_with_it() -> None:
+    with control_group.control_group(100, 10) as group:
+        if group is None:
+            pytest.skip("this process may not make a control group")
+    found = run_confined(["-c", "bytearray(10**6)"], {}, [])
+    assert (found.code, [*Path("/sys/fs/cgroup").glob(f"**/mleredux-confined-{os.getpid()}-*")]) == (0, [])
