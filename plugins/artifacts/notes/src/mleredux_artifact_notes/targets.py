@@ -1,19 +1,19 @@
-"""Training targets that are shuffled for one more execution: code that learns from them predicts badly then.
+"""Training targets that are changed for one more execution: predictions of code that learns from them change too.
 
 Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
-predictions stay good whatever the training data says, or name the same classes by other names.
+predictions stay the same whatever the training data says, or are the same classes by other names. So the values of the
+targets are exchanged, which code that learns follows, and half of them shuffled, which makes it err.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from mleredux.plugin.task import Task
@@ -23,7 +23,7 @@ from mleredux_artifact_notes.tables import KINDS, NotPermutable, is_training, re
 Value = TypeVar("Value", bound="str | tuple[str, ...]")
 SAME = 0.4
 """Agreement of predictions, beyond that by chance, from which on the training targets do not matter."""
-RENAMED, FEWEST = 0.9, 5
+RENAMED, FEWEST = 0.97, 5
 """Share of the predictions of a class that have one new name; mean number of rows of a class."""
 
 
@@ -47,21 +47,19 @@ class Relabelling:
             table = read_table(public / path)
             places = [table.header.index(name) for name in self.columns]
             keys = table.keys(places)
-            new = _exchanged({key for key in keys if any(key)}, random)
             labelled = [number for number, key in enumerate(keys) if any(key)]
-            drawn = random.sample(labelled, len(labelled))
-            for number, key in zip(drawn, [new[keys[number]] for number in labelled], strict=True):
+            for number, key in zip(labelled, _changed([keys[number] for number in labelled], random), strict=True):
                 keys[number] = key
             (public / path).unlink()
             changed = {place: [key[part] for key in keys] for part, place in enumerate(places)}
             table.write(public / path, range(len(keys)), changed)
         for folder in self.folders:
-            names = _exchanged({path.name for path in (public / folder).iterdir() if path.is_dir()}, random)
-            with TemporaryDirectory(dir=public) as aside:
-                for name in names:
-                    (public / folder / name).rename(Path(aside, name))
-                for name, other in names.items():
-                    Path(aside, name).rename(public / folder / other)
+            paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
+            moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
+            classes = _changed([path.parent.name for path in paths], random)
+            for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
+                place = public / folder / name / path.name
+                aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
 
 
 def targets_of(task: Task, public: Path) -> tuple[str, ...]:
@@ -139,8 +137,13 @@ def _equal(one: str, other: str) -> bool:
         return one == other
 
 
-def _exchanged(values: Collection[Value], random: Random) -> dict[Value, Value]:
-    """Draw another of the values for each."""
-    shuffled = sorted(values)
-    random.shuffle(shuffled)
-    return {value: shuffled[place - 1] for place, value in enumerate(shuffled)}
+def _changed(targets: Sequence[Value], random: Random) -> list[Value]:
+    """Exchange the values with one another, then shuffle half of them."""
+    values = sorted(set(targets))
+    random.shuffle(values)
+    new = {value: values[place - 1] for place, value in enumerate(values)}
+    changed = [new[value] for value in targets]
+    some = random.sample(range(len(changed)), len(changed) // 2)
+    for number, value in zip(some, [changed[number] for number in sorted(some)], strict=True):
+        changed[number] = value
+    return changed
