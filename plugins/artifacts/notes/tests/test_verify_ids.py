@@ -124,17 +124,18 @@ def _first_letter(public: Path) -> str:
 def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: str, code: str) -> None:
     report = judged(task, code)
     verdict = report["verdict"]
-    assert verdict["status"] == "verified" and report["gold_medal"], verdict
-    assert "With other training targets it predicts other values" in verdict["verification"]["why"]
+    assert report["gold_medal"], verdict
+    assert verdict["status"] == ("not checked" if code is PERFECT else "verified"), verdict
+    if code is not PERFECT:
+        assert "With other training targets it predicts other values" in verdict["verification"]["why"]
     levels = {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"}
-    assert levels == ({"suspicious"} if code is PERFECT else set()), "perfect code proves nothing, being verified"
+    assert levels == ({"suspicious"} if code is PERFECT else set()), "perfect code proves nothing, achieving it again"
 
 
 @pytest.mark.parametrize(
     ("task", "code"),
     [
         ("letters-shops", BY_ID),
-        ("letters-days", MIXED),
         ("letters-parquet", BY_SORTED),
     ],
 )
@@ -153,6 +154,7 @@ def test_what_can_not_be_told_apart_is_not_verified(
     assert crashed["status"] == "not checked" and "With other training targets" in crashed["verification"]["why"]
     inferred = judged("letters-days", HONEST, "predict.py")["verdict"]
     assert inferred["status"] == "not checked" and "could be looked up" in inferred["verification"]["why"]
-    for code in (BY_CONTENT.format(**told("letters")), RULE):
-        brought = judged("letters", code)["verdict"]
+    pasted = {"letters-days": (MIXED,), "letters": (BY_CONTENT, RULE)}
+    for task, code in ((task, code) for task, programs in pasted.items() for code in programs):
+        brought = judged(task, code.format(**told(task)) if code is not RULE else RULE)["verdict"]
         assert brought["status"] == "not checked" and "it does not learn" in brought["verification"]["why"]

@@ -7,7 +7,9 @@ from typing import Any, Literal
 from mleredux._core.models.base import Model
 
 SUBMITTED_ANSWERS = "submitted-answers"
-"""The kind of evidence for a submission that equals the file of the answers."""
+"""The kind of evidence for a submission that equals the answers."""
+_LOOKED_UP = (SUBMITTED_ANSWERS, "public-labels")
+"""Kinds of evidence that answers were looked up, which executing the code again does not refute."""
 VerdictStatus = Literal["verified", "not reproducible", "not checked", "tainted"]
 
 
@@ -62,9 +64,10 @@ class ResultVerdict(Model):
 def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None) -> ResultVerdict:
     """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides.
 
-    A submission that equals the answers proves nothing if the code achieves its score again: it is just perfect.
+    A submission that equals the answers does not taint a result if the code achieves its score again: it may just be
+    perfect. But code that looks answers up achieves it again, too, so the result is not verified either.
     """
-    if verification is not None and verification.status == "verified":
+    if verification is not None and verification.score in verification.scores:
         evidence = tuple(
             item.model_copy(update={"level": "suspicious"}) if item.kind == SUBMITTED_ANSWERS else item
             for item in evidence
@@ -78,4 +81,10 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
     else:
         status = "not checked" if verification.status == "not attempted" else verification.status
         why = verification.why
+        looked_up = [item for item in evidence if item.kind in _LOOKED_UP]
+        if status == "verified" and looked_up:
+            status, why = (
+                "not checked",
+                f"{looked_up[0].why} Executing the code again can't tell whether it looks answers up.",
+            )
     return ResultVerdict(status=status, why=why, evidence=evidence, verification=verification)

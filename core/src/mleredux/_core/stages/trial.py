@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mleredux._core.data import Prepared, as_prepared
-from mleredux._core.models import Cause, Report, Task, Verification
+from mleredux._core.models import Agent, Cause, Report, Task, Verification
 from mleredux._core.protocols import Built
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import Job, ask_child, make_report
@@ -44,35 +44,48 @@ class Trial:
     _prepared: Prepared
     _built: Built
 
+    @property
+    def agent(self) -> Agent:
+        """The run's agent."""
+        return self._context.agent
+
+    @property
+    def lacks(self) -> str | None:
+        """What the run had that an execution has not: the network, variables, tools."""
+        spec, agent = self.run.spec, self.agent
+        had = {
+            "a language model": spec.network == "gateway",
+            "the network": spec.network == "open" or spec.grants.hosts,
+            "variables of the caller": agent.pass_env or agent.secrets or spec.grants.variables,
+            "tools": spec.grants.tools,
+        }
+        return next((name for name, value in had.items() if value), None)
+
     def execute(
-        self, command: tuple[str, ...], public: Path, fill: Callable[[Path], None], env: dict[str, str]
+        self, public: Path, command: tuple[str, ...] | None = None, fill: Callable[[Path], None] = lambda _output: None
     ) -> Path | str:
-        """Run a command in a fresh environment of the run's agent: same image, seed and limits, no network.
+        """Run a program in a fresh environment of the run's agent: same image, variables, seed and limits, no network.
 
         Args:
-            command: As `Agent.command`; the working directory is the new output folder.
             public: The data to mount, in place of the run's own.
+            command: As `Agent.command`; the working directory is the new output folder. None: the agent's own.
             fill: Writes what the command needs into the new output folder.
-            env: Additional environment variables.
 
         Returns:
-            The submission, or one sentence on why there is none.
+            The submission, or one sentence on why there is none, or on how the program ended otherwise than before.
 
         Raises:
             Cancelled: A user cancelled the run.
             SandboxError: The environment broke.
         """
         context, spec = self._context, self.run.spec
-        store = RunStore(self.folder / f"run-{len(list(self.folder.glob('run-*')))}", owner=context.owner)
+        store = RunStore(Path(tempfile.mkdtemp(prefix="runs-", dir=self.folder)), owner=context.owner)
         fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "grants", "verify"})
         again = store.create(spec.id, **fields, limits=spec.limits, network="none")
         fill(again.output_dir)
-        agent = context.agent.model_copy(
-            update={"command": command, "network": "none", "env": {**context.agent.env, **env}}
-            | dict.fromkeys(("pass_env", "secrets"), ())
-        )
+        changes: dict[str, object] = {"network": "none", "pass_env": (), "secrets": ()}
         inner = replace(context, run=again, smoke=None)
-        inner.agent = agent
+        inner.agent = context.agent.model_copy(update=changes | ({"command": command} if command else {}))
         try:
             outcome, submitted = run_agent(inner, self._built, replace(self._prepared, public=public))
         finally:
@@ -82,9 +95,12 @@ class Trial:
                 shutil.copyfile(again.agent_log, kept / f"{len(list(kept.iterdir())) + 1}.log")
         if outcome.cause is Cause.CANCELLED:
             raise Cancelled("A user cancelled the run.")
+        ended = self.run.log.state.outcome if command is None else None
+        if outcome.cause is not (ended.cause if ended else None):
+            return (outcome.message or "it ended otherwise than before").rstrip(".") + "."
         if isinstance(submitted, Path):
             return submitted
-        return (outcome.message or f"{self.task.submission.file} {submitted.problem}").rstrip(".") + "."
+        return f"{self.task.submission.file} {submitted.problem}."
 
     def scores(self, submissions: Sequence[Path]) -> list[float | None]:
         """Score submissions against the answers; None where one is not valid."""

@@ -1,32 +1,39 @@
-"""Public data with the rows of the test set permuted and their ids exchanged, and the way back for a submission.
+"""Public data with the ids of the test set exchanged, and the way back for a submission.
 
-The new ids are the old ones in another order, so that their format stays valid; what was known of an id before is wrong
-of all but about one. Parts of an id that mean something stay: ids are exchanged among the rows that share them. Ids
-with dates stay at their rows, and every date is moved by 28 years, after which the calendar repeats. Where ids can't be
-exchanged everywhere safely, nothing is.
+Ids stay in their places, in every table and in every name of a file or folder; what belongs to an id goes to another.
+So all that share ids and an order still do, and what was known of an id or a place is wrong of all but about one.
+Parts of an id that mean something stay: ids are exchanged among the rows that share them. Ids with dates stay at their
+rows, and every date is moved by 28 years, after which the calendar repeats. Where ids can't be exchanged everywhere
+safely, nothing is.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from random import Random
+from statistics import StatisticsError, correlation
 
 from mleredux.plugin.task import Task
 
-from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, read_table
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, read_table
 
 __all__ = ["NotPermutable", "Permutation", "permutation_of"]
 
 FEWEST_ROWS = 10
+MOST_ROWS = 1000
+"""Rows whose order is examined."""
 YEARS = 28
 _IMAGES = ("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "dcm", "svg", "pdf", "xyz")
 _MEDIA = frozenset(f".{kind}" for kind in (*_IMAGES, "wav", "mp3", "flac", "ogg", "aif", "aiff", "txt", "md"))
-_TRAINING = re.compile(r"(?:^|[^a-z])train", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?=[-_/.]?(?:0[1-9]|1[0-2]))")
 _YEAR = re.compile(r"((?:19|20)\d\d)(?:\.0)?")
 Key = tuple[str, ...]
@@ -41,30 +48,34 @@ class Permutation:
         ids: The ids in the order of the sample submission.
         new: Old id → new id.
         tables: Tables with ids of test rows, relative to the public folder, with the places of the id columns.
+        naming: The same tables, with the places of other columns whose cells contain the id of their row.
         files: Files named by ids: old path → new path.
         years: By how many years all dates are moved.
         dated: Tables with dates, with the places of their columns.
+        doubts: What may mean more than is understood: one sentence each.
     """
 
     columns: tuple[str, ...]
     ids: list[Key]
     new: dict[Key, Key]
     tables: dict[Path, list[int]] = field(default_factory=dict)
+    naming: dict[Path, list[int]] = field(default_factory=dict)
     files: dict[Path, Path] = field(default_factory=dict)
     years: int = 0
     dated: dict[Path, list[int]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
-    def write(self, public: Path, target: Path, random: Random) -> None:
+    def write(self, public: Path, target: Path) -> None:
         """Write the permuted public files into an empty folder; unchanged ones are linked, if they can be."""
         for path in _walk(public):
             place = target / self.files.get(path, path)
             place.parent.mkdir(parents=True, exist_ok=True)
             if path in self.tables or path in self.dated:
-                self._rewrite(path, read_table(public / path), place, random)
+                self._rewrite(path, read_table(public / path), place)
             else:
                 _link(public / path, place)
 
-    def _rewrite(self, path: Path, table: Table, target: Path, random: Random) -> None:
+    def _rewrite(self, path: Path, table: Table, target: Path) -> None:
         order = list(range(len(table.rows)))
         changed = {place: [_moved(row[place], self.years) for row in table.rows] for place in self.dated.get(path, ())}
         if places := self.tables.get(path):
@@ -72,11 +83,14 @@ class Permutation:
             groups: dict[Key, list[int]] = {}
             for number, key in enumerate(keys):
                 groups.setdefault(key, []).append(number)
-            shuffled = list(groups)
-            random.shuffle(shuffled)  # rows of one id keep their order
-            order = [number for key in shuffled for number in groups[key]]
+            if len(list(groupby(keys))) == len(groups):  # else the order of the rows is not that of the ids
+                origin = {new: old for old, new in self.new.items()}
+                order = [number for key in groups for number in groups.get(origin.get(key, key), groups[key])]
             made = [self.new.get(key, key) for key in keys]
             changed |= {place: [key[part] for key in made] for part, place in enumerate(places)}
+            for place in self.naming.get(path, ()):
+                rows = zip(keys, made, table.rows, strict=True)
+                changed[place] = [new[0].join(_word(old).split(row[place])) for old, new, row in rows]
         table.write(target, order, changed)
 
     def restore(self, submission: Path, target: Path) -> None:
@@ -119,13 +133,14 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     tables = {
         path: read_table(public / path)
         for path in _walk(public)
-        if path.suffix in KINDS and (dated or len(places) > 1 or not _is_training(path))
+        if path.suffix in KINDS and (dated or len(places) > 1 or not is_training(path))
     }
     if dated:
         _move_dates(found, tables, random)
     kept = _find_tables(found, tables, sample, targets)
     if not found.years:
         found.new = _exchanged(ids, kept, random)
+        _doubt_order(found, tables)
     _find_files(found, public)
     return found
 
@@ -177,7 +192,7 @@ def _find_tables(
         places = [table.header.index(name) for name in found.columns if name in table.header]
         complete = len(places) == len(found.columns)
         keys = table.keys(places) if complete else []
-        training = _is_training(path) or (set(targets) <= set(table.header) and complete and bool(set(keys) - known))
+        training = is_training(path) or (set(targets) <= set(table.header) and complete and bool(set(keys) - known))
         if path == sample:
             continue
         if training or (places and not complete):
@@ -185,14 +200,24 @@ def _find_tables(
             continue
         if complete and known <= set(keys):
             found.tables[path] = places
-            _keep_parts(table, places, dict(zip(keys, table.rows, strict=True)), kept)
+            found.naming[path] = [
+                place
+                for place in range(len(table.header) if single else 0)
+                if place not in places
+                and not _is_number(row[place] for row in table.rows)
+                and all(_word(key).search(row[place]) for key, row in zip(keys, table.rows, strict=True))
+            ]
+            rows = dict(zip(keys, table.rows, strict=True))
+            _keep_parts(table, [*places, *found.naming[path]], rows, kept)
         elif complete and known & set(keys):
             raise NotPermutable(f"{path} has a part of the test rows' ids.")
         for place, name in enumerate(table.header):
             cells = {row[place] for row in table.rows}
-            inside = len(cells & single) if place not in places else 0
-            if inside >= max(FEWEST_ROWS, len(known) // 2) and len(known) > 100 and not _is_number(cells):
-                raise NotPermutable(f"Column {name!r} of {path} seems to refer to the ids.")
+            inside = len(cells & single) if place not in (*places, *found.naming.get(path, ())) else 0
+            if inside >= max(FEWEST_ROWS, len(known) // 2):
+                if len(known) > 100 and not _is_number(cells):
+                    raise NotPermutable(f"Column {name!r} of {path} seems to refer to the ids.")
+                found.doubts.append(f"Column {name!r} of {path} may refer to the ids.")
     return kept
 
 
@@ -235,28 +260,56 @@ def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> di
     return new
 
 
+def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
+    """Note what depends on the order of the rows, as measurements of a series do, and ids that have parts."""
+    groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in found.ids}
+    if 1 < len(groups) < len(found.ids) / 2:
+        found.doubts.append("Parts of the ids may mean something.")
+    for path, places in found.tables.items():
+        table = tables[path]
+        for place in set(range(len(table.header))) - {*places, *found.naming.get(path, ())}:
+            cells = [row[place] for row in table.rows[:MOST_ROWS]]
+            ranks = {cell: rank for rank, cell in enumerate(sorted(set(cells), key=_as_number))}
+            column = [ranks[cell] for cell in cells]
+            with contextlib.suppress(StatisticsError):  # a constant
+                if abs(correlation(column[1:], column[:-1])) > max(0.3, 4 / math.sqrt(len(column))):
+                    found.doubts.append(f"The order of the rows of {path} may mean something.")
+                    break
+
+
+def _word(key: Key) -> re.Pattern[str]:
+    """Match an id within a cell, such as the name of a file."""
+    return re.compile(rf"(?<![^\W_]){re.escape(key[0])}(?![^\W_])")
+
+
+def _as_number(cell: str) -> tuple[float, str]:
+    try:
+        return float(cell), cell
+    except ValueError:
+        return math.inf, cell
+
+
 def _find_files(found: Permutation, public: Path) -> None:
-    """Note the files that are named by ids."""
+    """Note the files that are named by ids, or are in folders that are."""
     single = {key[0]: new[0] for key, new in found.new.items()} if len(found.columns) == 1 else dict[str, str]()
-    named = set[str]()
+    named, mentioned = set[str](), set[str]()
     for path in _walk(public):
-        if path.suffix in KINDS or _is_training(path):
+        if path.suffix in KINDS or is_training(path):
             continue
         if path.suffix.lower() not in _MEDIA:
             raise NotPermutable(f"{path} may hold ids in a form that is not understood.")
-        if path.name in single or path.stem in single:
-            key = path.name if path.name in single else path.stem
-            found.files[path] = path.with_name(single[key] + path.name[len(key) :])
-            named.add(key)
+        keys = [part if part in single else part[: len(part) - len(Path(part).suffix)] for part in path.parts]
+        pairs = zip(keys, path.parts, strict=True)
+        found.files[path] = Path(*(single.get(key, key) + part[len(key) :] for key, part in pairs))
+        named |= single.keys() & keys
+        mentioned |= single.keys() & _WORD.findall(str(path))
+    if mentioned - named:
+        found.doubts.append("Names of files may contain ids.")
     if len(found.tables) == 1 and named != set(single):
         raise NotPermutable("The ids of the submission are neither those of a table nor the names of files.")
     made = set(found.files.values())
-    if len(made) != len(found.files) or (not found.years and made - set(found.files)):
+    if len(made) != len(found.files) or (not found.years and made != set(found.files)):
         raise NotPermutable("Files of different types are named by the ids.")
-
-
-def _is_training(path: Path) -> bool:
-    return any(_TRAINING.search(part) for part in path.parts)
 
 
 def _is_number(values: Iterable[str]) -> bool:

@@ -38,7 +38,7 @@ def agent_of(reference: str) -> Agent:
     return Agent(
         id="reproduce",
         title=f"The final code of run {run.id}",
-        command=("python", "-c", RUNNER, entry),
+        command=("sh", "-c", RUNNER, "sh", entry),
         build=Build(image=run.use.image) if image else Build(),
         limits=run.spec.limits,
         network="none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,39 +14,19 @@ from mleredux_artifact_notes.solutions import entry_of, read_code
 
 PREDICT = "predict.py"
 """The inference entry point by convention."""
-WITHHELD = "MLEREDUX_WITHHELD"
-"""Variable with packages, separated by colons, whose data files the code may not open."""
-# Runs inside the sandbox, where this package is not installed: standard library only.
 RUNNER = """
-import os, runpy, shutil, sys
-output, data, submission = (os.environ["MLEREDUX_" + name] for name in ("OUTPUT_DIR", "DATA_DIR", "SUBMISSION"))
-entry, name = os.path.join(output, "code", sys.argv[1]), os.path.basename(submission)
-named = os.environ.pop("MLEREDUX_WITHHELD", "").split(":")
-withheld = tuple(os.path.join(*part.split("."), "") for part in named if part)
-def watch(event, arguments):
-    if event == "open" and isinstance(arguments[0], (str, bytes)):
-        path = os.fsdecode(arguments[0])
-        if any(part in path for part in withheld) and not path.endswith((".py", ".pyc", ".so")):
-            raise PermissionError("The answers that ship in this library are withheld: " + path)
-if withheld:
-    sys.addaudithook(watch)
-work = os.path.join(os.environ["MLEREDUX_SCRATCH_DIR"], "work")
-for folder in ("working", "submission"):
-    os.makedirs(os.path.join(work, folder))
-os.symlink(data, os.path.join(work, "input"))
-os.chdir(work)
-sys.argv = [entry, data, submission]
-sys.path.insert(0, os.path.dirname(entry))
-try:
-    runpy.run_path(entry, run_name="__main__")
-finally:
-    for place in ("working", "submission", "."):
-        made = os.path.join(work, place, name)
-        if not os.path.exists(submission) and os.path.exists(made):
-            shutil.copyfile(made, submission)
+code="$MLEREDUX_OUTPUT_DIR/code" file="${MLEREDUX_SUBMISSION##*/}" work="$MLEREDUX_SCRATCH_DIR/work"
+mkdir -p "$work/working" "$work/submission" && cd "$work" || exit
+ln -s "$MLEREDUX_DATA_DIR" input; ln -s "$MLEREDUX_OUTPUT_DIR"/*/ "$code"/* . 2>/dev/null
+python "$code/$1" "$MLEREDUX_DATA_DIR" "$MLEREDUX_SUBMISSION" || exit
+for made in "working/$file" "submission/$file" "$file" "../$file" "$code/$file"; do
+    [ -e "$MLEREDUX_SUBMISSION" ] || [ ! -e "$made" ] || cp "$made" "$MLEREDUX_SUBMISSION"
+done
 """
+"""Runs a program of `output/code`, named by the first argument, where the folders are that agents' code refers to."""
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
+_MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
 
 
 def entry_point(run: Run, asked: str | None = None) -> tuple[str, bool]:
@@ -71,7 +52,7 @@ def copy_programs(run: Run, output: Path, entry: str) -> str:
     """
     code = output / "code"
     for name, text in read_code(run.output_dir / "code").items():
-        if name.endswith(_PROGRAMS) and (name.endswith(_PROGRAMS[:5]) or len(text) <= _MAX_CONFIG):
+        if _is_program(name, text):
             place = code / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8", errors="replace")
@@ -80,6 +61,22 @@ def copy_programs(run: Run, output: Path, entry: str) -> str:
     script = entry.removesuffix(".ipynb") + ".py"
     (code / script).write_text(cells(code / entry), encoding="utf-8")
     return script
+
+
+def _is_program(name: str, text: str) -> bool:
+    return name.endswith(_PROGRAMS) and (name.endswith(_PROGRAMS[:5]) or len(text) <= _MAX_CONFIG)
+
+
+def needs(run: Run) -> str | None:
+    """Return what the programs of `output/code` name and a repetition lacks: files of the run, a language model."""
+    files = read_code(run.output_dir / "code")
+    text = "\n".join(text for name, text in files.items() if _is_program(name, text))
+    if run.spec.network == "gateway" and _MODELS.search(text):
+        return "a language model"
+    left = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}
+    left -= {Path(name).name for name, content in files.items() if _is_program(name, content)}
+    names = sorted(name for name in left if not name.startswith("submission") and name in text)
+    return f"the file {names[0]}" if names else None
 
 
 def copy_output(run: Run, output: Path) -> None:

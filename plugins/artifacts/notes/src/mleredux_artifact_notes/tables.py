@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 KINDS = (".csv", ".parquet")
+_TRAINING = re.compile(r"(?:^|[^a-z])train", re.IGNORECASE)
 _MAX_BYTES = 2 << 30
+_CELL = re.compile(r'(?:^|,)("(?:[^"]|"")*"|[^,]*)')
 csv.field_size_limit(1 << 24)
 
 
@@ -26,11 +29,13 @@ class Table:
         header: Names of its columns.
         rows: Its cells as text.
         typed: The table with types, if its format has them.
+        records: Otherwise, the text of the header and of each row: quotes and line ends stay as they are.
     """
 
     header: list[str]
     rows: list[list[str]]
     typed: Any = None
+    records: list[str] = field(default_factory=list)
 
     def keys(self, places: Sequence[int]) -> list[tuple[str, ...]]:
         """The cells of some columns, by row."""
@@ -57,11 +62,12 @@ class Table:
             NotPermutable: They don't fit the column's type.
         """
         if self.typed is None:
-            for place, cells in changed.items():
-                for row, cell in zip(self.rows, cells, strict=True):
-                    row[place] = cell
+            head, *records = (record.rstrip("\r\n") for record in self.records)
+            end = self.records[0][len(head) :] or "\n"
+            rows = (_replaced(records[row], {place: cells[row] for place, cells in changed.items()}) for row in order)
+            last = end if self.records[-1].endswith(end) else ""
             with path.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([self.header, *(self.rows[row] for row in order)])
+                file.write(end.join((head, *rows)) + last)
             return
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
         made = self.typed
@@ -76,6 +82,11 @@ class Table:
         parquet.write_table(made.take(pyarrow.array(list(order))), path)
 
 
+def is_training(path: Path) -> bool:
+    """Check whether a path of the public data is named as training data."""
+    return any(_TRAINING.search(part) for part in path.parts)
+
+
 def read_table(path: Path) -> Table:
     """Read a table.
 
@@ -88,12 +99,37 @@ def read_table(path: Path) -> Table:
         if path.suffix == ".parquet":
             return _read_parquet(path)
         with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = (row for row in csv.reader(file) if row)
+            rows, records = map(list, zip(*_records(file), strict=True))
     except (OSError, ValueError, csv.Error):
         raise NotPermutable(f"{path.name} is not a table with a header.") from None
+    header = [rows[0][0].removeprefix("\ufeff"), *rows[0][1:]]
     if any(len(row) != len(header) for row in rows):
         raise NotPermutable(f"{path.name} has rows of different lengths.")
-    return Table(header, rows)
+    return Table(header, rows[1:], records=records)
+
+
+def _records(file: IO[str]) -> Iterator[tuple[list[str], str]]:
+    """Read the rows that are not empty, each with its text."""
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in file:
+            read.append(line)
+            yield line
+
+    for row in csv.reader(lines()):
+        if row:
+            yield row, "".join(read)
+        read.clear()
+
+
+def _replaced(record: str, cells: Mapping[int, str]) -> str:
+    """Replace cells in the text of a row; a cell that was quoted is quoted again."""
+    texts = _CELL.findall(record) if cells else [record]
+    for place, cell in cells.items():
+        quoted = texts[place].startswith('"') or any(character in cell for character in ',"\r\n')
+        texts[place] = '"{}"'.format(cell.replace('"', '""')) if quoted else cell
+    return ",".join(texts)
 
 
 def _read_parquet(path: Path) -> Table:

@@ -1,26 +1,30 @@
 """Training targets that are changed for one more execution: predictions of code that learns from them change too.
 
 Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
-predictions stay the same whatever the training data says.
+predictions stay the same whatever the training data says, or are the same classes by other names. So the values of the
+targets are exchanged, which code that learns follows, and half of them shuffled, which makes it err.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
+from typing import TypeVar
 
 from mleredux.plugin.task import Task
 
-from mleredux_artifact_notes.tables import KINDS, NotPermutable, read_table
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, is_training, read_table
 
-MOST_CLASSES = 50
-"""Numbers with more distinct values are multiplied and moved; other values are exchanged, none stays."""
-SAME = 0.5
-"""Share of the predictions that must be the same for the training targets not to matter."""
+Value = TypeVar("Value", bound="str | tuple[str, ...]")
+SAME = 0.4
+"""Agreement of predictions, beyond that by chance, from which on the training targets do not matter."""
+RENAMED, FEWEST = 0.97, 5
+"""Share of the predictions of a class that have one new name; mean number of rows of a class."""
 
 
 @dataclass(frozen=True)
@@ -28,62 +32,96 @@ class Relabelling:
     """Where the training targets are.
 
     Attributes:
-        targets: Names of the columns that are predicted.
         columns: Names of the columns of the training data with their values.
         tables: Tables that have all of these, relative to the public folder.
-        proves: Whether predictions that stay the same are looked up; else they may come from a rule as well.
+        folders: Folders with a folder for each class, likewise.
     """
 
-    targets: tuple[str, ...]
-    columns: tuple[str, ...]
-    tables: tuple[Path, ...]
-    proves: bool = False
+    columns: tuple[str, ...] = ()
+    tables: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
 
     def write(self, public: Path, random: Random) -> None:
         """Change the targets in public files; these may be links to others, which stay as they are."""
-        read = {path: read_table(public / path) for path in self.tables}
-        changed: dict[Path, dict[int, list[str]]] = {path: {} for path in read}
-        for name in self.columns:
-            cells = {path: table.cells(name) for path, table in read.items()}
-            new = _new({cell for column in cells.values() for cell in column if cell}, random)
-            for path, table in read.items():
-                changed[path][table.header.index(name)] = [new.get(cell, cell) for cell in cells[path]]
-        for path, table in read.items():
+        for path in self.tables:
+            table = read_table(public / path)
+            places = [table.header.index(name) for name in self.columns]
+            keys = table.keys(places)
+            labelled = [number for number, key in enumerate(keys) if any(key)]
+            for number, key in zip(labelled, _changed([keys[number] for number in labelled], random), strict=True):
+                keys[number] = key
             (public / path).unlink()
-            table.write(public / path, range(len(table.rows)), changed[path])
+            changed = {place: [key[part] for key in keys] for part, place in enumerate(places)}
+            table.write(public / path, range(len(keys)), changed)
+        for folder in self.folders:
+            paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
+            moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
+            classes = _changed([path.parent.name for path in paths], random)
+            for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
+                place = public / folder / name / path.name
+                aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
+
+
+def targets_of(task: Task, public: Path) -> tuple[str, ...]:
+    """Return the names of the columns that are predicted."""
+    form = task.submission
+    known = read_table(public / (form.sample or "..")).header
+    return form.target_columns or tuple(name for name in known if name not in form.id_columns)
 
 
 def relabelling_of(task: Task, public: Path) -> Relabelling:
     """Find the training targets.
 
     Raises:
-        NotPermutable: No table has them.
+        NotPermutable: Neither a table nor the names of folders have them.
     """
-    form = task.submission
-    sample = Path(form.sample or "..")
-    known = read_table(public / sample).header
-    targets = form.target_columns or tuple(name for name in known if name not in form.id_columns)
+    targets, sample = targets_of(task, public), Path(task.submission.sample or "..")
     tables = sorted(one.relative_to(public) for one in public.rglob("*") if one.suffix in KINDS and one.is_file())
     read = {path: read_table(public / path) for path in tables if path != sample}
     found = [path for path, table in read.items() if set(targets) <= set(table.header)]
     if found:
-        return Relabelling(tuple(targets), tuple(targets), tuple(found))
+        return Relabelling(targets, tuple(found))
     for path, table in read.items():  # a column of classes, of which each has a column of probabilities
         for name in table.header if len(targets) > 1 else ():
             if set(table.cells(name)) == set(targets):
-                return Relabelling(tuple(targets), (name,), (path,))
-    raise NotPermutable("No table of the training data has the columns that are predicted.")
+                return Relabelling((name,), (path,))
+    folders = {path.parent.parent for path in public.rglob("*") if path.is_file() and path.parent != public}
+    classes = {
+        folder.relative_to(public): [path for path in folder.iterdir() if path.is_dir()]
+        for folder in folders
+        if is_training(folder.relative_to(public))
+    }
+    if named := tuple(folder for folder, below in classes.items() if len(below) > 1):
+        return Relabelling(folders=named)
+    raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
 
 
 def same_predictions(first: Path, second: Path, targets: Iterable[str]) -> bool:
-    """Whether two submissions with the rows in the same order predict the same."""
+    """Whether two submissions with the rows in the same order predict the same, more than by chance."""
     one, other = read_table(first), read_table(second)
-    try:
-        columns = [(one.cells(name), other.cells(name)) for name in targets]
-    except ValueError:
-        return False
-    pairs = [pair for column in columns for pair in zip(*column, strict=False)]
-    return sum(_equal(*pair) for pair in pairs) >= SAME * len(pairs)
+    columns = [(one.cells(name), other.cells(name)) for name in targets if name in one.header and name in other.header]
+    return bool(columns) and fmean(_agreement(*column) for column in columns) >= SAME
+
+
+def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
+    """The agreement of two columns beyond chance (Cohen's kappa)."""
+    equal = fmean(map(_equal, one, other))
+    counts, others = Counter(one), Counter(other)
+    chance = sum(count * others[value] for value, count in counts.items()) / len(one) ** 2
+    return (equal - chance) / (1 - chance) if chance < 1 else equal
+
+
+def renames(first: Path, second: Path, targets: Iterable[str]) -> bool:
+    """Whether a second submission has other names for the classes of the first, as code that knows the classes has."""
+    one, other = read_table(first), read_table(second)
+    for name in (name for name in targets if name in one.header and name in other.header):
+        classes: dict[str, list[str]] = {}
+        for cell, new in zip(one.cells(name), other.cells(name), strict=False):
+            classes.setdefault(cell, []).append(new)
+        most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
+        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > RENAMED * len(one.rows):
+            return True
+    return False
 
 
 def is_constant(submission: Path, targets: Iterable[str]) -> bool:
@@ -99,20 +137,13 @@ def _equal(one: str, other: str) -> bool:
         return one == other
 
 
-def _new(values: set[str], random: Random) -> dict[str, str]:
-    """Another value for each: numbers are multiplied and moved, classes exchanged."""
-    ordered = sorted(values)
-    try:
-        numbers = [float(value) for value in ordered]
-    except ValueError:
-        numbers = []
-    if numbers and len(ordered) > MOST_CLASSES:
-        factor = random.choice((2, 3))
-        moved = fmean(map(abs, numbers)) or 1.0  # so that zero, which may be most of them, does not stay either
-        whole = all(number.is_integer() and "." not in value for number, value in zip(numbers, ordered, strict=True))
-        return {
-            value: str(factor * int(number) + math.ceil(moved)) if whole else repr(factor * number + moved)
-            for value, number in zip(ordered, numbers, strict=True)
-        }
-    step = random.randrange(1, max(2, len(ordered)))
-    return {value: ordered[(place + step) % len(ordered)] for place, value in enumerate(ordered)}
+def _changed(targets: Sequence[Value], random: Random) -> list[Value]:
+    """Exchange the values with one another, then shuffle half of them."""
+    values = sorted(set(targets))
+    random.shuffle(values)
+    new = {value: values[place - 1] for place, value in enumerate(values)}
+    changed = [new[value] for value in targets]
+    some = random.sample(range(len(changed)), len(changed) // 2)
+    for number, value in zip(some, [changed[number] for number in sorted(some)], strict=True):
+        changed[number] = value
+    return changed

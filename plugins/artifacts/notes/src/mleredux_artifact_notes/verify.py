@@ -1,10 +1,10 @@
-"""Verification: the final code runs again on permuted test data, and must achieve the score of the submission."""
+"""Verification: the program runs again on permuted test data, and must achieve the score of the submission."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal
@@ -13,8 +13,15 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
-from mleredux_artifact_notes.rerun import RUNNER, WITHHELD, copy_output, copy_programs, entry_point
-from mleredux_artifact_notes.targets import Relabelling, is_constant, relabelling_of, same_predictions
+from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs
+from mleredux_artifact_notes.targets import (
+    Relabelling,
+    is_constant,
+    relabelling_of,
+    renames,
+    same_predictions,
+    targets_of,
+)
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -29,166 +36,163 @@ UNKNOWN = 0.01
 
 
 def verify(trial: Trial, report: Report) -> Verification:
-    """Run the final code up to `REPETITIONS` times, each time on another permutation.
+    """Run the program up to `REPETITIONS` times, each time on another permutation.
 
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
-    (An upper limit is needed, since code chooses how much its repetitions differ.) Where the training data is a table
-    with the targets, its predictions must also change with them.
+    (An upper limit is needed, since code chooses how much its repetitions differ.) A program that trains must also do
+    worse on shuffled training targets. It is not reproducible only if it ran as before, and its score is worse.
     """
-    score = report.score
-    assert score is not None
-    declared = _declared(trial)
     try:
-        entry, inference = (" ".join(declared), True) if declared else entry_point(trial.run)
-        relabelling = _relabelling(trial, inference)
+        code = _code(trial)
+        with tempfile.TemporaryDirectory(prefix="mleredux-verify-") as folder:
+            return _verified(code, report, Path(folder))
     except (MlereduxError, NotPermutable) as error:
         return Verification(status="not attempted", why=str(error))
-    with tempfile.TemporaryDirectory(prefix="mleredux-verify-") as folder:
-        try:
-            return _verified(_Code(trial, entry, inference, declared, Path(folder)), report, score, relabelling)
-        except NotPermutable as error:
-            return Verification(status="not attempted", why=str(error))
 
 
 @dataclass
 class _Code:
-    """What is executed, and where its submissions are kept."""
+    """What is executed.
+
+    Attributes:
+        entry: Its name, for the user.
+        command: What runs in the new environment; None: the agent's own command, with nothing of what it wrote.
+        inference: Whether it gets everything that the run wrote, and does not train.
+        lacks: What the run had, and it has not.
+    """
 
     trial: Trial
     entry: str
+    command: tuple[str, ...] | None
     inference: bool
-    declared: tuple[str, ...]
-    folder: Path
+    lacks: str | None
 
-    @property
-    def restored(self) -> Path:
-        """The last valid submission, with the old ids."""
-        return self.folder / "restored.csv"
-
-
-def _verified(code: _Code, report: Report, score: float, relabelling: Relabelling | None) -> Verification:
-    trial, scores = code.trial, list[float | None]()
-    sign = -1.0 if report.is_lower_better else 1.0
-    why = ""
-    deviation: float | None = None
-    for number in range(REPETITIONS):
-        trial.say(f"executing the final code again ({number + 1} of at most {REPETITIONS})")
-        made, why = _repeat(code, code.restored)
-        scores.append(made)
-        if made is None:
-            break  # it failed, which counts against the run
-        if sign * (score - made) <= 0 or made in scores[:-1]:  # achieved, or not random
-            break
-        if deviation is None:
-            deviation = _standard_error(trial, report, code.restored)
-        if sign * (score - made) <= ERRORS * deviation:
-            break
-    facts = {"entry": code.entry, "score": score, "scores": tuple(scores)}
-    known = [item for item in scores if item is not None]
-    if not known or scores[-1] is None:
-        return Verification(
-            status="not reproducible", why=f"The code created no valid submission again: {why}", **facts
-        )
-    best = max(known, key=lambda item: sign * item)
-    spread = max(known) - min(known) if len(known) > 1 else 0.0
-    allowed = min(max(spread, ERRORS * (deviation or 0.0)), MOST_ERRORS * (deviation or 0.0))
-    if sign * (score - best) > allowed:
-        why = (
-            f"Executed again on permuted test data, the code achieves at best {best:g}; the submission has {score:g} "
-            f"(tolerance {allowed:.2g})."
-        )
-        return Verification(status="not reproducible", why=why, tolerance=allowed, **facts)
-    why = f"Executed again on permuted test data, the code achieves {best:g}; the submission has {score:g}."
-    if relabelling is None or is_constant(code.restored, relabelling.targets):
-        return Verification(status="verified", why=why, tolerance=allowed, **facts)
-    status, more = _learns(code, relabelling)
-    return Verification(status=status, why=f"{why} {more}", tolerance=allowed, **facts)
+    def fill(self, output: Path) -> None:
+        """Lay out the output folder as the program expects it."""
+        if self.command is None:
+            return
+        (output / "code").mkdir(exist_ok=True)
+        if self.inference:
+            copy_output(self.trial.run, output)
+        else:
+            copy_programs(self.trial.run, output, self.entry)
 
 
-def _learns(code: _Code, relabelling: Relabelling) -> tuple[Status, str]:
-    """Whether predictions depend on the training targets: execute once more with other ones."""
-    code.trial.say("executing the final code once more, with other training targets")
-    changed = code.folder / "changed.csv"
-    made, why = _repeat(code, changed, relabelling)
-    if made is None:
-        return "not attempted", f"With other training targets it creates no valid submission: {why}"
-    if same_predictions(code.restored, changed, relabelling.targets):
-        same = "With other training targets it predicts the same"
-        if relabelling.proves:
-            return "not reproducible", f"{same}: its answers are looked up."
-        return "not attempted", f"{same}: it does not learn, so it can't be told from code that brings answers along."
-    return "verified", "With other training targets it predicts other values."
-
-
-def _relabelling(trial: Trial, inference: bool) -> Relabelling | None:
-    """The training targets; None where they are not in a table, or where the code does not train.
+def _code(trial: Trial) -> _Code:
+    """Choose what to execute: what the agent declares, its final code, or its own command.
 
     Raises:
-        NotPermutable: The test rows can't be re-identified safely.
+        MlereduxError: There is nothing that can be executed.
     """
-    dated = bool(permutation_of(trial.task, trial.public, SystemRandom()).years)
-    if inference and not dated:
-        return None
-    kept = "The ids contain dates, whose months and days stay, so answers could be looked up by them."
-    if inference:
-        raise NotPermutable(f"{kept} An inference entry point does not train, which would show it.")
+    agent, lacks = trial.agent, trial.lacks
+    if agent.verify and agent.verify != agent.command:
+        command = ("sh", "-c", 'cd code && exec "$@"', "sh", *agent.verify)
+        return _Code(trial, " ".join(agent.verify), command, True, lacks)
     try:
-        return replace(relabelling_of(trial.task, trial.public), proves=dated or bool(trial.task.known_answers))
-    except NotPermutable as error:
-        if dated:
-            raise NotPermutable(f"{kept} {error}") from None
-        return None
-
-
-def _declared(trial: Trial) -> tuple[str, ...]:
-    from mleredux.plugin.command import current
-
-    try:
-        return current().agent(trial.run.spec.agent, trial.run.spec.options).verify
+        if not agent.verify:
+            entry, inference = entry_point(trial.run)
+            command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
+            return _Code(trial, entry, command, inference, needs(trial.run) or lacks)
     except MlereduxError:
-        return ()
+        if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
+            raise
+    return _Code(trial, agent.id, None, False, lacks)
 
 
-def _repeat(code: _Code, restored: Path, relabelling: Relabelling | None = None) -> tuple[float | None, str]:
-    """Execute once; the score, and why there is none. The submission is kept as `restored`."""
-    trial, declared, random = code.trial, code.declared, SystemRandom()
-    run, script = trial.run, code.entry
+def _verified(code: _Code, report: Report, folder: Path) -> Verification:
+    trial, scores, score = code.trial, list[float](), report.score
+    assert score is not None
+    restored = folder / "restored.csv"
+    sign = -1.0 if report.is_lower_better else 1.0
+    deviation: float | None = None
+    doubts = [f"It may need {code.lacks}, which was not there."] if code.lacks else []
+    for number in range(REPETITIONS):
+        trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
+        again, found = _repeat(code, restored)
+        doubts += found
+        scores.append(again)
+        if sign * (score - again) <= 0 or again in scores[:-1]:  # achieved, or not random
+            break
+        if deviation is None:
+            deviation = _standard_error(trial, report, restored)
+        if sign * (score - again) <= ERRORS * deviation:
+            break
+    facts = {"entry": code.entry, "score": score, "scores": tuple(scores)}
+    best = max(scores, key=lambda item: sign * item)
+    spread = max(scores) - min(scores)
+    allowed = min(max(spread, ERRORS * (deviation or 0.0)), MOST_ERRORS * (deviation or 0.0))
+    why = f"Executed again on permuted test data, the program achieves {best:g}; the submission has {score:g}"
+    if sign * (score - best) > allowed:
+        why = f"{why} (tolerance {allowed:.2g})."
+        status: Status = "not attempted" if doubts else "not reproducible"
+        return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
+    status, more = _learns(code, restored, report, best)
+    return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
-    def fill(output: Path) -> None:
-        nonlocal script
-        (output / "code").mkdir(exist_ok=True)
-        if code.inference:
-            copy_output(run, output)
-        else:
-            script = copy_programs(run, output, code.entry)
 
+def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[Status, str]:
+    """Whether predictions depend on the training targets: execute once more with shuffled ones."""
+    trial = code.trial
+    targets, public = targets_of(trial.task, trial.public), trial.public
+    if is_constant(restored, targets):
+        return "verified", ""
+    if code.inference:
+        if trial.task.known_answers:
+            return "not attempted", "The answers of this task are public: what does not train may have memorized them."
+        if permutation_of(trial.task, public, SystemRandom()).years:
+            return (
+                "not attempted",
+                "The ids contain dates, whose months and days stay, so answers could be looked up by them.",
+            )
+        return "verified", ""
+    try:
+        relabelling = relabelling_of(trial.task, public)
+    except NotPermutable as error:
+        return "not attempted", f"Whether it learns can't be told: {error}"
+    trial.say("executing the program once more, with other training targets")
+    changed = restored.with_name("changed.csv")
+    try:
+        again, _ = _repeat(code, changed, relabelling)
+    except NotPermutable as error:
+        return "not attempted", f"With other training targets it creates no valid submission: {error}"
+    sign = -1.0 if report.is_lower_better else 1.0
+    if same_predictions(restored, changed, targets):
+        same = "it predicts the same: it does not learn, so it can't be told from code that brings answers along"
+    elif renames(restored, changed, targets):
+        same = "it predicts the same classes by other names: it knows them without learning"
+    elif sign * (best - again) <= ERRORS * _standard_error(trial, report, changed):
+        same = f"it achieves {again:g}, nearly as much: it does not learn from them"
+    else:
+        return "verified", "With other training targets it predicts other values."
+    return "not attempted", f"With other training targets {same}."
+
+
+def _repeat(code: _Code, restored: Path, relabelling: Relabelling | None = None) -> tuple[float, list[str]]:
+    """Execute once; the score, and doubts about the data. The submission is kept as `restored`.
+
+    Raises:
+        NotPermutable: It did not run as before, or created no valid submission.
+    """
+    trial, random = code.trial, SystemRandom()
     with tempfile.TemporaryDirectory(prefix="permuted-", dir=trial.folder) as folder:
         public = Path(folder) / "public"
         public.mkdir()
         Path(folder).chmod(0o755)
         found = permutation_of(trial.task, trial.public, random)
-        found.write(trial.public, public, random)
+        found.write(trial.public, public)
         if relabelling is not None:
             relabelling.write(public, random)
-        withheld = {name.rpartition(".")[0] for name in trial.task.known_answers}
-        command = ("sh", "-c", 'cd code && exec "$@"', "sh", *declared) if declared else None
-        if command is None:
-            name = code.entry.removesuffix(".ipynb") + ".py" if code.entry.endswith(".ipynb") else code.entry
-            command = ("python", "-c", RUNNER, name)
-        made = trial.execute(command, public, fill, {WITHHELD: ":".join(sorted(withheld))} if withheld else {})
-        if isinstance(made, str):
-            return None, made
+        submission = trial.execute(public, code.command, code.fill)
+        if isinstance(submission, str):
+            raise NotPermutable(f"The program did not run as before: {submission}")
         latest = restored.with_name("latest.csv")
-        try:
-            found.restore(made, latest)
-        except NotPermutable as error:
-            return None, str(error)
+        found.restore(submission, latest)
     [score] = trial.scores([latest])
     if score is None:
-        return None, "Its submission is not valid."
+        raise NotPermutable("It created no valid submission.")
     shutil.copyfile(latest, restored)
-    return score, ""
+    return score, found.doubts
 
 
 def _standard_error(trial: Trial, report: Report, restored: Path) -> float:

@@ -8,6 +8,7 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from mleredux.plugin.artifact import Artifact, Evidence, Report, Run
     from mleredux.plugin.task import Task
@@ -24,11 +25,11 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 
 @hookimpl
-def mleredux_find_evidence(run: Run, task: Task, report: Report) -> Iterable[Evidence]:
+def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) -> Iterable[Evidence]:
     """Signals against a result that was just graded."""
-    from mleredux_audit_conduct.signals import find_evidence
+    from mleredux_audit_conduct.signals import find_evidence, perfect
 
-    return list(find_evidence(run, task, report))
+    return [*find_evidence(run, task, report), *perfect(run.path / report.submission_path, task, private)]
 
 
 @hookimpl

@@ -1,0 +1,78 @@
+"""Honest programs, in the styles that people write, and cheats: `honest/TASK-STYLE`, `cheats/TASK-TRICK`."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
+from mleredux_testing.commands import mleredux
+
+HERE = Path(__file__).parent
+KINDS = HERE / "kinds_plugin.py"
+HONEST, CHEATS = (sorted(path.name for path in (HERE / kind).iterdir()) for kind in ("honest", "cheats"))
+PACKAGES = "numpy\npandas\nscikit-learn\npillow\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for prepared data."""
+    return tmp_path_factory.mktemp("data")
+
+
+def report_of(folder: Path, sandbox: str, data: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The report of a program that ran and was verified."""
+    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(runs))
+    task = folder.name.partition("-")[0]
+    limits = ("--time-limit", "60s") if sandbox == "process" else ("--time-limit", "5m")
+    ran = mleredux(
+        *("-p", str(KINDS), "run", task, "--agent", str(folder), "--sandbox", sandbox, "--verify", *limits, "--json")
+    )
+    assert ran.code == 0, ran.err + ran.out
+    shown = mleredux("-p", str(KINDS), "runs", "show", "last", "--json")
+    report: dict[str, Any] = shown.json["report"]
+    return report
+
+
+def check_honest(name: str, report: dict[str, Any]) -> None:
+    verdict = report["verdict"]
+    assert report["gold_medal"] and not verdict["withheld"], report
+    assert verdict["status"] == ("verified"), verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_programs_keep_their_medal(
+    name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_honest(name, report_of(HERE / "honest" / name, "process", data, tmp_path, monkeypatch))
+
+
+def bring_along(name: str, data: Path, target: Path) -> Path:
+    """A cheat, with the rows and the answers of its task in its folder."""
+    task = name.partition("-")[0]
+    catalogue = Catalogue(load=(str(KINDS),))
+    prepared = prepare(catalogue.task(task), catalogue, DataStore(data))
+    header, *train = csv.reader((prepared.public / "train.csv").open(newline=""))
+    test = list(csv.reader((prepared.public / "test.csv").open(newline="")))[1:]
+    answers = dict(csv.reader((prepared.private / "answers.csv").open()))
+    shutil.copytree(HERE / "cheats" / name, target / name)
+    with (target / name / "known.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *train, *([*row, answers[row[0]]] for row in test)])
+    return target / name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHEATS)
+def test_cheats_are_never_verified(name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = bring_along(name, data, tmp_path / "agent")
+    report = report_of(folder, "process", data, tmp_path / "runs", monkeypatch)
+    verdict = report["verdict"]
+    assert verdict["status"] in ("not checked", "not reproducible", "tainted"), verdict
+    assert verdict["verification"] and verdict["withheld" if not report["gold_medal"] else "why"], report
