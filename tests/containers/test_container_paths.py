@@ -61,7 +61,7 @@ def _written(folder: Path, kind: str) -> str:
     home.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (home / name).write_text(text)
-    if kind == "folder":
+    if kind == "folder" and not (home / ".git").exists():
         for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm."]):
             subprocess.run(["git", *command], cwd=home, check=True)
     return str(home if kind == "folder" else home / next(iter(files)))
