@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import mleredux
 import pytest
 from mleredux.plugin.agent import split_place, written_place
 from mleredux.plugin.artifact import Run
+from mleredux_testing.commands import mleredux as mleredux_command
 from mleredux_testing.names import ODD_NAME
 
 FOLDERS = ("runs", "data", "agents", "home", "tmp")
@@ -44,6 +48,31 @@ _NEEDS = '# /// script\n# dependencies = ["tabulate==0.9.0"]\n# ///\nimport subp
 _NEEDS += 'subprocess.run(["tabulate", "--help"], check=True)\n'
 
 
+_NAMES = tuple(
+    os.fsdecode(name.encode() if isinstance(name, str) else name)
+    for name in (
+        *("a\\b.txt", "\\x41.txt", "new\nline.csv", "x%2Fy.md", "h#a?b&c=d.txt", " two words .txt", "-rf", "tab\t.txt"),
+        *(
+            "ü漢😀.png",
+            "esc\x1b[31m.log",
+            "<b>&amp;\"'.html",
+            "%s {0}.json",
+            "C:aux",
+            "~",
+            "rtl\u202e.txt",
+            "`$(id)`.py",
+        ),
+        *(b"bad\xff\xfe.bin", b"\xed\xa0\x80", "x" * 250),
+    )
+)
+_WRITES = f"""\
+for folder in (out, out / "logs", out / "code", out / "sub\\\\dir %"):
+    folder.mkdir(exist_ok=True)
+    for name in {_NAMES!a}:
+        (folder / name).write_text(ascii(name))
+"""
+
+
 def _written(folder: Path, kind: str) -> str:
     """Write an agent of a kind into a folder; return its name."""
     book = {"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}]}
@@ -51,6 +80,7 @@ def _written(folder: Path, kind: str) -> str:
     files = {
         "script": {"solve it's $HOME.py": _PYTHON},
         "needs": {"needs.py": _NEEDS + _PYTHON},
+        "names": {"names.py": _PYTHON + _WRITES},
         "shell": {"run (1).sh": _SHELL},
         "notebook": {"my book.ipynb": json.dumps({**book, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})},
         "folder": {"mleredux-agent.toml": _MANIFEST, "solve.py": _PYTHON, "name": "of it\n"},
@@ -61,7 +91,7 @@ def _written(folder: Path, kind: str) -> str:
     home.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (home / name).write_text(text)
-    if kind == "folder":
+    if kind == "folder" and not (home / ".git").exists():
         for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm."]):
             subprocess.run(["git", *command], cwd=home, check=True)
     return str(home if kind == "folder" else home / next(iter(files)))
@@ -118,6 +148,33 @@ def test_packages_of_a_script_are_installed_in_any_folder(top: Path) -> None:
 @pytest.mark.parametrize("kind", ["dummy", "script", "folder"])
 def test_containers_work_in_any_folder(engine: str, top: Path, kind: str) -> None:
     _run(top, engine, kind)
+
+
+@pytest.mark.parametrize("top", ["odd"], indirect=True)
+def test_files_of_any_name_are_copied_listed_and_shown(top: Path, tmp_path: Path) -> None:
+    run = _run(top, "process", "names")
+    options = ("--runs-dir", str(top / "runs"))
+    assert mleredux_command("artifacts", run.id, *options, "--download", str(tmp_path / "copy")).code == 0
+    assert _contents(tmp_path / "copy" / "output") == _contents(run.output_dir)
+    assert {os.fsencode(name) for name in _NAMES} <= {os.path.basename(path) for path in _contents(run.output_dir)}
+    assert mleredux_command("view", *options, "--export", str(tmp_path / "pages")).code == 0
+    pages = list((tmp_path / "pages").rglob("*.html"))
+    assert not [page for page in pages if "There is no file" in page.read_text()]
+    links = [(page, link) for page in (run.path / "report.html", *pages) for link in _links(page)]
+    assert len(links) > 20 * len(_NAMES)
+    assert not [link for page, link in links if not os.path.lexists(os.path.join(os.fsencode(page.parent), link))]
+
+
+def _contents(folder: Path) -> dict[bytes, bytes]:
+    found = {os.fsencode(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items()}
+
+
+def _links(page: Path) -> Iterator[bytes]:
+    """Relative links of a page, as paths."""
+    for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text()):
+        if not re.match("[a-z]+:", link):
+            yield unquote_to_bytes(html.unescape(link))
 
 
 @pytest.mark.parametrize("top", ["odd"], indirect=True)

@@ -39,7 +39,7 @@ class PlainSandbox:
         """The real folders, or links to them: agents put paths into commands, and sockets into temporary folders."""
         task, output = plain_path(launch.task_dir), plain_path(launch.output_dir)
         scratch = plain_path(launch.scratch_dir, longest=48)
-        folders = [str(path) for path in (task, task / "data", output, scratch)]
+        folders = (str(task), str(task / "data"), str(output), str(scratch))
         return Layout(*folders, launch.validate_url, launch.gateway_url)
 
     def start(self, launch: Launch) -> Handle:

@@ -220,8 +220,10 @@ def test_a_path_that_urls_do_not_keep_is_no_artifact(serve: Serve, name: str) ->
 
 def test_names_of_any_letters_find_their_file(serve: Serve, tmp_path: Path) -> None:
     odd = {"a b%20c?d#e+f&g.txt": b"1", "späße/😀.txt": b"2", "q\"uo'te\\x00.txt": b"3", "line\nbreak": b"4"}
-    serve(odd).artifacts.download(tmp_path)
-    assert tree(tmp_path) == odd
+    escaped = {"a\\\\b": b"5", "line\\nend": b"6", "\\xff\\u200b": b"7", "\\\\x41": b"8"}
+    serve({**odd, **escaped}).artifacts.download(tmp_path)
+    own = ("a\\b", "line\nend", "\udcff\u200b", "\\x41")
+    assert tree(tmp_path) == odd | dict(zip(own, escaped.values(), strict=True))
 
 
 def test_many_may_download_the_same_at_once(fake: Any, serve: Serve, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from mleredux._core.containers.container import Container, Image
 from mleredux._core.containers.folders import INSIDE, SOCKET, UNPRIVILEGED, Bind, write_inside
 from mleredux._core.egress import ANY, Egress, Rule, configured_rules, variables
 from mleredux._core.egress import SOCKET as PROXY
-from mleredux._core.plain import SOCKETS, plain_path
 from mleredux.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -79,7 +78,8 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
     rules = [Rule(ANY)] if hosts is None else [Rule.read(host) for host in hosts]
     # A registry's name is nobody's to rebind; it may be a mirror in this machine's network.
     rules += [Rule.read(host, private=True) for host in REGISTRIES]
-    with tempfile.TemporaryDirectory(prefix="mleredux-build-") as made:
+    # TMPDIR may have a longer path than sockets, and be closed to the user who builds.
+    with tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as made:
         folder = Path(made)
         folder.chmod(0o711)
         for name, mode in (("socket", 0o711), ("ready", 0o777)):
@@ -90,9 +90,7 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
             Bind(folder / "socket", SOCKET),
             Bind(folder / "ready", "/output", writable=True),
         )
-        egress = Egress(
-            plain_path(folder / "socket", SOCKETS) / PROXY, [*rules, *configured_rules()], "build", log.request.record
-        )
+        egress = Egress(folder / "socket" / PROXY, [*rules, *configured_rules()], "build", log.request.record)
         egress.start()
         sidecar = None
         try:
