@@ -7,3 +7,4 @@ import re
 PERSON = re.compile(r"[^\W_][\w.@-]{0,63}")
 """The regular expression of a whole name."""
 PERSON_RULE = "Names have letters, digits, `.`, `_`, `@` and `-`, no spaces, and at most 64 characters."
+"""The rule for users."""

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +24,12 @@ import pytest
 import websocket
 from mleredux import Run
 from mleredux._core.cli.local import LocalBackend
-from mleredux.errors import NotGranted
+from mleredux.errors import MlereduxError, NotGranted
+from mleredux.plugin.artifact import short_reference
 from mleredux.plugin.command import current
 from mleredux.plugin.host import plan
+from mleredux.plugin.session import PERSON
+from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.start import _request
 
 MLEREDUX = (sys.executable, "-m", "mleredux")
@@ -248,3 +252,17 @@ def test_the_agent_conforms(tmp_path: Path) -> None:
 @pytest.mark.docker
 def test_a_person_works_in_a_container(tmp_path: Path, docker_base_image: str) -> None:
     testing.check_agent("human", tmp_path, **check_options("docker"))
+
+
+@pytest.mark.parametrize("name", ["José", "Jose\u0301", "ada@example.org", "Зоя", "李雷", "b-2.c_3", "a" * 64])
+def test_people_have_names_of_any_language(name: str) -> None:
+    reference = f"human:{unicodedata.normalize('NFC', name)}"
+    found = current().agent(f"human:{name}", {})
+    assert found.reference == reference and is_person(reference) and PERSON.fullmatch(reference.removeprefix("human:"))
+    assert short_reference(reference) == reference
+
+
+@pytest.mark.parametrize("name", ["", "Ada Lovelace", "../ada", "a/b", "-x", "@x", "a\n", "a" * 65, "a:b"])
+def test_other_names_are_refused_in_one_true_sentence(name: str) -> None:
+    with pytest.raises(MlereduxError, match=r"is not a name that people can have here\. Names have letters, digits"):
+        current().agent(f"human:{name}")

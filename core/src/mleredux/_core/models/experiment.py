@@ -20,6 +20,7 @@ MOST_ARMS = 1000
 """Maximum number of arms of a plan, all combinations of grids counted."""
 Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+"""A seed of a run."""
 _UNITS = {"time_limit": seconds, "notice": seconds, "grace": seconds, "memory_mb": megabytes, "disk_mb": megabytes}
 
 
