@@ -190,7 +190,7 @@ class DataStore:
                 if check_space:
                     from mleredux._core.space import check
 
-                    check(self, [task], source=source)
+                    check(self, [task], source=source, keep_raw=keep_raw)
                 raw = self._find_raw(task, source, keep_raw, progress)
                 # What the user keeps may be deleted later, class by class, which would change the times of links to it.
                 neutral = raw.folder if raw.neutral and not keep_raw else None
