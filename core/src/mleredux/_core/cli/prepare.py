@@ -155,7 +155,7 @@ def _prepare_one(
         listed = "; ".join(map(str, done.differences))
         display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     if not done.neutral:
-        display.say(task.id, "Warning: the order of inodes may tell classes, as in raw data; prepare again with --force.")
+        display.say(task.id, "Warning: the order of inodes may tell classes; prepare again with --force.")
     return {
         **row,
         "version": task.version,

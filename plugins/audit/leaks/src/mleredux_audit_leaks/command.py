@@ -8,9 +8,6 @@ import click
 from mleredux.plugin.command import CommandGroup, catalogue, data_dir_option, json_option, print_json
 
 
-_AGAIN = "prepare them again by `mleredux prepare {} --force`"
-
-
 class Audit(CommandGroup):
     """`audit TASK` is `audit leaks TASK`; plugins add other audits."""
 
@@ -44,7 +41,7 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
         raise DataError(f"Task {task} is not prepared.", hint=f"Prepare it first: `mleredux prepare {task}`.")
     report = audit(found, prepared.public, prepared.private)
     if not prepared.neutral:
-        note = f"Another program or version prepared the files: inodes may tell more than names; {_AGAIN.format(task)}."
+        note = "Another program or version prepared the files, so their inodes may tell classes: prepare with --force."
         report = report.model_copy(update={"notes": (*report.notes, note)})
     if as_json:
         print_json({**report.model_dump(mode="json"), "clean": report.clean})
