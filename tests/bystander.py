@@ -13,7 +13,7 @@ from mleredux._core.data import Prepared
 from mleredux._core.models import Task
 from mleredux_audit_leaks.truth import Truth
 
-FEWEST = 8
+FEWEST = 6
 PERMUTATIONS = 400
 
 
@@ -33,8 +33,7 @@ class Sight:
 def look(task: Task, prepared: Prepared) -> Sight | None:
     """Look at the files and folders that bear ids of test rows; None if too few do."""
     truth = Truth(task, prepared.private)
-    targets = [target for target in truth.targets if target.labels.kind != "text"]
-    if len(truth.id_columns) != 1 or not targets:
+    if len(truth.id_columns) != 1 or not truth.targets:
         return None
     rows = {str(key).rpartition("/")[2].partition(".")[0]: int(row) for key, row in truth.first_rows.items()}
     seen: dict[int, dict[str, float]] = {}
@@ -48,12 +47,13 @@ def look(task: Task, prepared: Prepared) -> Sight | None:
         seen[row]["birth"] = born
     chosen = np.array(list(seen))
     surprise: dict[str, float] = {}
-    for target in targets[:1]:
-        labels = target.labels.take(chosen)
-        values = labels.values if labels.kind == "class" else labels.values.argsort().argsort()
-        for mark in next(iter(seen.values())):
-            along = np.array([seen[row][mark] for row in seen])
-            surprise[mark] = _surprise(along, values, equal=labels.kind == "class")
+    target = truth.targets[0]
+    classes = target.labels.kind == "class"
+    codes = target.labels.values if target.labels.kind == "number" else target.values.rank(method="dense").to_numpy()
+    values = codes[chosen] if classes else codes[chosen].argsort().argsort()
+    for mark in next(iter(seen.values())):
+        along = np.array([seen[row][mark] for row in seen])
+        surprise[mark] = _surprise(along, values, classes)
     return Sight(len(chosen), surprise)
 
 
@@ -86,7 +86,7 @@ def _births(paths: list[str]) -> list[float]:
     return born
 
 
-def _surprise(along: Any, values: Any, *, equal: bool) -> float:
+def _surprise(along: Any, values: Any, equal: bool) -> float:
     rng = np.random.default_rng(0)
     if len(np.unique(along)) < 2 or len(np.unique(values)) < 2:
         return 0.0

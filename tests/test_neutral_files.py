@@ -20,16 +20,25 @@ from mleredux._core.data import DataStore, Prepared
 from mleredux._core.models import Submission, Task
 from mleredux._core.models.task import Metric
 from mleredux._core.neutral import TIME_NS
+from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.loader import resolve
+from mleredux._core.stages import prepare as prepare_stage
 from mleredux.errors import DataError
 from mleredux_audit_leaks.audit import audit
 from mleredux_competition_mlebench.blocks import Array, Preparation, Workspace, Zip, one_pass, write_tars
-from mleredux_competition_mlebench.blocks.declare import private
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bystander import Sight, look
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
+VARIANTS = [(task, variant) for task, ref in REFS.items() for variant in ("", *resolve(ref, None).variants)]
+TOO_SMALL = {
+    "aptos2019-blindness-detection": "too few entries",
+    "leaf-classification": "only 1 member",
+    "ml2021spring-hw2": "too few entries",
+    "multi-modal-gesture-recognition": "no MATLAB file",
+}
+"""Competitions whose miniature data the variant `+fixed` refuses, and why."""
 CLASSES, EACH = 20, 30
 LIMIT = 5.0
 """Standard deviations; chance passes them once in 3 million normal tries."""
@@ -261,8 +270,7 @@ def sights() -> Iterator[dict[str, list[float]]]:
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("variant", ["", "private"])
-@pytest.mark.parametrize("competition", sorted(REFS))
+@pytest.mark.parametrize(("competition", "variant"), VARIANTS)
 def test_each_competition(
     competition: str, variant: str, shared: Path, tmp_path: Path, sights: dict[str, list[float]]
 ) -> None:
@@ -271,15 +279,35 @@ def test_each_competition(
     with zipfile.ZipFile(case / "raw.zip") as archive:
         archive.extractall(tmp_path / "raw")  # class by class
     given = resolve(REFS[competition], None)
-    given = private(given) if variant else given
+    given = given.variants[variant](given) if variant else given
     assert isinstance(given.prepare, Preparation)
     given = given.model_copy(update={"checksums": {}, "prepare": given.prepare.with_settings(test_size=size)})
     try:
         prepared = prepare(given, tmp_path / "data", tmp_path / "raw")
     except DataError as error:
-        assert variant and "no random split" in error.message
+        assert variant
+        assert (TOO_SMALL[competition] if variant == "fixed" else "no random split") in error.message
         return
     check_times(prepared)
     if sight := look(given, prepared):
         for mark, value in sight.surprise.items():
             sights.setdefault(mark, []).append(value)
+
+
+DERIVED = (
+    *("digits", "cell-nuclei", "wine", "digits-code", "breast-cancer-model", "wine-service", "wine-tasting"),
+    *("digits+debug-100", "eda@cell-nuclei", "cv@wine", "encoding+planted-3@cell-nuclei"),
+)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_each_kind_of_task_that_needs_no_download(name: str, tmp_path: Path) -> None:
+    catalogue = Catalogue()
+    given = catalogue.task(name)
+    prepared = prepare_stage.prepare(given, catalogue, DataStore(tmp_path), check_space=False)
+    check_times(prepared)
+    for place in tmp_path.glob("*/prepared/public"):  # those of its base, too
+        assert {path.lstat().st_mtime_ns for path in place.rglob("*")} <= {TIME_NS}
+    assert prepared.neutral
+    sight = look(given, prepared) if given.answers.endswith(".csv") else None
+    assert sight is None or max(sight.surprise.values()) < LIMIT

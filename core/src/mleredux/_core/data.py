@@ -7,9 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,13 @@ from typing import Any
 from mleredux._core.archives import find_given, unpack, unpack_inner
 from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
+from mleredux._core.data_folders import lock, replace, scratch_folder
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.models import Task
 from mleredux._core.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.plain import recorded_path
 from mleredux._core.progress import tell
-from mleredux._core.store.files import FileLock, write_atomically
+from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
 
@@ -174,7 +173,7 @@ class DataStore:
                 f"The data directory {self.path} can't be written: {error.strerror or error}.",
                 hint="Choose another with --data-dir.",
             ) from error
-        with _lock(home / ".lock"):
+        with lock(home / ".lock"):
             if not force and (found := self.find(task)):
                 return found
             if task.base is not None:
@@ -187,11 +186,11 @@ class DataStore:
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
             # Variants share raw data: while one uses it, no other may download or remove it.
-            with _lock(raw_home / ".raw-lock"):
+            with lock(raw_home / ".raw-lock"):
                 if check_space:
                     from mleredux._core.space import check
 
-                    check(self, [task], source=source)
+                    check(self, [task], source=source, keep_raw=keep_raw)
                 raw = self._find_raw(task, source, keep_raw, progress)
                 # What the user keeps may be deleted later, class by class, which would change the times of links to it.
                 neutral = raw.folder if raw.neutral and not keep_raw else None
@@ -221,7 +220,7 @@ class DataStore:
         place = self.home(task) / "prepared"
         progress("splitting into public and private files")
         tell("splitting into public and private files")
-        with _scratch(place) as scratch:
+        with scratch_folder(place) as scratch:
             (scratch / "public").mkdir()
             (scratch / "private").mkdir(mode=0o700)
             self._run_preparer(task, preparer, raw, scratch, neutral)
@@ -240,7 +239,7 @@ class DataStore:
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
             self._write_record(task, scratch, schema=place / "schema", differing=differing, neutral=True)
-            _replace(scratch, place)
+            replace(scratch, place)
             (place.parent / REFUSAL_FILE).unlink(missing_ok=True)
 
     def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> _Raw:
@@ -256,14 +255,14 @@ class DataStore:
             source = packed
         if source is not None and raw.exists() and not ours.exists() and not keep:
             raw = raw.with_name("raw-unpacked")  # a user's own raw data is not changed
-        with _scratch(raw) as scratch:
+        with scratch_folder(raw) as scratch:
             if source is not None:
                 progress(f"unpacking {source.name}")
                 unpack(source, scratch)
                 unpack_inner(scratch, task.raw_id or task.id)
             else:
                 self._fetch(task, scratch, progress)
-            _replace(scratch, raw)
+            replace(scratch, raw)
         neutral = source is not None or getattr(task.fetch, "neutral_order", False)
         if raw == self.raw(task):
             ours.write_text(_NEUTRAL if neutral else "", encoding="utf-8")
@@ -400,49 +399,3 @@ def as_prepared(task: Task, prepared: Path) -> Task:
 def _published(task: Task) -> dict[str, str]:
     """Published MD5 by path relative to the prepared folder."""
     return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}
-
-
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    lock = FileLock(path)
-    if not os.access(path.parent, os.W_OK):
-        yield
-        return
-    while not lock.acquire():
-        tell("waiting for another program that prepares it")
-        time.sleep(0.2)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextlib.contextmanager
-def _scratch(place: Path) -> Iterator[Path]:
-    """A temporary folder next to its final path, deleted unless moved there; remains of crashes are removed."""
-    prefix = f".making-{place.name}-"
-    for leftover in place.parent.glob(f"{prefix}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
-    except OSError as error:
-        raise DataError(
-            f"{place.parent} can't be written: {error.strerror or error}.", hint="Choose another with --data-dir."
-        ) from error
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _replace(new: Path, place: Path) -> None:
-    """Move a finished folder to its final path. The previous one is deleted only when the new one is complete."""
-    if place.exists():
-        old = place.with_name(f".making-{place.name}-old")
-        shutil.rmtree(old, ignore_errors=True)
-        place.rename(old)
-        new.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        new.rename(place)

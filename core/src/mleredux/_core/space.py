@@ -21,22 +21,25 @@ _FETCHED = 2.5
 """Archive, raw files, public and private files, as a multiple of the declared size: the archive goes before all
 prepared files are there, and some tables are written twice."""
 _LINKED = 1.0
-"""How much less it is where prepared files are links to raw ones."""
+"""How much less it is where prepared files are links to raw ones, which are removed later."""
 
 
-def check(store: DataStore, tasks: Sequence[Task], *, source: Path | None = None, jobs: int = 1) -> None:
+def check(
+    store: DataStore, tasks: Sequence[Task], *, source: Path | None = None, jobs: int = 1, keep_raw: bool = False
+) -> None:
     """Refuse to start where the disk has too little room.
 
     Args:
         tasks: Those that are to be prepared.
         source: A folder or zip with the raw data of the one task.
         jobs: How many are prepared at once.
+        keep_raw: Whether raw data is kept, so that prepared files are copies.
 
     Raises:
         DataError: There is too little room; the message says how much is missing.
     """
     place = _existing(store.path)
-    links = _links_work(place)
+    links = not keep_raw and _links_work(place)
     peaks = sorted((_needed(store, task, source, links) for task in tasks), reverse=True)
     stays = [_size(task) for task in tasks]
     # What was prepared stays, and so many are at their peak at once.
@@ -62,7 +65,7 @@ def _needed(store: DataStore, task: Task, source: Path | None, links: bool) -> f
         size = unpacked_size(source)
         return size * (2 - saved)
     if source is not None or (raw.is_dir() and any(raw.iterdir())):
-        return size * (1 - saved)
+        return size
     here = sum(path.stat().st_size for path in raw.with_name("download").glob("*") if path.is_file())
     return max(size * (_FETCHED - saved / 2) - here, 0)
 

@@ -154,6 +154,8 @@ def _prepare_one(
     if done.differences:
         listed = "; ".join(map(str, done.differences))
         display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
+    if not done.neutral:
+        display.say(task.id, "Warning: the order of inodes may tell classes; prepare again with --force.")
     return {
         **row,
         "version": task.version,

@@ -40,6 +40,9 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
     if prepared is None:
         raise DataError(f"Task {task} is not prepared.", hint=f"Prepare it first: `mleredux prepare {task}`.")
     report = audit(found, prepared.public, prepared.private)
+    if not prepared.neutral:
+        note = "Another program or version prepared the files, so their inodes may tell classes: prepare with --force."
+        report = report.model_copy(update={"notes": (*report.notes, note)})
     if as_json:
         print_json({**report.model_dump(mode="json"), "clean": report.clean})
     else:
