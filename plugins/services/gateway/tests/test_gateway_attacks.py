@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from billing_provider import TURNED_AWAY, Bill, billing  # type: ignore[import-not-found]
 
+pytestmark = pytest.mark.attack
+
 CONFIG = """
 [upstreams.counting]
 protocol = "openai"

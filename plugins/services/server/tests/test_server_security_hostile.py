@@ -18,6 +18,8 @@ import pytest
 from mleredux_server.limits import RateLimit
 from mleredux_testing.server_local import LocalServer
 
+pytestmark = pytest.mark.attack
+
 SECRET = "what-nobody-may-read"
 HOSTILE_NAMES = [
     'quote"semicolon;.txt',
