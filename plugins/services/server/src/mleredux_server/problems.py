@@ -26,6 +26,7 @@ STATUS = {
     "not-found": 404,
     "not-yet": 404,
     "method-not-allowed": 405,
+    "too-slow": 408,
     "conflict": 409,
     "idempotency-conflict": 409,
     "precondition-failed": 412,
