@@ -2,7 +2,8 @@
 
     python docs/attacks.py [--check] [--area NAME]... [PYTEST OPTIONS...]
 
-It runs the tests of the files in `AREAS`, each of which tries what a hostile agent, repository or submission would.
+It runs the tests of the files in `AREAS` that are marked `attack`: each tries what a hostile agent, repository,
+submission or client would. Tests of what honest ones get are not counted.
 `--area` runs that one alone, and leaves the other rows as they are; `--check` leaves the page as it is. The exit code
 is 1 if an attack got through.
 """
@@ -32,7 +33,12 @@ AREAS = {
         "plugins/services/gateway/tests/test_gateway_attacks.py plugins/services/gateway/tests/test_gateway_budgets.py"
     ),
     "screening of requests": "plugins/services/gateway/tests/test_gateway_screening.py",
-    "repositories": "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py",
+    "repositories": (
+        "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py "
+        "plugins/agents/repo/tests/test_repo_redirects.py"
+    ),
+    "redirects": "core/tests/test_core_redirects.py tests/test_redirects.py",
+    "plugins": "tests/test_plugin_clashes.py",
     "grants": "plugins/agents/repo/tests/test_repo_grants.py plugins/services/server/tests/test_server_grants.py",
     "builds": (
         "tests/containers/test_container_build.py tests/containers/test_container_egress.py "
@@ -97,7 +103,9 @@ def main() -> int:
     asked, options = parser.parse_known_args()
     tally = Tally()
     files = [str(ROOT / each) for area in asked.area or AREAS for each in AREAS[area].split()]
-    ended = pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *options, *files], [tally])
+    ended = pytest.main(
+        ["-q", "-m", "attack", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *options, *files], [tally]
+    )
     page = PAGE.read_text(encoding="utf-8")
     found = _TABLE.search(page)
     table = tally.table(found[0] if found and asked.area else "")

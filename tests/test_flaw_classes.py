@@ -20,6 +20,8 @@ from mleredux._core.plugins import Catalogue, current
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.plugin.host import Job, grade, score_in_children
 
+pytestmark = pytest.mark.attack
+
 AGENT = """
 from mleredux.plugin import hookimpl
 from mleredux.plugin.agent import Agent, Limits

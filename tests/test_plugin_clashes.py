@@ -44,6 +44,7 @@ def mle(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["aaa", "zzz"])
+@pytest.mark.attack
 def test_the_plugin_of_the_graders_is_replaced_by_none_of_its_name(tmp_path: Path, data: Path, name: str) -> None:
     site = Site(tmp_path / "site")
     site.install(name, EVIL, entry="graders")
@@ -57,6 +58,7 @@ def test_the_plugin_of_the_graders_is_replaced_by_none_of_its_name(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["aaa", "zzz"])
+@pytest.mark.attack
 def test_a_grader_of_one_id_is_used_of_neither(tmp_path: Path, data: Path, name: str) -> None:
     site = Site(tmp_path / "site")
     site.install(name, EVIL)

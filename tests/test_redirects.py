@@ -129,6 +129,7 @@ def server(host: str, answer: Callable[[BaseHTTPRequestHandler], None]) -> Itera
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("fetcher", FETCHERS)
+@pytest.mark.attack
 def test_a_redirect_takes_nothing_elsewhere(fetcher: str, status: int) -> None:
     reached: list[str] = []
     asked: list[str] = []

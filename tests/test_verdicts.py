@@ -91,6 +91,7 @@ def plugin(data: Path) -> Path:
         ("content", "not reproducible", "it predicts the same"),
     ],
 )
+@pytest.mark.attack
 def test_the_verdict_of_each_agent(
     data: Path, plugin: Path, tmp_path: Path, agent: str, verdict: str, why: str
 ) -> None:

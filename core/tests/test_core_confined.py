@@ -54,6 +54,7 @@ def test_it_is_executed_by_the_child_that_scores() -> None:
     assert (told.stdout, told.stderr) == ("confined\n", "")
 
 
+@pytest.mark.attack
 def test_it_reaches_no_file_process_or_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
@@ -78,12 +79,14 @@ def test_it_reaches_no_file_process_or_network(tmp_path: Path, monkeypatch: pyte
         ("import os; os.close(1); os.close(2); os._exit(3)", 3),
     ],
 )
+@pytest.mark.attack
 def test_limits_hold_and_are_told(script: str, code: int | None) -> None:
     began = time.monotonic()
     assert run_confined(["-c", script], {}, ["out"], seconds=2, memory_mb=500, disk_mb=2).code == code
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.attack
 def test_what_it_started_ends_with_it() -> None:
     script = "import os, time; [os.fork() or time.sleep(600) for _ in range(3)] if os.fork() == 0 else print('left')"
     began = time.monotonic()
@@ -91,11 +94,13 @@ def test_what_it_started_ends_with_it() -> None:
     assert time.monotonic() - began < 200
 
 
+@pytest.mark.attack
 def test_processes_are_limited() -> None:
     script = "import os, time\nfor n in range(500):\n    os.fork() or time.sleep(60)"
     assert "Resource temporarily unavailable" in run_confined(["-c", script], {}, [], seconds=20).log
 
 
+@pytest.mark.attack
 def test_only_ordinary_files_of_moderate_size_are_returned(tmp_path: Path) -> None:
     script = "import os; os.symlink('/etc/passwd', 'a'); os.mkfifo('b'); os.mkdir('c'); os.link('in', 'd')"
     found = run_confined(["-c", script], {"in": b"1"}, ["a", "b", "c", "d"])

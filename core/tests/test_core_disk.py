@@ -176,6 +176,7 @@ def test_a_full_disk_of_the_host_is_not_the_agents_failure(toy: Any) -> None:
         subprocess.run(["umount", "-l", toy.store.path], check=True)
 
 
+@pytest.mark.attack
 def test_the_walk_counts_folders_long_paths_and_what_is_shut(tmp_path: Path) -> None:
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(30):  # beyond the longest path

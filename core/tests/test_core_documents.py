@@ -85,6 +85,7 @@ def test_what_is_wrong_is_said_in_one_sentence(schema: SubmissionSchema, tmp_pat
         read_document(Plan, path)
 
 
+@pytest.mark.attack
 def test_links_and_pipes_are_refused(schema: SubmissionSchema, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.json").write_text(json.dumps(GOOD))
     (tmp_path / "plan.json").symlink_to("elsewhere.json")
@@ -93,6 +94,7 @@ def test_links_and_pipes_are_refused(schema: SubmissionSchema, tmp_path: Path) -
     assert "not a regular file" in validate(schema, tmp_path / "pipe").message
 
 
+@pytest.mark.attack
 def test_a_hostile_document_is_refused_at_once(schema: SubmissionSchema, tmp_path: Path) -> None:
     fields = ",".join(f'"{number}":0' for number in range(100_000))
     path = tmp_path / "plan.json"

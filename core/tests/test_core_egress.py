@@ -83,6 +83,7 @@ def ask(egress: Egress, text: str) -> str:
     return said.decode()
 
 
+@pytest.mark.attack
 def test_an_allowed_host_is_reached_another_is_not_and_both_are_counted(
     site: Any, proxy: Callable[..., Egress], uses: list[HostUse]
 ) -> None:
@@ -109,6 +110,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
+@pytest.mark.attack
 def test_no_name_leads_into_this_machine_or_its_network(
     address: str, proxy: Callable[..., Egress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +126,7 @@ def test_no_name_leads_into_this_machine_or_its_network(
     assert connected == []
 
 
+@pytest.mark.attack
 def test_what_was_checked_is_what_is_connected_to(
     proxy: Callable[..., Egress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +144,7 @@ def test_what_was_checked_is_what_is_connected_to(
     assert connected == ["93.184.216.34"] and egress.unreachable
 
 
+@pytest.mark.attack
 def test_the_callers_proxy_is_used_and_its_password_stays_outside(
     site: Any, proxy: Callable[..., Egress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,5 +191,6 @@ def test_rules_name_hosts_and_ports(rule: str, host: str, port: int, allowed: bo
         "\r\n\r\n",
     ],
 )
+@pytest.mark.attack
 def test_what_is_no_request_of_a_proxy_is_refused(text: str, proxy: Callable[..., Egress]) -> None:
     assert ask(proxy("example.org"), text).startswith(("HTTP/1.1 400", "HTTP/1.1 403"))

@@ -114,6 +114,7 @@ def test_the_part_that_is_named_file_is_the_submission(served: Served, note: byt
     assert served.post(body, "multipart/form-data; boundary=xYx")[1]["valid"] is True
 
 
+@pytest.mark.attack
 def test_a_large_multipart_upload_is_not_held_in_memory(served: Served) -> None:
     import resource
 
@@ -133,6 +134,7 @@ def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> 
     assert json.loads(told.stdout)["valid"] is True, told
 
 
+@pytest.mark.attack
 def test_who_asks_too_often_waits_and_his_uploads_are_not_kept(served: Served) -> None:
     answers = [served.post(GOOD)[0] for _ in range(module.BURST + 3)]
     assert answers[: module.BURST] == [200] * module.BURST and answers[-1] == 429
@@ -175,6 +177,7 @@ def test_time_and_health(served: Served) -> None:
     ],
     ids=["noise", "half", "short", "negative", "huge", "chunked", "heads", "line", "nothing"],
 )
+@pytest.mark.attack
 def test_broken_requests_change_nothing(served: Served, capfd: pytest.CaptureFixture[str], data: bytes) -> None:
     try:
         received = served.raw(data)
@@ -187,6 +190,7 @@ def test_broken_requests_change_nothing(served: Served, capfd: pytest.CaptureFix
     assert "Traceback" not in captured.err
 
 
+@pytest.mark.attack
 def test_slow_clients_do_not_keep_others_from_the_supervisor(served: Served) -> None:
     held = []
     for _ in range(module.MAX_CONNECTIONS + 10):  # the last ones wait in the queue of the socket
@@ -198,6 +202,7 @@ def test_slow_clients_do_not_keep_others_from_the_supervisor(served: Served) -> 
         connection.close()
 
 
+@pytest.mark.attack
 def test_a_verdict_that_comes_after_the_end_is_not_recorded(served: Served) -> None:
     served.endpoint.stop()
     served.endpoint.answer(None)
@@ -205,6 +210,7 @@ def test_a_verdict_that_comes_after_the_end_is_not_recorded(served: Served) -> N
     assert not served.endpoint.folder.exists()
 
 
+@pytest.mark.attack
 def test_a_folder_that_somebody_else_put_there_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "output").mkdir()
     (tmp_path / "elsewhere").mkdir()

@@ -53,6 +53,17 @@ def test_a_copy_of_the_answers_is_found_under_any_name(done: Any) -> None:
     assert sentences(run, private) == [], "what is public too is no secret"
 
 
+def test_perfect_predictions_of_an_isolated_agent_prove_nothing(done: Any) -> None:
+    run, private = done
+    shutil.copyfile(private / "answers.csv", run.output_dir / "submission.csv")
+    for isolated, level in ((True, "suspicious"), (False, "seen")):
+        [item] = exposures(run, private, isolated=isolated)
+        assert (item.kind, item.level) == ("submitted-answers", level)
+    shutil.copyfile(private / "answers.csv", run.output_dir / "seen.csv")
+    levels = {item.kind: item.level for item in exposures(run, private, isolated=True)}
+    assert levels == {"submitted-answers": "suspicious", "private-file": "seen"}, "but any other copy does"
+
+
 def test_links_to_the_answers_are_not_followed(done: Any) -> None:
     run, private = done
     (run.output_dir / "link.csv").symlink_to(private / "answers.csv")

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from mleredux._core.submissions.intake import IntakeLimits, disk_usage, hash_regular, readable, take, walk
 from mleredux_testing.pytest_plugin import skip_or_fail
 
+pytestmark = pytest.mark.attack
+
 LIMITS = IntakeLimits()
 NAMES = st.binary(min_size=1, max_size=12).filter(lambda name: not {0, 47} & set(name) and name not in (b".", b".."))
 

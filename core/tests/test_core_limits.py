@@ -45,6 +45,7 @@ def test_an_agent_that_heeds_sigterm_is_not_killed(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("jump", [-86400, 86400], ids=["a-day-back", "a-day-on"])
+@pytest.mark.attack
 def test_setting_the_clock_neither_ends_an_agent_nor_gives_it_more_time(
     toy: Any, monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
@@ -91,18 +92,21 @@ def test_an_agent_that_crashes_counts_and_says_how(toy: Any) -> None:
     assert run.report.limit is None
 
 
+@pytest.mark.attack
 def test_what_the_agent_left_running_ends_with_it(toy: Any) -> None:
     run = toy.run("daemon")
     assert run.state is State.DONE
     assert not [one for one in psutil.process_iter() if _command(one) == ["sleep", "611"]]
 
 
+@pytest.mark.attack
 def test_an_agent_that_kills_its_launcher_takes_nothing_along(toy: Any) -> None:
     run = toy.run("parricide")
     assert (run.state, run.cause) == (State.FAILED, Cause.AGENT_CRASHED)
     assert not toy.processes(run)
 
 
+@pytest.mark.attack
 def test_processes_that_fork_faster_than_they_are_killed_are_stopped(toy: Any) -> None:
     began = time.monotonic()
     run = toy.run("hydra", limits={"time_limit": 2, "grace": 0, "processes": 2000})
@@ -111,17 +115,20 @@ def test_processes_that_fork_faster_than_they_are_killed_are_stopped(toy: Any) -
     assert time.monotonic() - began < 50, "it would end by itself then"
 
 
+@pytest.mark.attack
 def test_an_agent_that_closes_its_output_and_ends_is_done(toy: Any) -> None:
     run = toy.run("silent")
     assert run.state is State.DONE and run.report.valid_submission
     assert run.agent_log.read_bytes() == b""
 
 
+@pytest.mark.attack
 def test_bytes_that_are_not_utf8_stay_in_the_log(toy: Any) -> None:
     run = toy.run("chatter")
     assert b"\xff\x00 noise" in run.agent_log.read_bytes()
 
 
+@pytest.mark.attack
 def test_a_tree_deeper_than_any_recursion_is_no_matter(toy: Any) -> None:
     run = toy.run("deep")
     assert run.state is State.DONE, run.message
@@ -130,11 +137,13 @@ def test_a_tree_deeper_than_any_recursion_is_no_matter(toy: Any) -> None:
     toy.store.delete(run)
 
 
+@pytest.mark.attack
 def test_an_agent_that_removes_its_task_breaks_nothing_but_itself(toy: Any) -> None:
     run = toy.run("removes-task", limits={"time_limit": 2, "grace": 0})
     assert (run.state, run.cause) == (State.TIMED_OUT, Cause.AGENT_TIMED_OUT)
 
 
+@pytest.mark.attack
 def test_the_environment_is_ours_alone(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOST_TOKEN", "not for agents")
     run = toy.new("sleeper", limits={"time_limit": 3, "grace": 0})

@@ -38,6 +38,7 @@ def test_as_many_stars_as_bytes_in_texts_and_in_bytes() -> None:
     assert mask.hide(b"nothing here") == b"nothing here" and not mask.finds(KEY[:-1].encode())
 
 
+@pytest.mark.attack
 def test_secrets_that_overlap_are_hidden_whole() -> None:
     assert Mask(["abcdef", "defabc"]).hide(b"-abcdefabc-") == b"-*********-"
     assert Mask(["abcabc"]).hide(b"-abcabcabc-") == b"-*********-"
@@ -66,6 +67,7 @@ def test_what_is_given_out_before_a_beginning_is_never_changed_by_what_comes(
     assert mask.hide(text)[:safe] == mask.hide(text + more)[:safe]
 
 
+@pytest.mark.attack
 def test_files_are_masked_across_blocks_and_keep_their_length(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "_BLOCK", 32)
     content = (b"." * 25 + KEY.encode()) * 7 + b"end"

@@ -35,6 +35,7 @@ ORIGIN = "https://example.org/a/b?c=d"
         "https://example.org:99999/",
     ],
 )
+@pytest.mark.attack
 def test_what_no_redirect_may_lead_to(location: str) -> None:
     with pytest.raises(PermissionError):
         redirected(ORIGIN, location)
@@ -58,6 +59,7 @@ def test_what_it_may_lead_to_and_where_alone_to_connect(
 
 
 @given(st.ip_addresses(network="10.0.0.0/8") | st.ip_addresses(network="fc00::/7"), st.integers(1, 65535))
+@pytest.mark.attack
 def test_no_private_address_is_followed(address: object, port: int) -> None:
     host = f"[{address}]" if ":" in str(address) else str(address)
     with pytest.raises(PermissionError):

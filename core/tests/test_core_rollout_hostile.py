@@ -20,6 +20,8 @@ from mleredux._core.rollout.documents import (
 from mleredux._core.rollout.extras import StepExtra, run_extra, step_extra
 from mleredux._core.rollout.validation import MAX_PROBLEMS, Problem
 
+pytestmark = pytest.mark.attack
+
 HEAD = b'{"agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}]'
 NOT_JSON = {
     "empty": b"",

@@ -169,6 +169,7 @@ def index(base):
         server.shutdown()
 
 
+@pytest.mark.attack
 def test_requirements_are_installed_and_no_password_of_a_package_index_stays(
     sandbox, request_for, make_launch, run, monkeypatch, tmp_path, index, program
 ):
@@ -190,6 +191,7 @@ def test_requirements_are_installed_and_no_password_of_a_package_index_stays(
     assert "pass-w0rd" not in repr([*everything, program("image", "inspect", built.identity)])
 
 
+@pytest.mark.attack
 def test_a_dockerfile_of_ones_own_gets_no_password_and_keeps_no_proxy(
     sandbox, request_for, tmp_path, monkeypatch, program
 ):
@@ -253,6 +255,7 @@ def test_a_context_is_taken_as_its_dockerignore_says(sandbox, request_for, tmp_p
     assert b"secret" not in log
 
 
+@pytest.mark.attack
 def test_a_dockerfile_means_what_it_means_to_its_engine(sandbox, request_for, tmp_path, program):
     dockerfile = f"""\
         ARG BASE_IMAGE
@@ -288,6 +291,7 @@ def test_a_dockerfile_means_what_it_means_to_its_engine(sandbox, request_for, tm
     assert kept["MORE"] == "3" and not kept.keys() & {"NAME", "OTHER", "KEPT", "http_proxy"}
 
 
+@pytest.mark.attack
 def test_an_archive_that_unpacks_to_too_much_is_not_added(sandbox, request_for, tmp_path):
     context = context_with(tmp_path, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nADD bomb.tar.gz /\nRUN du -sm /zeros\n")
     with tarfile.open(context / "bomb.tar.gz", "w:gz", compresslevel=1) as bomb:
@@ -310,6 +314,7 @@ def test_a_step_that_fails_is_named_with_the_end_of_its_output(sandbox, request_
     assert "the reason" in request.log.read_text()
 
 
+@pytest.mark.attack
 def test_a_build_is_ended_at_its_time_limit_and_leaves_no_container(sandbox, request_for, tmp_path):
     import psutil
 

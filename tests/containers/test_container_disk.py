@@ -20,6 +20,8 @@ from mleredux._core.submissions.intake import disk_usage
 from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
 from mleredux_testing.toys import TOY_PLUGIN
 
+pytestmark = pytest.mark.attack
+
 LIMIT = 48 << 20
 
 

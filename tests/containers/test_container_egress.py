@@ -122,6 +122,7 @@ def request(tmp_path: Path, step: str, uses: list[HostUse], **more: object) -> B
     return BuildRequest(agent, tmp_path / "build.log", record=uses.append, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.attack
 def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path, site, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://me:pr0xy-pass@127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "*")
@@ -149,6 +150,7 @@ def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path
     ],
     ids=["memory", "one file", "all places"],
 )
+@pytest.mark.attack
 def test_a_recipe_that_takes_too_much_is_the_agents_failure(sandbox, tmp_path, step, more, sentence):
     with pytest.raises(BuildFailed, match=sentence) as failed:
         sandbox.build(request(tmp_path, step, [], hosts=(), time_limit=300, look=FILL, **more))
@@ -163,6 +165,7 @@ def test_a_registry_that_does_not_answer_is_not_the_agents_failure(sandbox, tmp_
     assert not failed.value.by_agent and failure_of(failed.value).cause == "environment_broke"
 
 
+@pytest.mark.attack
 def test_a_run_reaches_its_allowed_hosts_and_no_others(make_launch, run, site):
     uses: list[HostUse] = []
     with tempfile.TemporaryDirectory(prefix="mleredux-egress-") as name:

@@ -66,6 +66,7 @@ def seen(make_launch, run, monkeypatch):
     return json.loads(log)
 
 
+@pytest.mark.attack
 def test_an_agent_has_no_privileges_and_touches_only_its_output_and_scratch(seen):
     own, group = (os.getuid(), os.getgid()) if os.getuid() else (65532, 65532)
     assert seen["ids"] in ([own, own, group, [group]], [own, own, group, []])
@@ -84,6 +85,7 @@ def test_an_agent_has_no_privileges_and_touches_only_its_output_and_scratch(seen
     assert seen["first_process"] in ("docker-init", "podman-init", "catatonit", "sh")
 
 
+@pytest.mark.attack
 def test_nothing_of_the_host_and_nothing_held_out_is_there(seen):
     assert seen["sockets"] == []
     assert seen["interfaces"] == ["lo"]
@@ -92,6 +94,7 @@ def test_nothing_of_the_host_and_nothing_held_out_is_there(seen):
     assert "hunter2" not in json.dumps(seen)
 
 
+@pytest.mark.attack
 def test_the_environment_holds_the_declared_variables_the_contracts_and_the_images_own(seen, engine):
     images = {"PATH", "LANG", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
     images |= {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE", "GPG_KEY", "PYTHON_VERSION"}
@@ -112,6 +115,7 @@ def test_an_image_may_be_written_where_its_agent_needs_it_and_nothing_of_that_is
     assert run(change_build(launch, writable_root=True))[1] == b"x\n"
 
 
+@pytest.mark.attack
 def test_a_link_left_in_place_of_an_output_folder_is_not_followed(make_launch, run, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -175,6 +179,7 @@ def host_addresses() -> list[str]:
 
 
 @pytest.mark.parametrize("network", ["none", "gateway", "open"])
+@pytest.mark.attack
 def test_nothing_answers_an_agent_but_through_its_sockets(network, make_launch, run, host_port):
     addresses = host_addresses()
     assert addresses, "this machine has an address that could answer"

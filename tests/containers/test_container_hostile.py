@@ -104,7 +104,7 @@ json.dump(found, open(os.environ["MLEREDUX_OUTPUT_DIR"] + "/found.json", "w"))
 open(os.environ["MLEREDUX_SUBMISSION"], "w").write(sample)
 """
 
-pytestmark = pytest.mark.engines("docker", "podman", "apptainer")
+pytestmark = [pytest.mark.attack, pytest.mark.engines("docker", "podman", "apptainer")]
 
 PLUGIN = """\
 from mleredux import Agent, hookimpl

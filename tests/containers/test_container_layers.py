@@ -151,6 +151,7 @@ def test_what_one_build_fetched_another_has(build, index):
 
 
 @pytest.mark.engines("docker")
+@pytest.mark.attack
 def test_no_code_of_an_agent_or_a_package_gets_the_cache(build, index, tmp_path):
     build({"requirements.txt": "honest\n"})
     cache = tmp_path / "cache" / "mleredux" / "pip"

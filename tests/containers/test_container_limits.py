@@ -11,6 +11,7 @@ pytestmark = pytest.mark.engines("docker", "podman", "apptainer")
 
 
 @pytest.mark.engines("docker", "podman")  # Apptainer's memory is measured: see the conformance tests
+@pytest.mark.attack
 def test_a_memory_hog_is_ended_by_its_memory_limit(make_launch, sandbox, wait_for_end):
     hog = "hoard = []\nwhile True: hoard.append(bytearray(8 << 20))"
     launch = make_launch("python", "-c", hog)
@@ -25,12 +26,14 @@ def test_a_memory_hog_is_ended_by_its_memory_limit(make_launch, sandbox, wait_fo
         handle.close()
 
 
+@pytest.mark.attack
 def test_an_exit_code_that_only_looks_like_it_is_not_called_out_of_memory(make_launch, run):
     ended, _ = run(make_launch("sh", "-c", "exit 137"))
     assert not ended.out_of_memory
 
 
 @pytest.mark.engines("docker", "podman")
+@pytest.mark.attack
 def test_a_fork_bomb_meets_the_limit_on_processes_and_is_seen_to(make_launch, sandbox):
     bomb = (
         "import os, time\n"
@@ -54,6 +57,7 @@ def test_a_fork_bomb_meets_the_limit_on_processes_and_is_seen_to(make_launch, sa
         handle.close()
 
 
+@pytest.mark.attack
 def test_no_file_grows_beyond_the_disk_limit(make_launch, run, engine):
     write = (
         "import os\n"
@@ -86,6 +90,7 @@ def test_cpus_and_memory_are_as_asked_for(make_launch, run):
     assert seen["shm"] == 150 << 20
 
 
+@pytest.mark.attack
 def test_an_agent_that_ignores_sigterm_is_killed(make_launch, sandbox):
     stubborn = (
         "import signal, time\n"
@@ -123,6 +128,7 @@ def test_an_agent_that_heeds_sigterm_ends_by_itself(make_launch, sandbox):
     assert launch.log.read_bytes() == b"ready\nbye\n"
 
 
+@pytest.mark.attack
 def test_what_forked_twice_ends_with_the_agent(make_launch, run, containers):
     fork_twice = (
         "import os, time\n"

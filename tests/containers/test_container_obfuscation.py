@@ -14,6 +14,8 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux_testing.toys import TOY_PLUGIN
 
+pytestmark = pytest.mark.attack
+
 NAMES = (b"quetzal", b"resplendent")
 PLUGIN = Path(__file__).with_name("hidden_task.py")
 

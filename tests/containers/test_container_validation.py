@@ -107,6 +107,7 @@ idle = [client(b"") for _ in range(50)]
 """
 
 
+@pytest.mark.attack
 def test_bad_clients_do_not_take_the_endpoint_from_good_ones(make_launch, run, endpoint):
     launch = make_launch("python", "-c", BAD_CLIENTS + "\nimport sys; sys.argv=['']\n" + ASK)
     launch = type(launch)(**{**vars(launch), "validate_socket": endpoint.socket})

@@ -16,6 +16,8 @@ from mleredux_agent_repo.agents import agent_of
 from mleredux_agent_repo.check_command import command
 from mleredux_agent_repo.references import parse
 
+pytestmark = pytest.mark.attack
+
 PRIVATE = "the private bytes of another repository"
 
 

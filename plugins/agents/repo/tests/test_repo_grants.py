@@ -59,6 +59,7 @@ def planned(folder: Path, **more: Any) -> dict[str, Any]:
     return plan(current(), "digits", f"repo:{folder}", sandbox="docker", **more)
 
 
+@pytest.mark.attack
 def test_nothing_that_was_not_granted_is_planned(asking: Path) -> None:
     with pytest.raises(NotGranted) as error:
         planned(asking)
@@ -81,6 +82,7 @@ def test_nothing_that_was_not_granted_is_planned(asking: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CORPORATE_LLM_KEY", "MLEREDUX_TOKEN"])
+@pytest.mark.attack
 def test_keys_of_the_gateway_and_ours_are_never_granted(
     asking: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_keys_of_the_gateway_and_ours_are_never_granted(
         plan(current(), "digits", "dummy", grants=Grants(variables=(name,)))
 
 
+@pytest.mark.attack
 def test_a_protected_value_is_not_passed_by_another_name(asking: Path) -> None:
     from mleredux._core.grants import passed_variables
 
@@ -219,6 +222,7 @@ def test_images_of_a_dockerfile_are_found(text: str, images: list[str]) -> None:
         "FROM a\nARG I=evil\nCOPY --from=$I / /\n",
     ],
 )
+@pytest.mark.attack
 def test_what_an_engine_would_fetch_by_itself_is_refused(text: str) -> None:
     with pytest.raises(AgentBroken, match="The Dockerfile has"):
         images_of(text)

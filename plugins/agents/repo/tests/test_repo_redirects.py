@@ -35,6 +35,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.attack
 def test_a_redirect_leads_nowhere_that_may_not_be_named(
     kind: str, repository: Path, tls: ssl.SSLContext, served: Served
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_repository_that_moved_on_its_server_is_found(
             assert Catalogue().agent(f"repo:https://localhost:{port}/{name}@main").id == "sampler"
 
 
+@pytest.mark.attack
 def test_a_token_is_sent_to_no_other_server(repository: Path, tls: ssl.SSLContext, served: Served) -> None:
     sent: list[str] = []
     moved: dict[str, str] = {}

@@ -99,11 +99,13 @@ def test_references_are_read_as_people_write_them(text: str, place: str, ref: st
         ("repo:/no/such/folder", "is not a folder"),
     ],
 )
+@pytest.mark.attack
 def test_bad_references_are_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(MlereduxError, match=sentence):
         parse(text)
 
 
+@pytest.mark.attack
 def test_folders_may_be_limited(write_agent: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_agent()
     monkeypatch.setenv("MLEREDUX_AGENT_PATHS", str(tmp_path / "allowed"))
@@ -113,6 +115,7 @@ def test_folders_may_be_limited(write_agent: Any, tmp_path: Path, monkeypatch: p
     assert got(f"repo:{folder}").folder.is_dir()
 
 
+@pytest.mark.attack
 def test_links_that_lead_out_and_too_much_are_refused(
     write_agent: Any, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: Any, own_cache: Path
 ) -> None:
@@ -131,6 +134,7 @@ def test_links_that_lead_out_and_too_much_are_refused(
     assert not [path for path in own_cache.rglob("*.git") if path.is_dir()], "nothing half is left"
 
 
+@pytest.mark.attack
 def test_hooks_and_filters_of_a_repository_run_nothing(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: Any
 ) -> None:

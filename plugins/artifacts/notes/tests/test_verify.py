@@ -155,6 +155,7 @@ def test_an_inference_entry_point_gets_what_was_trained(run_code: Any, store: An
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.attack
 def test_answers_that_were_written_down_fail(run_code: Any, told: dict[str, Any], attack: str) -> None:
     import pickle
 

@@ -139,6 +139,7 @@ def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: st
         ("letters-parquet", BY_SORTED),
     ],
 )
+@pytest.mark.attack
 def test_answers_that_were_pasted_fail(
     judged: Callable[..., dict[str, Any]], told: Callable[[str], dict[str, Any]], task: str, code: str
 ) -> None:
@@ -147,6 +148,7 @@ def test_answers_that_were_pasted_fail(
     assert report["verdict"]["status"] == "not reproducible", report["verdict"]
 
 
+@pytest.mark.attack
 def test_what_can_not_be_told_apart_is_not_verified(
     judged: Callable[..., dict[str, Any]], told: Callable[[str], dict[str, Any]]
 ) -> None:

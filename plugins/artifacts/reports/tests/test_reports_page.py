@@ -127,6 +127,7 @@ def test_links_point_to_files_beside_the_page(make_run: Any) -> None:
 
 
 @pytest.mark.parametrize("attack", [SCRIPT, IMAGE, "</pre></style></title>" + SCRIPT, "{{ 7*7 }}{% for %}"])
+@pytest.mark.attack
 def test_output_of_an_agent_never_becomes_markup(make_run: Any, attack: str) -> None:
     run = make_run()
     call = ToolCall(tool_call_id="c", function_name=attack, arguments={"code": attack, attack: [attack]})
@@ -158,6 +159,7 @@ def test_output_of_an_agent_never_becomes_markup(make_run: Any, attack: str) -> 
     assert name in page.sections["artifacts"]
 
 
+@pytest.mark.attack
 def test_misleading_characters_are_shown_as_escapes(make_run: Any) -> None:
     run = make_run()
     (run.logs_dir / "agent.log").write_bytes("a\u202eb\x00c\x07\x1b[2Jd\x9b \u200be".encode())
@@ -165,6 +167,7 @@ def test_misleading_characters_are_shown_as_escapes(make_run: Any) -> None:
     assert "a\\u202eb\\x00c\\x07d\\x9b \\u200be" in page.sections["log"]
 
 
+@pytest.mark.attack
 def test_the_end_of_a_terabyte_log_is_shown_within_a_second(make_run: Any) -> None:
     run = make_run()
     with (run.logs_dir / "agent.log").open("wb") as file:
@@ -179,6 +182,7 @@ def test_the_end_of_a_terabyte_log_is_shown_within_a_second(make_run: Any) -> No
     assert len(page.html) < 1_000_000
 
 
+@pytest.mark.attack
 def test_a_rollout_of_many_long_steps_is_truncated(make_run: Any) -> None:
     run = make_run()
     steps = [Step(step_id=n, source="agent", message=f"step {n}\n" + "x" * 12_000) for n in range(1, 1_001)]
@@ -192,6 +196,7 @@ def test_a_rollout_of_many_long_steps_is_truncated(make_run: Any) -> None:
     assert "step 81\n" not in page.sections["rollout"]
 
 
+@pytest.mark.attack
 def test_a_list_of_many_files_is_truncated_with_a_count(make_run: Any) -> None:
     run = make_run()
     for number in range(400):
@@ -203,6 +208,7 @@ def test_a_list_of_many_files_is_truncated_with_a_count(make_run: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["output", "output/logs", "output/code"])
+@pytest.mark.attack
 def test_a_folder_that_became_a_link_is_not_read(make_run: Any, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     for folder in (elsewhere, elsewhere / "code", elsewhere / "logs"):
@@ -367,6 +373,7 @@ def test_what_other_plugins_wrote_is_listed_and_shown_with_feedback_first(make_r
 @pytest.mark.parametrize(
     "attack", [SCRIPT, f"![x](http://a/b.png) [y](javascript:alert(1)) <http://a> {IMAGE}\n\n[y]: /z"]
 )
+@pytest.mark.attack
 def test_documents_never_become_more_than_text(make_run: Any, attack: str) -> None:
     run = make_run()
     kinds = {"a.md": "text/markdown", "b.diff": "text/x-diff", "feedback.md": "text/markdown"}

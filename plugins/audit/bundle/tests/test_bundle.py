@@ -133,12 +133,14 @@ ATTACKS = [edit_report, edit_submission, edit_statement, remove_report, add_file
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.attack
 def test_a_changed_bundle_is_refused_with_a_sentence(place: Path, attack: Callable[[dict[str, bytes]], None]) -> None:
     code, found = verify(place, changed(place, f"{attack.__name__}.zip", attack))
     assert (code, found["verified"]) == (1, False)
     assert found["problems"]
 
 
+@pytest.mark.attack
 def test_a_bundle_signed_anew_by_another_is_told_by_the_key(place: Path) -> None:
     runs = [Run(path.parent) for path in sorted((place / "runs").glob("*/run.json"))]
     forger = Ed25519PrivateKey.generate()
@@ -181,6 +183,7 @@ LIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", LIES)
+@pytest.mark.attack
 def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) -> None:
     name = lie(place, kind.replace(" ", "-"), **LIES[kind])
     code, found = verify(place, name)
@@ -195,6 +198,7 @@ def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) 
     assert "not verified" in shown and "CLAIMED SCORE" in shown
 
 
+@pytest.mark.attack
 def test_a_statement_of_any_form_is_a_sentence(place: Path) -> None:
     for number, told in enumerate(
         [
@@ -226,6 +230,7 @@ def sign(files: dict[str, bytes], predicate: dict[str, Any]) -> None:
 CONTROLS = "\x1b[2Jx\x1b]0;t\x07\x9b31m\r\n\u202e"
 
 
+@pytest.mark.attack
 def test_no_name_in_an_archive_reaches_the_terminal_as_it_is(place: Path) -> None:
     told = {"id": CONTROLS, "task": CONTROLS, "agent": CONTROLS, "status": CONTROLS, "report": None}
     runs = [{**told, "submission": {"name": CONTROLS, "digest": {"sha256": CONTROLS}}}]
@@ -242,6 +247,7 @@ def test_no_name_in_an_archive_reaches_the_terminal_as_it_is(place: Path) -> Non
         assert not rest, more
 
 
+@pytest.mark.attack
 def test_nothing_is_unpacked_that_is_too_large(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "MOST_SUBMISSION", 100)
     _, found = verify(place, "good.zip", "--answers", str(place / "data"))
@@ -252,6 +258,7 @@ def test_nothing_is_unpacked_that_is_too_large(place: Path, monkeypatch: pytest.
         verify_bundle(place / "good.zip")
 
 
+@pytest.mark.attack
 def test_a_file_is_read_no_further_than_its_declared_size(place: Path) -> None:
     """Sizes in an archive's directory are what is trusted: a longer stream is damage."""
     name = changed(place, "long.zip", lambda files: None)
@@ -266,6 +273,7 @@ def test_a_file_is_read_no_further_than_its_declared_size(place: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x05\x06" + bytes(18)])
+@pytest.mark.attack
 def test_what_is_no_bundle_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(content)
     with pytest.raises(MlereduxError, match=r"is not a bundle"):

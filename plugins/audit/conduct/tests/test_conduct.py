@@ -99,6 +99,7 @@ def test_honest_work_is_left_in_peace(make_run: MakeRun) -> None:
         ("pip install catboost", "network", "note"),
     ],
 )
+@pytest.mark.attack
 def test_what_the_rules_forbid_is_found_in_actions_with_its_line(
     make_run: MakeRun, line: str, rule: str, severity: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_what_the_rules_forbid_is_found_in_actions_with_its_line(
         ("import os\nkey = os.environ['OPENAI_API_KEY']", "llm-predictions"),
     ],
 )
+@pytest.mark.attack
 def test_code_is_found_by_what_it_calls_under_whatever_name(make_run: MakeRun, code: str, rule: str) -> None:
     expected = (rule, 2)
     assert expected in [(item[0], item[3]) for item in found(make_run({"a.py": HONEST, "b.py": code}))]
@@ -140,6 +142,7 @@ def test_comments_docstrings_and_plain_strings_convict_nobody(make_run: MakeRun)
     assert found(make_run({"solution.py": HONEST + code})) == []
 
 
+@pytest.mark.attack
 def test_shell_lines_of_a_notebook_and_code_that_is_not_python_are_found(make_run: MakeRun) -> None:
     cell = {"cell_type": "code", "source": "x = 1\nif x:\n    !wget https://example.com/x"}
     notebook = json.dumps({"cells": [cell, {"cell_type": "code", "source": HONEST}]})
@@ -148,12 +151,14 @@ def test_shell_lines_of_a_notebook_and_code_that_is_not_python_are_found(make_ru
     assert [item[2:] for item in found(run)] == [("output/code/a.ipynb", 3), ("output/code/b.py", 12)]
 
 
+@pytest.mark.attack
 def test_language_models_in_the_solution_s_code_are_found_and_in_actions_not(make_run: MakeRun) -> None:
     code = HONEST + "from openai import OpenAI\nanswer = OpenAI().chat.completions.create(model='x', messages=[])\n"
     assert ("llm-predictions", "suspicious", "output/code/solution.py", 11) in found(make_run({"solution.py": code}))
     assert found(make_run({"solution.py": HONEST}, "from openai import OpenAI")) == []
 
 
+@pytest.mark.attack
 def test_predictions_written_by_hand_are_found(make_run: MakeRun) -> None:
     table = "ANSWERS = {" + ", ".join(f"{row}: {row % 2}" for row in range(80)) + "}\n"
     code = "import csv\n" + table + "csv.writer(open('submission.csv', 'w')).writerows(ANSWERS.items())\n"
@@ -167,6 +172,7 @@ def test_predictions_written_by_hand_are_found(make_run: MakeRun) -> None:
     assert [item[:2] for item in found(make_run())] == [("hand-written", "note")], "no code at all"
 
 
+@pytest.mark.attack
 def test_copied_code_is_found_among_references_and_other_runs(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +213,7 @@ def test_runs_of_another_project_are_neither_compared_nor_named(make_run: MakeRu
     assert alone.startswith("output/code/main.py of run ") and shared.id not in alone
 
 
+@pytest.mark.attack
 def test_hostile_leftovers_do_no_harm(make_run: MakeRun) -> None:
     run = make_run({"broken.py": "def (:\n", "deep.py": "x = " + "[" * 5000, "ticks.py": "wget http://a.bc/`````\n"})
     (run.output_dir / "code" / "link.py").symlink_to("/etc/passwd")
@@ -271,6 +278,7 @@ def judge_upstream(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
     set_current(None)
 
 
+@pytest.mark.attack
 def test_a_judge_s_findings_need_a_line_that_is_there(make_run: MakeRun, judge_upstream: list[dict[str, Any]]) -> None:
     run = make_run({"solution.py": HONEST}, "find / -name x")
     checked = check(run, model="some-judge")

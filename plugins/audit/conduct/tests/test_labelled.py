@@ -23,6 +23,7 @@ MISSED = {"prefix of a listed folder", "a copy in another library", "shell, wild
 """What no rule on code can know; the other checks are there for it."""
 
 
+@pytest.mark.attack
 def test_rules_convict_no_honest_run_and_miss_only_what_is_known() -> None:
     found = labelled.results()
     assert len(found) >= 40 and len({scenario.agent for scenario in found}) >= 3
@@ -54,6 +55,7 @@ def test_constant_expressions_are_folded(expression: str, value: str | None) -> 
     assert Scope(tree).value(tree.body[-1].value) == value  # type: ignore[attr-defined]
 
 
+@pytest.mark.attack
 def test_a_program_that_is_nested_deeply_or_grows_is_given_up() -> None:
     text = Text(
         "a.py",
@@ -73,6 +75,7 @@ def report_of(score: float, **facts: Any) -> Report:
     return Report(**fields, task_version="1", metric="accuracy", **facts)
 
 
+@pytest.mark.attack
 def test_a_score_beyond_the_noise_of_the_leaderboard_is_a_signal(tmp_path: Path) -> None:
     board = tmp_path / "leaderboard.csv"
     board.write_text("score\n" + "".join(f"{0.97 - n * 0.002:.3f}\n" for n in range(40)))
@@ -82,6 +85,7 @@ def test_a_score_beyond_the_noise_of_the_leaderboard_is_a_signal(tmp_path: Path)
     assert (signal.kind, signal.level) == ("noise-ceiling", "suspicious")
 
 
+@pytest.mark.attack
 def test_predictions_that_equal_published_labels_are_a_signal(tmp_path: Path) -> None:
     references = tmp_path / "digits"
     references.mkdir()
@@ -92,6 +96,7 @@ def test_predictions_that_equal_published_labels_are_a_signal(tmp_path: Path) ->
     assert not list(public_labels(tmp_path / "other.csv", labelled.TASK, references))
 
 
+@pytest.mark.attack
 def test_a_jump_of_the_score_without_other_code_is_a_signal(tmp_path: Path) -> None:
     run = labelled.make(labelled.SCENARIOS[0], tmp_path)
     for number in (1, 2):
@@ -119,6 +124,7 @@ def test_conduct_repeats_what_the_verdict_goes_by(tmp_path: Path) -> None:
     assert found == [("private-file", "serious"), ("not-reproducible", "serious")]
 
 
+@pytest.mark.attack
 def test_code_of_an_earlier_run_of_another_agent_is_evidence(tmp_path: Path) -> None:
     first = labelled.make(labelled.cheat("first", labelled.KERNEL), tmp_path)
     second = labelled.make(labelled.cheat("second", labelled.RENAMED, "notebook"), tmp_path)
@@ -145,6 +151,7 @@ def test_versions_of_one_agent_and_other_projects_are_no_copies(tmp_path: Path) 
     assert not list(copies(run, code_of(run)))
 
 
+@pytest.mark.attack
 def test_known_solutions_are_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "references" / "digits"
     folder.mkdir(parents=True)

@@ -21,7 +21,8 @@ INPUT, OUTPUT = 10.0, 100.0
 class Bill:
     """What the provider bills. A request's plan is the JSON object in its last message.
 
-    Plan: `write` (tokens, else the maximum that it was told), `usage` (`true`, `omit`, `zero`, `text`, `float`), `end`
+    Plan: `write` (tokens, else the maximum that it was told), `ignore` (tokens, whatever it was told),
+    `usage` (`true`, `omit`, `zero`, `text`, `float`), `end`
     (`whole`, `cut` in the middle, `drop` without an answer, a status), `pause` (seconds in the middle of an answer).
     """
 
@@ -41,7 +42,7 @@ class Bill:
         told = [body[name] for name in ("max_tokens", "max_completion_tokens", "max_output_tokens") if body.get(name)]
         most = max(told, default=UNTOLD) + (body.get("thinking") or {}).get("budget_tokens", 0)
         prompt = int(len(json.dumps(items)) * self.density)
-        written = int(min(plan.get("write", most), most)) * int(body.get("n") or 1)
+        written = int(plan.get("ignore") or min(plan.get("write", most), most)) * int(body.get("n") or 1)
         if plan.get("end") in TURNED_AWAY:
             prompt = written = 0
         with self.lock:

@@ -17,9 +17,12 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from mleredux.plugin.events import Warned
 
 sys.path.insert(0, str(Path(__file__).parent))
 from billing_provider import TURNED_AWAY, Bill, billing  # type: ignore[import-not-found]
+
+pytestmark = pytest.mark.attack
 
 CONFIG = """
 [upstreams.counting]
@@ -89,6 +92,20 @@ def test_parallel_calls_that_name_no_maximum(opened, bill, limits):
     assert 0 < bill.tokens <= limits.get("llm_tokens", bill.tokens) and bill.cost <= limits.get("llm_cost_usd", 1e9)
     assert use.prompt_tokens + use.completion_tokens >= bill.tokens and use.cost_usd >= bill.cost * (1 - 1e-9)
     assert all(body["max_tokens"] <= 128_000 for body in bill.bodies), "every request told a maximum"
+
+
+@pytest.mark.parametrize("kind", PATHS)
+def test_a_provider_that_ignores_the_maximum_gets_one_call_at_a_time_and_is_named(opened, bill, kind):
+    agent = opened(llm_tokens=100_000)
+    names = {"responses": "max_output_tokens"}
+    body = body_of(kind, {"ignore": 3_000}, **{names.get(kind, "max_tokens"): 1_000})
+    statuses = together(agent, 60, kind, body)
+    use = agent.close()
+    assert set(statuses) == {200, 403} and use.excess_tokens >= 2_000 * statuses.count(200)
+    assert bill.tokens - 100_000 <= 4 * 2_000, "at most the excess of the calls that were in progress when it was seen"
+    [said] = [event.payload.message for event in agent.run.events() if isinstance(event.payload, Warned)]
+    assert "wrote 2,000 tokens more than the maximum" in said
+    assert sum(call.get("excess_tokens", 0) for call in agent.calls()) == use.excess_tokens
 
 
 def test_one_call_with_many_answers_and_an_enormous_maximum(opened, bill):

@@ -57,6 +57,7 @@ def test_a_model_without_a_price_has_no_cost_and_is_refused_if_cost_is_limited(o
 
 
 @pytest.mark.parametrize("limits", [{"llm_calls": 9}, {"llm_tokens": 800}, {"llm_cost_usd": 0.018}])
+@pytest.mark.attack
 def test_concurrent_calls_do_not_overrun_it(opened, limits):
     """Twenty concurrent calls of 50 tokens and 0.0014 USD each, for which up to 380 and 0.0065 are reserved."""
     agent = opened(**limits)

@@ -201,6 +201,7 @@ def test_data_of_images_is_told_apart_from_text():
         ),
     ],
 )  # fmt: skip
+@pytest.mark.attack
 def test_links_in_content_are_refused(kind, make, field, link):
     assert refused(kind, make(link)) == [field]
 
@@ -296,6 +297,7 @@ def test_links_in_content_are_refused(kind, make, field, link):
          "input.mcp_approval_response"),
     ],
 )  # fmt: skip
+@pytest.mark.attack
 def test_what_reaches_further_is_refused_unless_granted(kind, body, field):
     assert refused(kind, body)[0] == field
     assert field not in refused(kind, body, field)
@@ -312,6 +314,7 @@ NAMES = st.sampled_from(
 
 
 @given(kind=st.sampled_from(["chat", "responses", "messages"]), body=st.dictionaries(NAMES | st.text(max_size=9), JSON))
+@pytest.mark.attack
 def test_any_json_is_judged(kind, body):
     """A name that is not listed is always refused, whatever else a body contains."""
     assert refused(kind, {"model": "m", "unheard_of": 1, **body})
@@ -333,6 +336,7 @@ ITEMS = {
 
 
 @given(data=st.data(), named=st.sampled_from([*ITEMS, None]), identity=st.sampled_from(["another's", " mine", "MINE"]))
+@pytest.mark.attack
 def test_an_item_that_states_nothing_else_is_one_that_the_run_received(data, named, identity):
     """Null, blank and empty values hide no reference to what another run received."""
     fields = ITEMS[named or "message"]
@@ -354,6 +358,7 @@ def nulls(value: Any) -> Any:
 
 
 @given(role=st.sampled_from(["user", "assistant"]), texts=st.lists(st.text(), max_size=3), wide=st.booleans())
+@pytest.mark.attack
 def test_a_request_with_nulls_is_the_request_without_them(role, texts, wide):
     parts = [{"type": "input_text", "text": text} for text in texts]
     plain = {"model": "m", "input": [{"role": role, "content": parts}], "stop": None} if wide else {"model": "m"}
@@ -371,6 +376,7 @@ def test_nulls_of_a_model_s_own_json_are_kept(opened, upstream):
     assert sent["tools"][0]["function"]["parameters"] == {"default": None}
 
 
+@pytest.mark.attack
 def test_a_refusal_is_an_error_of_the_protocol_and_in_the_ledger_but_never_forwarded(opened, upstream):
     agent, before = opened(), len(upstream.calls)
     link = "https://example.org/secret"
@@ -393,6 +399,7 @@ def test_a_refusal_is_an_error_of_the_protocol_and_in_the_ledger_but_never_forwa
     assert again.close() == use
 
 
+@pytest.mark.attack
 def test_betas_that_are_not_listed_are_dropped_and_noted(opened, tmp_path):
     with billing() as (url, bill):
         (tmp_path / "gateway.toml").write_text(f'[upstreams.claude]\nprotocol = "anthropic"\nbase_url = "{url}"\n')

@@ -88,6 +88,7 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
         {"tools": ["/etc"]},
     ],
 )  # fmt: skip
+@pytest.mark.attack
 def test_nothing_beyond_what_the_administrator_allows_is_granted(
     local: LocalServer, ann: httpx.Client, grants: dict[str, list[str]]
 ) -> None:
@@ -103,6 +104,7 @@ def test_nothing_beyond_what_the_administrator_allows_is_granted(
     "grants",
     [{"hosts": ["http://x/"]}, {"llm_fields": ["a b"]}, {"llm_models": ["a b"]}, {"variables": ["1"]}, {"host": ["x"]}],
 )
+@pytest.mark.attack
 def test_grants_in_a_wrong_form_are_refused(ann: httpx.Client, grants: dict[str, list[str]]) -> None:
     assert asked(ann, grants).status_code == 422
 

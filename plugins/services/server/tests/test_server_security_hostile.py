@@ -15,8 +15,11 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from mleredux_server import middleware
 from mleredux_server.limits import RateLimit
 from mleredux_testing.server_local import LocalServer
+
+pytestmark = pytest.mark.attack
 
 SECRET = "what-nobody-may-read"
 HOSTILE_NAMES = [
@@ -255,6 +258,24 @@ def test_a_body_without_end_is_cut_off(place: Place) -> None:
             continue  # the server closed the connection while it was still sending
         assert answer.status_code in (413, 415, 422), answer.text
     assert process.memory_info().rss - before < 60 << 20
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/experiments", "/v1/submissions", "/v1/tokens"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_that_does_not_end_is_not_waited_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch, path: str, declared: bool
+) -> None:
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 1.0)
+    head = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    head += [f"Authorization: {place.http.headers['Authorization']}"]
+    head += ["Content-Length: 1000" if declared else "Transfer-Encoding: chunked"]
+    url = place.http.base_url
+    with socket.create_connection((url.host, url.port), 20) as client:
+        client.sendall("\r\n".join([*head, "", ""]).encode() + (b"{" if declared else b"1\r\n{\r\n"))
+        data = b""
+        while block := client.recv(4096):
+            data += block
+    assert data.split(b" ", 2)[1] in (b"408", b"415", b"422"), data[:200]
 
 
 HEADERS: dict[str, bytes] = {

@@ -56,6 +56,7 @@ def post(client: httpx.Client, path: str, **form: str) -> httpx.Response:
     return client.post(path, data={"csrf": secret_of(client), **form})
 
 
+@pytest.mark.attack
 def test_nobody_sees_anything_before_signing_in(local: LocalServer, runs: dict[str, str]) -> None:
     for path in ("/", "/live", "/server", "/tasks", "/nothing", *(f"/runs/{runs['bob']}{page}" for page in PAGES)):
         answer = httpx.get(f"{local.url}/ui{path}")
@@ -65,6 +66,7 @@ def test_nobody_sees_anything_before_signing_in(local: LocalServer, runs: dict[s
     assert httpx.get(local.url).headers["location"] == "/ui/"
 
 
+@pytest.mark.attack
 def test_signing_in_needs_a_valid_token_and_this_site(local: LocalServer, tokens: dict[str, str]) -> None:
     own = {"Origin": local.url}
     for token in ("", "wrong", "mlr_" + "x" * 40, "mlr_\u00e4"):
@@ -78,6 +80,7 @@ def test_signing_in_needs_a_valid_token_and_this_site(local: LocalServer, tokens
     assert tokens["ann"] not in cookie
 
 
+@pytest.mark.attack
 def test_every_answer_has_the_strict_headers(local: LocalServer, tokens: dict[str, str]) -> None:
     client = browser(local, tokens["ann"])
     for path in ("/ui/", "/ui/static/view.js", "/ui/nothing", "/ui/server", "/ui/tasks/digits"):
@@ -87,6 +90,7 @@ def test_every_answer_has_the_strict_headers(local: LocalServer, tokens: dict[st
         assert headers["x-content-type-options"] == "nosniff" and "no-cache" in headers["cache-control"] + "no-cache"
 
 
+@pytest.mark.attack
 def test_a_user_sees_only_runs_of_their_projects(
     local: LocalServer, tokens: dict[str, str], runs: dict[str, str]
 ) -> None:
@@ -113,6 +117,7 @@ def test_a_user_sees_only_runs_of_their_projects(
     ] == {"batch": "7"}
 
 
+@pytest.mark.attack
 def test_forms_need_the_secret_of_the_session(local: LocalServer, tokens: dict[str, str], runs: dict[str, str]) -> None:
     ann, bob = browser(local, tokens["ann"]), browser(local, tokens["bob"])
     form = {"run": runs["ann"], "label": "x=y"}
@@ -125,6 +130,7 @@ def test_forms_need_the_secret_of_the_session(local: LocalServer, tokens: dict[s
     assert ann.get("/ui/").status_code == 401
 
 
+@pytest.mark.attack
 def test_a_form_does_what_the_scopes_of_its_token_allow(
     local: LocalServer, tokens: dict[str, str], runs: dict[str, str]
 ) -> None:
@@ -152,6 +158,7 @@ def test_the_page_of_the_server_shows_what_the_token_may_see(
     assert "bob" not in ann and "Waits for" in ann and hash_of(tokens["ann"]) not in admin
 
 
+@pytest.mark.attack
 def test_a_revoked_token_ends_its_sessions(local: LocalServer) -> None:
     token = local.user("leaving", scopes=["read"])
     client = browser(local, token)
@@ -162,6 +169,7 @@ def test_a_revoked_token_ends_its_sessions(local: LocalServer) -> None:
     assert client.get("/ui/").status_code == 401
 
 
+@pytest.mark.attack
 def test_files_with_secrets_that_are_not_masked_yet_are_not_shown(
     local: LocalServer, tokens: dict[str, str], runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +186,7 @@ def test_files_with_secrets_that_are_not_masked_yet_are_not_shown(
         assert answer.status_code == 409 and "hunter2" not in answer.text
 
 
+@pytest.mark.attack
 def test_submissions_need_the_secret_and_the_scope_and_are_the_users_own(
     local: LocalServer, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

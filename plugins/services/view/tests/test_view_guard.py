@@ -22,6 +22,7 @@ def signed_in(site: Any) -> dict[str, str]:
     return {"cookie": cookie.partition(";")[0]}
 
 
+@pytest.mark.attack
 def test_the_address_works_once(site: Any) -> None:
     once = site.once()
     assert httpx.get(once).status_code == 303
@@ -32,6 +33,7 @@ def test_the_address_works_once(site: Any) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost.evil.example", ""])
+@pytest.mark.attack
 def test_other_hosts_are_refused(site: Any, host: str) -> None:
     assert ask(site, headers={**signed_in(site), "host": host}).status_code == 421
 
@@ -40,6 +42,7 @@ def test_other_hosts_are_refused(site: Any, host: str) -> None:
     "headers",
     [{}, {"origin": "null"}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}],
 )
+@pytest.mark.attack
 def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: dict[str, str]) -> None:
     known = signed_in(site)
     secret = re.findall(r'name="csrf" value="([^"]+)"', ask(site, "/", headers=known).text)[0]
@@ -59,6 +62,7 @@ def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: di
     assert ask(site, "/actions/stop", headers=known).status_code == 405
 
 
+@pytest.mark.attack
 def test_every_answer_has_the_policy(site: Any) -> None:
     known = signed_in(site)
     for path in ("/", "/failures", "/static/view.js", "/static/report.css", "/nothing", f"/runs/{site.ids['done']}"):
@@ -67,6 +71,7 @@ def test_every_answer_has_the_policy(site: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["output/page.html", "output/picture.svg", "output/code/train.py"])
+@pytest.mark.attack
 def test_files_of_agents_are_downloads_in_a_sandbox(site: Any, name: str) -> None:
     answer = ask(site, f"/runs/{site.ids['hostile']}/raw", params={"path": name}, headers=signed_in(site))
     assert answer.status_code == 200
@@ -76,6 +81,7 @@ def test_files_of_agents_are_downloads_in_a_sandbox(site: Any, name: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["../../secret", "/etc/passwd", "output/../../x", ".lock", "output/none", "logs"])
+@pytest.mark.attack
 def test_no_path_leaves_the_run(site: Any, path: str) -> None:
     for page in ("raw", "files", "log"):
         answer = ask(site, f"/runs/{site.ids['done']}/{page}", params={"path": path}, headers=signed_in(site))
@@ -83,6 +89,7 @@ def test_no_path_leaves_the_run(site: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize("run", ["..", ".", "nothing", "%2e%2e", "a%2Fb", "%00"])
+@pytest.mark.attack
 def test_no_run_is_outside_the_directory(site: Any, run: str) -> None:
     assert ask(site, f"/runs/{run}/files", headers=signed_in(site)).status_code in (400, 404)
 

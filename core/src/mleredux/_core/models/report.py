@@ -40,6 +40,8 @@ class LlmUse(Model):
     """The budget for which calls were refused: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
     refused_fields: dict[str, int] = {}
     """Fields and headers of requests that were not forwarded, without their contents, and how often."""
+    excess_tokens: int = 0
+    """Tokens of answers beyond the maximum that the gateway set: a provider did not observe it."""
     price_tables: tuple[str, ...] = ()
     """The tables by which cost was computed: name, date, checksum."""
     replay: str | None = None

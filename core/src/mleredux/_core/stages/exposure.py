@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from mleredux._core.canary import canary
 from mleredux._core.models import Evidence
@@ -21,12 +22,13 @@ _NAMED = 20
 _FEWEST_BYTES = 64
 
 
-def exposures(run: Run, private: Path, submission: str = "submission.csv") -> list[Evidence]:
+def exposures(run: Run, private: Path, submission: str = "submission.csv", *, isolated: bool = False) -> list[Evidence]:
     """What shows that the agent read held-out files: one item for each file that it left.
 
     Args:
         private: The task's private folder.
         submission: Name of the file that is submitted: perfect predictions may equal the answers, so the kind differs.
+        isolated: Whether the sandbox kept the agent from the answers: then perfection alone proves nothing.
     """
     try:
         wanted = canary(run.spec.task).encode()
@@ -47,7 +49,8 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv") -> li
                 why = f"{shown} equals the private file {same[digest]}."
                 submitted = shown.startswith("submissions/") or Path(shown).name == submission
                 kind = SUBMITTED_ANSWERS if submitted else "private-file"
-                found.append(Evidence(kind=kind, level="seen", why=why))
+                level: Literal["seen", "suspicious"] = "suspicious" if submitted and isolated else "seen"
+                found.append(Evidence(kind=kind, level=level, why=why))
         if len(found) >= _NAMED:
             break
     return found

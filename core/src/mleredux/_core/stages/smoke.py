@@ -43,7 +43,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
             raise Cancelled("A user cancelled the run.")
         report = run.report
         if report is None or not report.valid_submission:
-            raise AgentBroken(_why(run), hint=f"All of its logs: {context.run.logs_dir / 'smoke'}.")
+            raise AgentBroken(_why(run), hint="All of its logs are in `logs/smoke` of the run.")
     passed.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
 

@@ -94,7 +94,8 @@ def _grade(context: StageContext) -> StageEnded:
     context.say("grading")
     run, ran = context.run, context.run.log.state.ran or AgentEnded()
     prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
-    exposed = exposures(run, prepared.private, context.task.submission.file)
+    isolated = context.sandbox.capabilities.isolated
+    exposed = exposures(run, prepared.private, context.task.submission.file, isolated=isolated)
     report = grade(
         context.task,
         run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted,

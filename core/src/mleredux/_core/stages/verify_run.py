@@ -44,7 +44,8 @@ def verify_run(
             progress=progress,
         )
         prepared = prepare(context.task, catalogue, context.data, progress=progress)
-        exposed = exposures(run, prepared.private, context.task.submission.file)
+        isolated = context.sandbox.capabilities.isolated
+        exposed = exposures(run, prepared.private, context.task.submission.file, isolated=isolated)
         judge(context, prepared, report, exposed, again=True)
         before = run.manifest
         made = {artifact.path for artifact in produce(run, catalogue).artifacts}

@@ -114,6 +114,7 @@ class Call:
             "cache_written_tokens": tokens.cache_written,
             "completion_tokens": tokens.completion,
             "estimated": tokens.estimated,
+            "excess_tokens": 0 if tokens.estimated else self.ticket.excess(tokens),
             "cost_usd": cost,
         }
 

@@ -57,7 +57,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     folder = run.path / FOLDER
     record = Record(folder, mask.text)
     prices = Prices(config.prices, config.price_table)
-    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget))
+    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget), lambda said: _warn(run, said))
     for call in record.calls:
         meter.restore(call)
     for begun in record.interrupted:

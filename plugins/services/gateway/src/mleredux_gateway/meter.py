@@ -18,6 +18,8 @@ from mleredux_gateway.usage import Tokens
 
 _COMFORTABLE = 8192
 """Tokens of an answer for which a call with a higher maximum does not wait for others."""
+_UNKNOWN_AT_ONCE = 4
+"""Calls in progress at a host that has not yet shown that it observes the maximum of an answer."""
 _MOST_REFUSED_FIELDS = 50
 _ROUNDING = 1 - 1e-9
 
@@ -43,11 +45,17 @@ class Ticket:
         tokens: The most that it can use; None if neither tokens nor cost are limited, then nothing is reserved.
         cost: The most that it can cost.
         answer: The maximum of each answer, which the provider must be told.
+        host: The provider.
     """
 
     tokens: Tokens | None
     cost: float
     answer: int
+    host: str = ""
+
+    def excess(self, used: Tokens) -> int:
+        """Return the tokens of answers beyond the maximum that the provider was told."""
+        return max(used.completion - self.tokens.completion, 0) if self.tokens is not None else 0
 
 
 @dataclass
@@ -65,6 +73,7 @@ class _Totals:
     exhausted: str | None = None
     fields: dict[str, int] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
+    excess: int = 0
 
 
 class Meter:
@@ -72,26 +81,32 @@ class Meter:
 
     Before a call is forwarded, the most that it can use is reserved; afterwards its actual usage replaces that. If
     less is left than a call requests, its answers get a lower maximum; if that is inconveniently little while others
-    are in progress, it waits for them. So usage plus reservations never exceed a budget.
+    are in progress, it waits for them. So usage plus reservations never exceed a budget, if providers observe the
+    maximum of an answer. Until one has shown that, few calls at a time are forwarded to it; if it does not, one.
 
     Args:
         limits: The run's limits.
         exhausted: Called once, with the first budget for which a call was refused.
+        overrun: Called once for each host that writes more than the maximum, with a sentence.
     """
 
-    def __init__(self, limits: Limits, exhausted: Callable[[str], None]) -> None:
+    def __init__(
+        self, limits: Limits, exhausted: Callable[[str], None], overrun: Callable[[str], None] = lambda _said: None
+    ) -> None:
         self._limits = limits
-        self._told = exhausted
+        self._told, self._told_overrun = exhausted, overrun
+        self._observes: dict[str, bool] = {}
         self._open: set[Ticket] = set()
         self._sum = _Totals()
         self._changed = asyncio.Condition()
 
-    async def admit(self, demand: Demand, price: Price | None) -> Ticket:
+    async def admit(self, demand: Demand, price: Price | None, host: str = "") -> Ticket:
         """Reserve budget for a call.
 
         Args:
             demand: The most that it may use.
             price: Of its model, None if unknown.
+            host: The provider.
 
         Raises:
             Refused: A budget is exhausted, or too little of it is left for this call, or it can't be enforced.
@@ -110,6 +125,9 @@ class Meter:
                         budget, f"too little is left for this call, of up to {demand.prompt:,} tokens of input"
                     )
                 most, _ = self._most(demand, price, self._open)
+                if self._is_full(host):
+                    await self._changed.wait()
+                    continue
                 if most >= min(demand.answer, _COMFORTABLE) or (not self._open and most >= demand.least):
                     break
                 await self._changed.wait()
@@ -118,7 +136,7 @@ class Meter:
             bounded = limits.llm_tokens is not None or limits.llm_cost_usd is not None
             read, written = highest(price, demand.prompt, hour=demand.hour) if price is not None else (0.0, 0.0)
             cost = tokens.prompt * read + tokens.completion * written
-            ticket = Ticket(tokens if bounded else None, cost if bounded else 0.0, answer)
+            ticket = Ticket(tokens if bounded else None, cost if bounded else 0.0, answer, host)
             self._open.add(ticket)
             self._sum.calls += 1
             return ticket
@@ -127,8 +145,29 @@ class Meter:
         """Replace a call's reservation by its actual usage."""
         async with self._changed:
             self._open.discard(ticket)
+            self._watch(ticket, tokens)
             self._add(tokens, cost, **facts)
             self._changed.notify_all()
+
+    def _is_full(self, host: str) -> bool:
+        """Whether a provider has as many bounded calls in progress as are safe, if it ignored the maximum."""
+        most = {True: math.inf, False: 1, None: _UNKNOWN_AT_ONCE}[self._observes.get(host)]
+        return sum(one.host == host and one.tokens is not None for one in self._open) >= most
+
+    def _watch(self, ticket: Ticket, tokens: Tokens) -> None:
+        """Learn whether a provider observes the maximum of an answer."""
+        if ticket.tokens is None or tokens.estimated:
+            return
+        excess = ticket.excess(tokens)
+        self._sum.excess += excess
+        if not excess:
+            self._observes.setdefault(ticket.host, True)
+        elif self._observes.get(ticket.host) is not False:
+            self._observes[ticket.host] = False
+            self._told_overrun(
+                f"{ticket.host or 'The provider'} wrote {excess:,} tokens more than the maximum of an answer, on which "
+                "the budget relies: one call at a time is forwarded to it from now on."
+            )
 
     def refuse(self) -> None:
         """Count a call that was not forwarded for another reason."""
@@ -153,6 +192,7 @@ class Meter:
         tokens = Tokens(
             call["prompt_tokens"], call["cached_tokens"], call.get("cache_written_tokens", 0), call["completion_tokens"]
         )
+        self._sum.excess += call.get("excess_tokens", 0)
         names = ("failed", "model", "host")
         self._add(tokens, call["cost_usd"], table=call.get("price_table"), **{name: call[name] for name in names})
 
@@ -172,6 +212,7 @@ class Meter:
             exhausted=total.exhausted,
             refused_fields=dict(total.fields),
             price_tables=tuple(total.tables),
+            excess_tokens=total.excess,
         )
 
     def left(self) -> dict[str, Any]:

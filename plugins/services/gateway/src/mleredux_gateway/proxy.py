@@ -156,7 +156,7 @@ class Proxy:
             bounds = google.flat(body) if kind == "generate" else body
             demand = demand_of(bounds, tokens, known, upstream.config.max_output, hour=b'"1h"' in written)
             try:
-                ticket = await self._meter.admit(demand, None if priced is None else priced.price)
+                ticket = await self._meter.admit(demand, None if priced is None else priced.price, upstream.host)
             except Refused as refused:
                 return self._refuse(kind, family, body, refused.reason, refused.message, counted=True)
             headers, dropped = passed_headers(request, upstream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -20,6 +21,8 @@ from mleredux_server.service import Service
 _LOG = structlog.get_logger()
 _UPLOADS = frozenset({"/v1/submissions", "/v1/validations", "/ui/submissions"})
 """Their bodies are limited where they are received."""
+BODY_SECONDS = 60.0
+"""Time for a body, from the first read on; of an upload, for each part of it that arrives."""
 _MOST_HEADERS = 100
 _MOST_HEADER_BYTES = 32 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -86,16 +89,16 @@ class Guard:
         body = _Body(receive, None if _is_upload(scope) else self.most_bytes)
 
         async def sending(message: Message) -> None:
-            if body.too_large and not answering.started:
-                await answering.say(_too_large(self.most_bytes))
+            if body.problem is not None and not answering.started:
+                await answering.say(body.problem)
             elif not answering.said:
                 await answering.send(message)
 
         try:
             await self.app(scope, body.receive, sending)
-        except _BodyTooLarge:
+        except _BodyRefused as refused:
             if not answering.started:
-                await answering.say(_too_large(self.most_bytes))
+                await answering.say(refused.problem)
         except Exception as error:  # last resort: a message to the client, details in the log
             _LOG.error("request failed", problem="internal", exc_info=error)
             if answering.started:
@@ -117,25 +120,45 @@ class Guard:
         return None
 
 
-class _BodyTooLarge(Exception):
-    pass
+class _BodyRefused(Exception):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
 
 
 class _Body:
-    """Count a body as it arrives, regardless of its declared length."""
+    """Count a body as it arrives, regardless of its declared length, and wait for it only so long."""
 
     def __init__(self, receive: Receive, most: int | None) -> None:
         self._receive, self._most, self._size = receive, most, 0
-        self.too_large = False
+        self._end: float | None = None
+        self._complete = False
+        self.problem: Problem | None = None
 
     async def receive(self) -> Message:
-        message = await self._receive()
+        if self._complete:  # what is waited for now is that the client disconnects
+            return await self._receive()
+        if self._end is None or self._most is None:
+            self._end = asyncio.get_running_loop().time() + BODY_SECONDS
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            raise self._refused(
+                Problem(
+                    "too-slow", f"The request's body took longer than {BODY_SECONDS:.0f} seconds.", hint="Try again."
+                )
+            ) from None
+        self._complete = not message.get("more_body", False)
         if message["type"] == "http.request" and self._most is not None:
             self._size += len(message.get("body", b""))
             if self._size > self._most:
-                self.too_large = True
-                raise _BodyTooLarge
+                raise self._refused(_too_large(self._most))
         return message
+
+    def _refused(self, problem: Problem) -> _BodyRefused:
+        self.problem = problem
+        return _BodyRefused(problem)
 
 
 class _Answering:
@@ -154,7 +177,7 @@ class _Answering:
     async def say(self, problem: Problem) -> None:
         """Respond with a problem instead of any other response."""
         self.said = True
-        if problem.slug == "too-large":  # the remaining body is not read
+        if problem.slug in ("too-large", "too-slow"):  # the remaining body is not read
             problem.headers["Connection"] = "close"
         self._scope.setdefault("state", {})
         await answer(Request(self._scope), problem)(self._scope, self._receive, self.send)

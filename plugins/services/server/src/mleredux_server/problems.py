@@ -17,6 +17,8 @@ from mleredux.errors import MlereduxError, NotFound, StoreError
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
 from starlette.exceptions import HTTPException
 
+from mleredux_server.places import without_places
+
 _LOG = structlog.get_logger()
 
 STATUS = {
@@ -26,6 +28,7 @@ STATUS = {
     "not-found": 404,
     "not-yet": 404,
     "method-not-allowed": 405,
+    "too-slow": 408,
     "conflict": 409,
     "idempotency-conflict": 409,
     "precondition-failed": 412,
@@ -77,12 +80,14 @@ def not_found(kind: str, name: str) -> Problem:
 
 def answer(request: Request, problem: Problem) -> Response:
     """Return the problem as a response."""
+    settings = request.app.state.service.settings
+    folders = (settings.runs_dir, settings.data_dir)
     content: dict[str, Any] = {
         "type": f"urn:mleredux:problem:{problem.slug}",
         "title": HTTPStatus(problem.status).phrase,
         "status": problem.status,
-        "detail": problem.detail,
-        "hint": problem.hint,
+        "detail": without_places(problem.detail, *folders),
+        "hint": without_places(problem.hint, *folders),
         "instance": getattr(request.state, "id", None),
     }
     if problem.errors is not None:

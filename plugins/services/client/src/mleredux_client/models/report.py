@@ -33,6 +33,8 @@ class LlmUse(Model):
     """The budget for which calls were refused."""
     refused_fields: dict[str, int] = {}
     """Fields and headers of requests that were not forwarded, and how often."""
+    excess_tokens: int = 0
+    """Tokens of answers beyond the maximum that the gateway set."""
     price_tables: tuple[str, ...] = ()
     """The tables by which cost was computed."""
     replay: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -229,4 +230,11 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         if token is not None:
             click.echo("Created user `admin`. Store this token now; it can't be displayed again:")
             click.echo(f"Token: {token}")
+        host = server_socket.getsockname()[0]
+        if not ip_address(host).is_loopback:
+            click.echo(
+                f"Warning: {host} is open to other machines without TLS, so tokens can be read on the way: "
+                "put a proxy with TLS in front, and listen on 127.0.0.1.",
+                err=True,
+            )
         serve(create_app(service), server_socket, lambda url: click.echo(f"Listening on {url}"))

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import RunRow, now
+from mleredux_server.places import without_places
 
 ENDED = ("done", "failed", "timed_out")
 """Of runs that ended by themselves."""
@@ -94,7 +95,9 @@ def facts_of(run: Run) -> Facts:
         log_bytes=size,
         state=told.state,
         cause=told.cause,
-        message=told.message or (report.message if report else None),
+        message=without_places(
+            told.message or (report.message if report else None), run.path.parent, Path(run.spec.data_dir)
+        ),
         score=report.score if report else None,
         medal=report.medal if report else None,
         percentile=report.percentile if report else None,

@@ -1,0 +1,35 @@
+"""Messages for users of the server, without the paths of its folders: these are for its administrator, in the log."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from mleredux.plugin.files import cache_dir
+
+HIDDEN = "…"
+_SHORT = 2
+"""`/tmp` and `/usr` are on every machine, and in agents' messages too."""
+
+
+def without_places(text: str | None, *folders: Path | None) -> str | None:
+    """Replace folders of the server in a message; what lies in them keeps its name.
+
+    Args:
+        folders: Besides the folders of its user, its caches, its temporary files and its programs.
+    """
+    if text is None or "/" not in text:
+        return text
+    for folder in sorted({*_own(), *(str(one.absolute()) for one in folders if one)}, key=len, reverse=True):
+        text = re.sub(rf"{re.escape(folder)}(?![\w-]|\.\w)", HIDDEN, text)
+    return text
+
+
+@cache
+def _own() -> frozenset[str]:
+    usual = {Path(tempfile.gettempdir()), Path(sys.prefix), Path(sys.base_prefix)}
+    found = {Path.home(), cache_dir(), *(path for path in usual if len(path.parts) > _SHORT)}
+    return frozenset(str(path) for path in found if len(path.parts) > 1)
