@@ -29,6 +29,8 @@ for folder in ("/usr", "/opt", "/srv", "/home/agent"):
     for parent, folders, names in os.walk(folder):
         for name in names:
             path = os.path.join(parent, name)
+            if os.path.islink(path) or os.path.getsize(path) not in (0, 11):
+                continue
             try:
                 os.chmod(path, 0o644)
             except OSError:

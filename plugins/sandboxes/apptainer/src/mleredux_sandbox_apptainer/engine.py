@@ -147,7 +147,8 @@ def source_of(image: Image) -> Path:
 
 def list_files(image: Image) -> str:
     """Return the paths of the files of an image."""
-    return call("The files of the agent's image can't be listed", "exec", *CONTAINED, str(source_of(image)), *FIND)
+    options = (*CONTAINED, "--no-privs", "--drop-caps=all")
+    return call("The files of the agent's image can't be listed", "exec", *options, str(source_of(image)), *FIND)
 
 
 def variables_of(path: Path) -> dict[str, str]:

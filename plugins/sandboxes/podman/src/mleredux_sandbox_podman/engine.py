@@ -90,8 +90,9 @@ def find_image(name: str) -> Image | None:
 
 def list_files(image: str, user: tuple[int, int]) -> str:
     """Return the paths of the files of an image, those that a user can see, by a container of it."""
-    options = ("--rm", "--network=none", "--cap-drop=all", f"--user={user[0]}:{user[1]}", f"--entrypoint={FIND[0]}")
-    return call("The files of the agent's image can't be listed", "run", *options, image, *FIND[1:]) or ""
+    options = ("--rm", "--network=none", "--cap-drop=all", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
+    who = (f"--user={user[0]}:{user[1]}", f"--entrypoint={FIND[0]}")
+    return call("The files of the agent's image can't be listed", "run", *options, *who, image, *FIND[1:]) or ""
 
 
 def info() -> dict[str, Any]:
