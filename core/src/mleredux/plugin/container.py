@@ -31,11 +31,13 @@ from mleredux._core.containers.downloads import downloads, downloads_size
 from mleredux._core.containers.folders import Bind, agent_user, prepare_folders, user_entries
 from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
 from mleredux._core.containers.recipe import Recipe
+from mleredux._core.containers.withheld import FIND
 
 __all__ = [
     "BASE_VARIABLE",
     "DOWNLOADS",
     "DOWNLOADS_VARIABLE",
+    "FIND",
     "LAYOUT",
     "OWNER_LABEL",
     "OWN_PROCESSES",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import resource
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mleredux._core.containers.folders import INSIDE, Bind, written_binds
+from mleredux._core.containers.withheld import withheld_binds
 from mleredux._core.protocols import Exit, Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux.errors import SandboxError
@@ -127,7 +128,15 @@ class Container:
     gpus: tuple[str, ...]
 
 
-def container(launch: Launch, binds: Sequence[Bind], *, user: tuple[int, int], image: Image, cpus: int) -> Container:
+def container(
+    launch: Launch,
+    binds: Sequence[Bind],
+    *,
+    user: tuple[int, int],
+    image: Image,
+    cpus: int,
+    listed: Callable[[], str] = str,
+) -> Container:
     """The container of a launch.
 
     Args:
@@ -136,6 +145,8 @@ def container(launch: Launch, binds: Sequence[Bind], *, user: tuple[int, int], i
         user: User and group id of the agent.
         image: The agent's image.
         cpus: CPUs of the engine's machine.
+        listed: Returns the output of `FIND` in a container of the image, in which known answers are looked for if the
+            image does not tell its layers.
 
     Raises:
         SandboxError: Neither the launch nor the image names a command.
@@ -152,7 +163,7 @@ def container(launch: Launch, binds: Sequence[Bind], *, user: tuple[int, int], i
         user=user,
         labels=labels(launch.run_id, launch.owner),
         working_dir=LAYOUT.output if launch.command else None,
-        binds=(*binds, *(written or ())),
+        binds=(*binds, *(written or ()), *withheld_binds(launch, image.id, image.layers, listed)),
         # It starts with the image's own files: an agent may write beside its program, as in MLE-bench.
         volumes=(image.agent_dir,) if image.agent_dir and written is None else (),
         memory=limits.memory_mb * _MIB,

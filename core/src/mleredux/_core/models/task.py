@@ -124,8 +124,8 @@ class Task(Model):
     """A CSV with a column `score`, best first (may be compressed)."""
     known_answers: tuple[str, ...] = ()
     """Functions of libraries in agents' images that return this task's answers, by their full names:
-    `sklearn.datasets.load_digits`. Calls of them taint a result, and verification withholds the data files of their
-    package."""
+    `sklearn.datasets.load_digits`. Calls of them taint a result, and the data files of their package are withheld
+    from submitted programs, from agents in containers, and in verification."""
     checksums: dict[str, dict[str, str]] = {}
     """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()

@@ -18,6 +18,7 @@ from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
+from mleredux._core.models.task import known_answers
 from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
@@ -262,6 +263,7 @@ def _launch(
         gateway_socket=_gateway_socket(endpoint) if gateway else None,
         gateway_url=gateway.url if gateway else "",
         proxy_socket=egress.path if egress else None,
+        known_answers=known_answers(context.task),
         bound=context.bound,
     )
     layout = context.sandbox.layout(launch)

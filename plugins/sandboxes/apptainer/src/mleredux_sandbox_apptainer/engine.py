@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import Container, Image
+from mleredux.plugin.container import FIND, Container, Image
 from mleredux.plugin.files import cache_dir, disk_usage, plain_path
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
@@ -147,6 +147,12 @@ def source_of(image: Image) -> Path:
     return plain_path(
         image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif")
     )
+
+
+def list_files(image: Image) -> str:
+    """Return the paths of the files of an image."""
+    options = (*CONTAINED, "--no-privs", "--drop-caps=all")
+    return call("The files of the agent's image can't be listed", "exec", *options, str(source_of(image)), *FIND)
 
 
 def variables_of(path: Path) -> dict[str, str]:

@@ -73,7 +73,14 @@ class ApptainerSandbox:
             file.write_text(content, encoding="utf-8")
             file.chmod(0o644)
             binds.append(Bind(file, f"/etc/{name}"))
-        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
+        made = container(
+            launch,
+            binds,
+            user=user,
+            image=image,
+            cpus=os.cpu_count() or 1,
+            listed=lambda: engine.list_files(image),
+        )
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
         environment = engine.variables(launch.control_dir, {**image.env, **made.environment})
         return start_launcher(

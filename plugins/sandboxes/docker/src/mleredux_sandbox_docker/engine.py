@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import Image
+from mleredux.plugin.container import FIND, Image
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -78,6 +78,20 @@ def find_record(client: APIClient, name: str) -> dict[str, Any] | None:
         return client.inspect_image(name)  # type: ignore[no-any-return, no-untyped-call]
     except docker.errors.ImageNotFound:
         return None
+
+
+def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
+    """Return the paths of the files of an image, those that a user can see, by a container of it."""
+    host = client.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges:true"])
+    name = f"{user[0]}:{user[1]}"
+    created = client.create_container(image, entrypoint=list(FIND), command=[], user=name, host_config=host)["Id"]
+    try:
+        client.start(created)
+        if client.wait(created, timeout=_CALL_SECONDS)["StatusCode"]:
+            raise SandboxError(f"The files of image {image} can't be listed: it has no program find.")
+        return str(client.logs(created, stderr=False).decode(errors="surrogateescape"))
+    finally:
+        client.remove_container(created, force=True)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from mleredux.plugin.container import container as make_container
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_docker import container
-from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, security_options
+from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, list_files, security_options
 
 RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
 _START_HINT = "`mleredux doctor` checks the engine; its own log says more (`journalctl -u docker`)."
@@ -101,7 +101,14 @@ class DockerSandbox:
         created: str | None = None
         try:
             with engine_errors("The container can't be started", hint=_START_HINT):
-                made = make_container(launch, binds, user=user, image=image, cpus=int(info["NCPU"]))
+                made = make_container(
+                    launch,
+                    binds,
+                    user=user,
+                    image=image,
+                    cpus=int(info["NCPU"]),
+                    listed=lambda: list_files(client, image.id, user),
+                )
                 settings = container.settings(made, runtime=self.runtime, userns_remapped="userns" in options)
                 settings["host_config"] = client.create_host_config(**settings["host_config"])
                 created = client.create_container(**settings)["Id"]

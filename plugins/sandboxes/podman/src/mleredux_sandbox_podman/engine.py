@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import Container, Image
+from mleredux.plugin.container import FIND, Container, Image
 from mleredux.plugin.files import plain_path
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
@@ -87,6 +87,13 @@ def find_image(name: str) -> Image | None:
     if not found:
         return None
     return Image.from_record({**found[0], "Id": f"sha256:{found[0]['Id'].removeprefix('sha256:')}"})
+
+
+def list_files(image: str, user: tuple[int, int]) -> str:
+    """Return the paths of the files of an image, those that a user can see, by a container of it."""
+    options = ("--rm", "--network=none", "--cap-drop=all", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
+    who = (f"--user={user[0]}:{user[1]}", f"--entrypoint={FIND[0]}")
+    return call("The files of the agent's image can't be listed", "run", *options, *who, image, *FIND[1:]) or ""
 
 
 def info() -> dict[str, Any]:

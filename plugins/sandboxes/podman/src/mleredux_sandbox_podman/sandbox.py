@@ -75,7 +75,14 @@ class PodmanSandbox:
             )
         user = agent_user(rootless=os.getuid() != 0)
         binds = prepare_folders(launch, user)
-        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
+        made = container(
+            launch,
+            binds,
+            user=user,
+            image=image,
+            cpus=os.cpu_count() or 1,
+            listed=lambda: engine.list_files(image.id, user),
+        )
         cid_file, env_file = launch.control_dir / "container.id", launch.control_dir / "container.env"
         for file in (cid_file, launch.control_dir / OUT_OF_MEMORY):
             file.unlink(missing_ok=True)
