@@ -77,10 +77,10 @@ def wells(raw: Path, public: Path, private: Path) -> None:
 
 def words(raw: Path, public: Path, private: Path) -> None:
     draw = random.Random(4)
-    common = "the a of to and in it was he she on for with but".split()
+    common = ["the", "a", "of", "to", "and", "in", "it", "was", "he", "she", "on", "for", "with", "but"]
     own = {
-        "anna": "sea ship wave salt gull tide sail harbour".split(),
-        "ben": "hill wood deer moss fern oak path".split(),
+        "anna": ["sea", "ship", "wave", "salt", "gull", "tide", "sail", "harbour"],
+        "ben": ["hill", "wood", "deer", "moss", "fern", "oak", "path"],
     }
     rows: list[Row] = [("id", "text", "author")]
     for key in numbers(draw, 240):

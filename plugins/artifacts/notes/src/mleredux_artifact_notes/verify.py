@@ -161,6 +161,8 @@ def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[S
         same = "it predicts the same: it does not learn, so it can't be told from code that brings answers along"
     elif renames(restored, changed, targets):
         same = "it predicts the same classes by other names: it knows them without learning"
+    elif is_constant(changed, targets):
+        same = "it predicts the same for all rows: it learns nothing from them"
     elif sign * (best - again) <= ERRORS * _standard_error(trial, report, changed):
         same = f"it achieves {again:g}, nearly as much: it does not learn from them"
     else:
