@@ -32,11 +32,11 @@ class Verification(Model):
     why: str
     """One sentence."""
     entry: str | None = None
-    """The file of `output/code` that was executed."""
+    """What was executed: a file of `output/code`, a command, or the agent."""
     score: float | None = None
     """Score of the submission."""
     scores: tuple[float | None, ...] = ()
-    """Score of each repetition; None where it created no valid submission."""
+    """Score of each repetition that created a valid submission."""
     tolerance: float | None = None
     """Maximum difference from the score of the submission, in units of the metric."""
 
@@ -45,8 +45,9 @@ class ResultVerdict(Model):
     """How far a result can be trusted. Lists, medals and aggregates go by `status`, which `Report.judged` derives."""
 
     status: VerdictStatus = "not checked"
-    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again,
-    the code did not achieve the score. `verified`: it did. `not checked`: the code was not executed again."""
+    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again as
+    before, the program did not achieve the score. `verified`: it did, and nothing says that it looks answers up.
+    `not checked`: it was not executed again, did not run as before, or can't be judged."""
     why: str | None = None
     """One sentence on the reason for the status."""
     evidence: tuple[Evidence, ...] = ()

@@ -50,6 +50,11 @@ class Trial:
         return self._context.agent
 
     @property
+    def isolated(self) -> bool:
+        """Whether the run's sandbox keeps programs from files of this machine."""
+        return self._context.sandbox.capabilities.isolated
+
+    @property
     def lacks(self) -> str | None:
         """What the run had that an execution has not: the network, variables, tools."""
         spec, agent = self.run.spec, self.agent

@@ -93,11 +93,16 @@ def _code(trial: Trial) -> _Code:
         if not agent.verify:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
-            return _Code(trial, entry, command, inference, needs(trial.run) or lacks)
+            needed = needs(trial.run, None, isolated=trial.isolated)
+            return _Code(
+                trial, entry, command, inference, needed or (lacks if trial.run.spec.network != "gateway" else None)
+            )
     except MlereduxError:
         if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
-    return _Code(trial, agent.id, None, False, lacks)
+    folder = agent.build.folder
+    needed = needs(trial.run, folder.path if folder else None, isolated=trial.isolated)
+    return _Code(trial, agent.id, None, False, lacks or needed)
 
 
 def _verified(code: _Code, report: Report, folder: Path) -> Verification:
