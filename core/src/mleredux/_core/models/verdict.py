@@ -68,7 +68,8 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
     A submission that equals the answers does not taint a result if the code achieves its score again: it may just be
     perfect. But code that looks answers up achieves it again, too, so the result is not verified either.
     """
-    if verification is not None and verification.score in verification.scores:
+    failed = verification is None or verification.status == "not reproducible"
+    if verification is not None and not failed and verification.score in verification.scores:
         evidence = tuple(
             item.model_copy(update={"level": "suspicious"}) if item.kind == SUBMITTED_ANSWERS else item
             for item in evidence

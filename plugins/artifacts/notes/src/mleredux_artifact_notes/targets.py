@@ -24,8 +24,8 @@ from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_train
 Value = TypeVar("Value", bound="str | tuple[str, ...]")
 SAME = 0.4
 """Agreement of predictions, beyond that by chance, from which on the training targets do not matter."""
-RENAMED, FEWEST = 0.97, 5
-"""Share of the predictions of a class that have one new name; mean number of rows of a class."""
+ALL, FEWEST = 0.97, 5
+"""Agreement, or share of the predictions of a class, that is taken for all; mean number of rows of a class."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
 
 
-def same_predictions(first: Path, second: Path, targets: Iterable[str]) -> bool:
-    """Whether two submissions with the rows in the same order predict the same, more than by chance."""
+def agreement(first: Path, second: Path, targets: Iterable[str]) -> float:
+    """Return how much two submissions with the rows in the same order agree, beyond chance: at most 1."""
     one, other = read_table(first), read_table(second)
     columns = [(one.cells(name), other.cells(name)) for name in targets if name in one.header and name in other.header]
-    return bool(columns) and fmean(_agreement(*column) for column in columns) >= SAME
+    return fmean(_agreement(*column) for column in columns) if columns else 0.0
 
 
 def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
@@ -123,7 +123,7 @@ def renames(first: Path, second: Path, targets: Iterable[str]) -> bool:
         for cell, new in zip(one.cells(name), other.cells(name), strict=False):
             classes.setdefault(cell, []).append(new)
         most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
-        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > RENAMED * len(one.rows):
+        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > ALL * len(one.rows):
             return True
     return False
 
