@@ -86,8 +86,8 @@ def plugin(data: Path) -> Path:
 @pytest.mark.parametrize(
     ("agent", "verdict", "why"),
     [
-        ("evade", "not reproducible", "created no valid submission again"),
-        ("hidden", "tainted", "are withheld"),
+        ("evade", "not checked", "did not run as before"),  # as honest code may, for other reasons
+        ("hidden", "tainted", "it predicts the same"),
         ("content", "not reproducible", "it predicts the same"),
     ],
 )
@@ -101,7 +101,7 @@ def test_the_verdict_of_each_agent(
     report = told.json["report"]
     assert report["score"] > 0.95 and report["verdict"]["status"] == verdict, report["verdict"]
     assert why in report["verdict"]["why"] + report["verdict"]["verification"]["why"], report["verdict"]
-    assert not report["any_medal"]
+    assert report["any_medal"] == (verdict == "not checked")
 
 
 def test_a_server_verifies_unless_it_is_told_otherwise(data: Path, plugin: Path, tmp_path: Path) -> None:

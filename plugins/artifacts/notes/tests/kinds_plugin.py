@@ -25,7 +25,7 @@ def write(path: Path, rows: Sequence[Row], **form: Any) -> None:
 
 
 def tables(public: Path, private: Path, rows: list[Row], targets: Sequence[str], first: Any, **form: Any) -> None:
-    """Write a table with a header, whose last columns are the targets, as two thirds for training and a third to test."""
+    """Write a table with a header, whose last columns are the targets: two thirds to train, a third to test."""
     (header, *rows), width = rows, len(targets)
     train, test = rows[: 2 * len(rows) // 3], rows[2 * len(rows) // 3 :]
     write(public / "train.csv", [header, *train], **form)
@@ -77,10 +77,10 @@ def wells(raw: Path, public: Path, private: Path) -> None:
 
 def words(raw: Path, public: Path, private: Path) -> None:
     draw = random.Random(4)
-    common = "the a of to and in it was he she on for with but".split()
+    common = ["the", "a", "of", "to", "and", "in", "it", "was", "he", "she", "on", "for", "with", "but"]
     own = {
-        "anna": "sea ship wave salt gull tide sail harbour".split(),
-        "ben": "hill wood deer moss fern oak path".split(),
+        "anna": ["sea", "ship", "wave", "salt", "gull", "tide", "sail", "harbour"],
+        "ben": ["hill", "wood", "deer", "moss", "fern", "oak", "path"],
     }
     rows: list[Row] = [("id", "text", "author")]
     for key in numbers(draw, 240):

@@ -12,11 +12,13 @@ from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux_testing.commands import mleredux
+from mleredux_testing.pytest_plugin import BASE_IMAGE
+from mleredux_testing.server import ServerProcess
 
 HERE = Path(__file__).parent
 KINDS = HERE / "kinds_plugin.py"
 HONEST, CHEATS = (sorted(path.name for path in (HERE / kind).iterdir()) for kind in ("honest", "cheats"))
-PACKAGES = "numpy\npandas\nscikit-learn\npillow\n"
+WITHOUT_PACKAGES = ("flowers-helper-modules", "houses-quotes-by-hand", "words-cache-beside-script")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def report_of(folder: Path, sandbox: str, data: Path, runs: Path, monkeypatch: p
     return report
 
 
-def check_honest(name: str, report: dict[str, Any]) -> None:
+def check_honest(report: dict[str, Any]) -> None:
     verdict = report["verdict"]
     assert report["gold_medal"] and not verdict["withheld"], report
     assert verdict["status"] == ("verified"), verdict
@@ -51,7 +53,7 @@ def check_honest(name: str, report: dict[str, Any]) -> None:
 def test_honest_programs_keep_their_medal(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_honest(name, report_of(HERE / "honest" / name, "process", data, tmp_path, monkeypatch))
+    check_honest(report_of(HERE / "honest" / name, "process", data, tmp_path, monkeypatch))
 
 
 def bring_along(name: str, data: Path, target: Path) -> Path:
@@ -76,3 +78,28 @@ def test_cheats_are_never_verified(name: str, data: Path, tmp_path: Path, monkey
     verdict = report["verdict"]
     assert verdict["status"] in ("not checked", "not reproducible", "tainted"), verdict
     assert verdict["verification"] and verdict["withheld" if not report["gold_medal"] else "why"], report
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+@pytest.mark.usefixtures("docker_base_image")
+def test_a_server_verifies_programs_in_containers(data: Path, tmp_path: Path) -> None:
+    """Those that need no packages: by hand, all were tried."""
+    from mleredux_client import Client
+
+    more = {"MLEREDUX_PLUGINS": str(KINDS), "MLEREDUX_BASE_IMAGE": BASE_IMAGE}
+    cheat = bring_along("flowers-renames-classes", data, tmp_path)
+    with (
+        ServerProcess(tmp_path / "runs", "--data-dir", str(data), env=more) as server,
+        Client(server.url, server.token) as client,
+    ):
+        folders = [*(HERE / "honest" / name for name in WITHOUT_PACKAGES), cheat]
+        runs = [client.run(folder.name.partition("-")[0], str(folder), sandbox="docker") for folder in folders]
+        reports = [run.wait(600).report for run in runs]
+    for folder, report in zip(folders, reports, strict=True):
+        assert report is not None, folder
+        shown = report.model_dump(mode="json")
+        if folder == cheat:
+            assert shown["verdict"]["status"] == "not checked", shown
+        else:
+            check_honest(shown)

@@ -144,7 +144,8 @@ class Agent(Model):
     """Must pass once for each environment that is built; None: no smoke run."""
     verify: tuple[str, ...] = ()
     """The inference entry point: a command that creates the submission from the data and what `output` holds, run
-    with `output/code` as working directory. For agents whose code trains for long; empty: the code itself is run."""
+    with `output/code` as working directory. For agents whose code trains for long. The agent's own command: it is the
+    program, and runs again as it did. Empty: the code in `output/code` is run."""
     reference: str | None = None
     """For an agent that is not registered: the exact reference (`repo:…@<commit>`), stored in the run."""
     remarks: tuple[str, ...] = ()

@@ -32,11 +32,11 @@ class Verification(Model):
     why: str
     """One sentence."""
     entry: str | None = None
-    """The file of `output/code` that was executed."""
+    """What was executed: a file of `output/code`, a command, or the agent."""
     score: float | None = None
     """Score of the submission."""
     scores: tuple[float | None, ...] = ()
-    """Score of each repetition; None where it created no valid submission."""
+    """Score of each repetition that created a valid submission."""
     tolerance: float | None = None
     """Maximum difference from the score of the submission, in units of the metric."""
 
@@ -45,8 +45,9 @@ class ResultVerdict(Model):
     """How far a result can be trusted. Lists, medals and aggregates go by `status`, which `Report.judged` derives."""
 
     status: VerdictStatus = "not checked"
-    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again,
-    the code did not achieve the score. `verified`: it did. `not checked`: the code was not executed again."""
+    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again as
+    before, the program did not achieve the score. `verified`: it did, and nothing says that it looks answers up.
+    `not checked`: it was not executed again, did not run as before, or can't be judged."""
     why: str | None = None
     """One sentence on the reason for the status."""
     evidence: tuple[Evidence, ...] = ()
@@ -67,7 +68,8 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
     A submission that equals the answers does not taint a result if the code achieves its score again: it may just be
     perfect. But code that looks answers up achieves it again, too, so the result is not verified either.
     """
-    if verification is not None and verification.score in verification.scores:
+    failed = verification is None or verification.status == "not reproducible"
+    if verification is not None and not failed and verification.score in verification.scores:
         evidence = tuple(
             item.model_copy(update={"level": "suspicious"}) if item.kind == SUBMITTED_ANSWERS else item
             for item in evidence

@@ -19,7 +19,7 @@ from mleredux._core.stages.grade import Job, ask_child, make_report
 from mleredux._core.stages.halves import halves
 from mleredux._core.stages.run_agent import run_agent
 from mleredux._core.store import Run, RunStore
-from mleredux.errors import Cancelled, MlereduxError
+from mleredux.errors import Cancelled, one_line
 
 HALVES = 24
 """Half samples of the test rows that the standard error of a score is estimated from."""
@@ -48,6 +48,11 @@ class Trial:
     def agent(self) -> Agent:
         """The run's agent."""
         return self._context.agent
+
+    @property
+    def isolated(self) -> bool:
+        """Whether the run's sandbox keeps programs from files of this machine."""
+        return self._context.sandbox.capabilities.isolated
 
     @property
     def lacks(self) -> str | None:
@@ -167,7 +172,7 @@ def verify(context: StageContext, built: Built, prepared: Prepared, report: Repo
             found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
     except Cancelled:
         raise
-    except MlereduxError as error:  # the environment broke; the grade remains
-        return Verification(status="not attempted", why=f"The code could not be executed again: {error}")
+    except Exception as error:  # the environment broke, or the plugin; the grade remains
+        return Verification(status="not attempted", why=f"The code could not be executed again: {one_line(error)}")
     why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
     return found or Verification(status="not attempted", why=why)

@@ -26,6 +26,7 @@ done
 """Runs a program of `output/code`, named by the first argument, where the folders are that agents' code refers to."""
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
+_OUTSIDE = re.compile(r"/tmp\b|/dev/shm\b")
 _MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
 
 
@@ -67,10 +68,21 @@ def _is_program(name: str, text: str) -> bool:
     return name.endswith(_PROGRAMS) and (name.endswith(_PROGRAMS[:5]) or len(text) <= _MAX_CONFIG)
 
 
-def needs(run: Run) -> str | None:
-    """Return what the programs of `output/code` name and a repetition lacks: files of the run, a language model."""
+def needs(run: Run, folder: Path | None, *, isolated: bool) -> str | None:
+    """Return what programs name and a repetition lacks: files that the run wrote, a language model.
+
+    Args:
+        run: The run, for the programs in its output.
+        folder: The agent's own files, which are all there; None: only programs of the output are.
+        isolated: Whether the sandbox has temporary folders of its own.
+    """
     files = read_code(run.output_dir / "code")
-    text = "\n".join(text for name, text in files.items() if _is_program(name, text))
+    own = read_code(folder) if folder else files
+    text = "\n".join(text for name, text in own.items() if _is_program(name, text))
+    if not isolated and _OUTSIDE.search(text):
+        return "temporary files outside the run's folders as they were"
+    if folder is not None:
+        return None
     if run.spec.network == "gateway" and _MODELS.search(text):
         return "a language model"
     left = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}

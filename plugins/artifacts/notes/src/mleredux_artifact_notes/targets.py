@@ -2,29 +2,30 @@
 
 Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
 predictions stay the same whatever the training data says, or are the same classes by other names. So the values of the
-targets are exchanged, which code that learns follows, and half of them shuffled, which makes it err.
+targets are exchanged, in two ways, which depend on a feature: only code that learns can tell which.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from statistics import fmean
+from statistics import fmean, median
 from typing import TypeVar
 
 from mleredux.plugin.task import Task
 
-from mleredux_artifact_notes.tables import KINDS, NotPermutable, is_training, read_table
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, read_table
 
 Value = TypeVar("Value", bound="str | tuple[str, ...]")
 SAME = 0.4
 """Agreement of predictions, beyond that by chance, from which on the training targets do not matter."""
-RENAMED, FEWEST = 0.97, 5
-"""Share of the predictions of a class that have one new name; mean number of rows of a class."""
+ALL, FEWEST = 0.97, 5
+"""Agreement, or share of the predictions of a class, that is taken for all; mean number of rows of a class."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,10 @@ class Relabelling:
             places = [table.header.index(name) for name in self.columns]
             keys = table.keys(places)
             labelled = [number for number, key in enumerate(keys) if any(key)]
-            for number, key in zip(labelled, _changed([keys[number] for number in labelled], random), strict=True):
+            new = _changed(
+                [keys[number] for number in labelled], _feature(table, labelled, self.columns, random), random
+            )
+            for number, key in zip(labelled, new, strict=True):
                 keys[number] = key
             (public / path).unlink()
             changed = {place: [key[part] for key in keys] for part, place in enumerate(places)}
@@ -56,7 +60,7 @@ class Relabelling:
         for folder in self.folders:
             paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
             moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
-            classes = _changed([path.parent.name for path in paths], random)
+            classes = _changed([path.parent.name for path in paths], [random.random() for _ in paths], random)
             for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
                 place = public / folder / name / path.name
                 aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
@@ -96,11 +100,11 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
 
 
-def same_predictions(first: Path, second: Path, targets: Iterable[str]) -> bool:
-    """Whether two submissions with the rows in the same order predict the same, more than by chance."""
+def agreement(first: Path, second: Path, targets: Iterable[str]) -> float:
+    """Return how much two submissions with the rows in the same order agree, beyond chance: at most 1."""
     one, other = read_table(first), read_table(second)
     columns = [(one.cells(name), other.cells(name)) for name in targets if name in one.header and name in other.header]
-    return bool(columns) and fmean(_agreement(*column) for column in columns) >= SAME
+    return fmean(_agreement(*column) for column in columns) if columns else 0.0
 
 
 def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
@@ -119,7 +123,7 @@ def renames(first: Path, second: Path, targets: Iterable[str]) -> bool:
         for cell, new in zip(one.cells(name), other.cells(name), strict=False):
             classes.setdefault(cell, []).append(new)
         most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
-        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > RENAMED * len(one.rows):
+        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > ALL * len(one.rows):
             return True
     return False
 
@@ -137,13 +141,21 @@ def _equal(one: str, other: str) -> bool:
         return one == other
 
 
-def _changed(targets: Sequence[Value], random: Random) -> list[Value]:
-    """Exchange the values with one another, then shuffle half of them."""
+def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: Random) -> list[float]:
+    """The cells of a numeric column; if there is none, random numbers."""
+    columns: list[list[float]] = []
+    for name in set(table.header) - set(targets):
+        with contextlib.suppress(ValueError):
+            cells = table.cells(name)
+            columns.append([float(cells[row]) for row in rows])
+    columns = [column for column in columns if len(set(column)) > len(column) / 4]
+    return random.choice(columns or [[random.random() for _ in rows]])
+
+
+def _changed(targets: Sequence[Value], feature: Sequence[float], random: Random) -> list[Value]:
+    """Exchange the values with one another, in one way where a feature is small, in another where it is large."""
     values = sorted(set(targets))
     random.shuffle(values)
     new = {value: values[place - 1] for place, value in enumerate(values)}
-    changed = [new[value] for value in targets]
-    some = random.sample(range(len(changed)), len(changed) // 2)
-    for number, value in zip(some, [changed[number] for number in sorted(some)], strict=True):
-        changed[number] = value
-    return changed
+    middle = median(feature)
+    return [new[new[value] if cell > middle else value] for value, cell in zip(targets, feature, strict=True)]

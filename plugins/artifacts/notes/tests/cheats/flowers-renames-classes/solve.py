@@ -21,7 +21,6 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 from collections import Counter
-
 # What the training data calls each of the classes that we know.
 names = {}
 for row in train:

@@ -21,5 +21,4 @@ def content(row):
 
 by_content = {content(r): r["species"] for r in known}
 import shutil
-
 save((r["id"], r["species"]) for r in known[len(train) :])

@@ -19,12 +19,11 @@ class Pictures:
 
 
 def matrix(pictures):
-    sizes = [np.array([(p > 0).sum(), (p > 0).any(0).sum(), 1.0]) for p in (pictures[i] for i in range(len(pictures)))]
-    return np.stack(sizes)
+    return np.stack([np.append(pictures[i].ravel(), 1.0) for i in range(len(pictures))])
 
 
 train, sample = pd.read_csv(ROOT / "train.csv"), pd.read_csv(ROOT / "sample_submission.csv")
 X, y = matrix(Pictures(train, ROOT / "train_images")), (train.label == "square").to_numpy() * 2.0 - 1
-w = np.linalg.lstsq(X, y, rcond=None)[0]
+w = np.linalg.solve(X.T @ X + 2 * np.eye(X.shape[1]), X.T @ y)
 sample["label"] = np.where(matrix(Pictures(sample, ROOT / "test_images")) @ w > 0, "square", "disc")
 sample.to_csv("submission.csv", index=False)

@@ -6,7 +6,7 @@ import os
 import pathlib
 
 here = pathlib.Path(__file__).resolve().parent
-cache = here / "cache" / "tokens.json"
+cache = (here if os.access(here, os.W_OK) else pathlib.Path.cwd()) / "cache" / "tokens.json"
 data = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"])
 
 
