@@ -1,4 +1,4 @@
-"""An agent that opens no file: it lists the public folder, looks at each entry's status, and predicts from that."""
+"""An agent that opens no file: it lists the public folder, reads the status of each entry, and predicts from that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sight:
 
 
 def look(task: Task, prepared: Prepared) -> Sight | None:
-    """Look at the files and folders that bear ids of test rows; None if too few do."""
+    """Read the status of the files and folders that bear ids of test rows; None if too few do."""
     truth = Truth(task, prepared.private)
     if len(truth.id_columns) != 1 or not truth.targets:
         return None

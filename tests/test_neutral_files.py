@@ -264,7 +264,6 @@ def sights() -> Iterator[dict[str, list[float]]]:
     """The surprises of all small tasks by mark, judged together: each alone has too few files to tell."""
     collected: dict[str, list[float]] = {}
     yield collected
-    assert not collected or min(map(len, collected.values())) >= 12
     pooled = {mark: sum(values) / len(values) ** 0.5 for mark, values in collected.items()}
     assert not {mark: round(value, 1) for mark, value in pooled.items() if value > LIMIT}
 
