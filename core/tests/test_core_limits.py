@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -156,10 +157,11 @@ def test_the_environment_is_ours_alone(toy: Any, monkeypatch: pytest.MonkeyPatch
                 for process in toy.processes(changed):
                     with contextlib.suppress(psutil.Error):
                         seen.update(process.environ())
+                        seen["home"] = os.path.realpath(seen["HOME"])
 
     run.observers.append(look)
     toy.pipeline().execute([run])
-    assert seen["MLEREDUX_SEED"] == "0" and Path(seen["HOME"]).name == ".scratch"
+    assert seen["MLEREDUX_SEED"] == "0" and Path(seen["home"]).name == ".scratch"
     assert not {"HOST_TOKEN", "PYTHONPATH", "TOY_GATE"} & set(seen)
 
 
