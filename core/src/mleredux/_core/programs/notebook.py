@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int | str:
         return f"{place.name} needs {wanted}, which this environment lacks: install them, or make it a script."
     if failure is None or (failure.kind == "SystemExit" and failure.message in ("", "0", "None")):
         return 0
-    return f"Error in cell {failure.cell} of {place.name}: {failure.kind}: {failure.message}"
+    return f"Error in cell {failure.cell} of {place.name}: {failure.kind}: {failure.message}".rstrip(": ")
 
 
 def unexecuted(cell: dict[str, Any]) -> dict[str, Any]:
@@ -101,15 +102,16 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
                     Path(f"{kept}.part").replace(kept)
 
     book = nbformat.from_dict(content)
+    warnings.filterwarnings("ignore", module="nbformat")  # cells without ids, which old notebooks have
     seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
     try:
         Client(book, kernel_name=kernel, extra_arguments=options, **seconds).execute()
     except CellExecutionError as error:
         return Failure(number, error.ename, error.evalue)
-    except DeadKernelError:
-        return Failure(number, "Killed", "the kernel ended, perhaps for lack of memory.")
+    except (DeadKernelError, AssertionError):  # the latter where a signal ended it
+        return Failure(number, "Killed", "the kernel was stopped, or ended for lack of memory")
     except NoSuchKernel:
-        return Failure(number, "Error", f"the kernel {kernel} is not installed.")
+        return Failure(number, "Error", f"the kernel {kernel} is not installed")
     return None
 
 
