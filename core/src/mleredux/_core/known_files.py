@@ -35,10 +35,12 @@ class KnownFiles:
         self._stems = frozenset(f"_{name.partition('_')[2] or name}_".lower() for _, _, name in named)
         tops = {module.partition(".")[0] for module, _, _ in named}
         self._archives = tuple(f"{name}_" for top in tops for name in {top, _DISTRIBUTIONS.get(top, top)})
+        words = [name.strip("_").replace("_", "[^a-z0-9]+") for name in (*self._stems, *self._archives)]
+        self._perhaps = re.compile("|".join(words) or "(?!)", re.IGNORECASE)
 
     def has(self, name: str) -> bool:
         """Whether a file of that name may hold the answers."""
-        if not self.folders:
+        if not self._perhaps.search(name):
             return False
         lower = name.lower()
         plain = f"_{re.sub('[^a-z0-9]+', '_', lower)}_"
@@ -89,7 +91,7 @@ def hidden_paths(
         with contextlib.suppress(OSError):
             facts = folder.stat()
             secret.setdefault(facts.st_ino, []).append(facts)
-    left = [*roots]
+    left = [root for root in roots if not Path(root).is_symlink()]
     tops = frozenset(left)
     while left:
         path = left.pop()
