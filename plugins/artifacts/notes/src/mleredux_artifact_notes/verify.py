@@ -14,16 +14,7 @@ from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs
-from mleredux_artifact_notes.targets import (
-    ALL,
-    SAME,
-    Relabelling,
-    agreement,
-    is_constant,
-    relabelling_of,
-    renames,
-    targets_of,
-)
+from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -134,11 +125,11 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         why = f"{why} (tolerance {allowed:.2g})."
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
-    status, more = _learns(code, restored, report, best)
+    status, more = _learns(code, restored)
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
-def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[Status, str]:
+def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
     """Whether predictions depend on the training targets: execute once more with shuffled ones."""
     trial = code.trial
     targets, public = targets_of(trial.task, trial.public), trial.public
@@ -163,18 +154,14 @@ def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[S
         again, _ = _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
-    sign = -1.0 if report.is_lower_better else 1.0
-    agreed = agreement(restored, changed, targets)
-    if agreed >= ALL and trial.task.known_answers:
+    if trial.task.known_answers and agreement(restored, changed, targets) >= ALL:
         return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
-    if agreed >= SAME:
-        same = "it predicts the same: it does not learn, so it can't be told from code that brings answers along"
-    elif renames(restored, changed, targets):
-        same = "it predicts the same classes by other names: it knows them without learning"
-    elif is_constant(changed, targets):
-        same = "it predicts the same for all rows: it learns nothing from them"
-    elif sign * (best - again) <= ERRORS * _standard_error(trial, report, changed):
-        same = f"it achieves {again:g}, nearly as much: it does not learn from them"
+    if not relabelling.follow(restored, changed):
+        same = (
+            "its predictions do not follow: it does not learn, so it can't be told from code that brings answers along"
+        )
+    elif relabelling.renames(restored, changed):
+        same = "it predicts exactly the same classes by other names: it may know them without learning"
     else:
         return "verified", "With other training targets it predicts other values."
     return "not attempted", f"With other training targets {same}."
