@@ -13,7 +13,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
-from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs
+from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs, shares
 from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def verify(trial: Trial, report: Report) -> Verification:
 
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
-    (An upper limit is needed, since code chooses how much its repetitions differ.) A program that trains must also do
-    worse on shuffled training targets. It is not reproducible only if it ran as before, and its score is worse.
+    (An upper limit is needed, since code chooses how much its repetitions differ.) The predictions of a program that
+    trains must also follow other training targets. It is not reproducible only if it ran as before, and its score is worse.
     """
     try:
         code = _code(trial)
@@ -86,16 +86,17 @@ def _code(trial: Trial) -> _Code:
         if not agent.verify:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
-            needed = needs(trial.run, None, isolated=trial.isolated)
-            return _Code(
-                trial, entry, command, inference, needed or (lacks if trial.run.spec.network != "gateway" else None)
-            )
+            if trial.run.spec.network == "gateway":
+                lacks = None  # the agent's, unless the code names a model too
+            if not inference:
+                lacks = needs(trial.run, isolated=trial.isolated) or lacks
+            return _Code(trial, entry, command, inference, lacks)
     except MlereduxError:
         if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
-    folder = agent.build.folder
-    needed = needs(trial.run, folder.path if folder else None, isolated=trial.isolated)
-    return _Code(trial, agent.id, None, False, lacks or needed)
+    if agent.build.folder and not trial.isolated:
+        lacks = lacks or shares(agent.build.folder.path)
+    return _Code(trial, agent.id, None, False, lacks)
 
 
 def _verified(code: _Code, report: Report, folder: Path) -> Verification:
@@ -130,7 +131,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 
 def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
-    """Whether predictions depend on the training targets: execute once more with shuffled ones."""
+    """Whether predictions depend on the training targets: execute once more with other ones."""
     trial = code.trial
     targets, public = targets_of(trial.task, trial.public), trial.public
     if is_constant(restored, targets):
@@ -151,7 +152,7 @@ def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
     trial.say("executing the program once more, with other training targets")
     changed = restored.with_name("changed.csv")
     try:
-        again, _ = _repeat(code, changed, relabelling)
+        _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
     if trial.task.known_answers and agreement(restored, changed, targets) >= ALL:
