@@ -155,10 +155,9 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
 
 
-def agreement(first: Path, second: Path, targets: Iterable[str]) -> float:
-    """Return the share of equal predictions of two submissions with the rows in the same order."""
-    one, other = read_table(first), read_table(second)
-    return fmean(equal for name in targets for equal in map(_equal, one.cells(name), other.cells(name)))
+def agreement(first: Path, second: Path) -> float:
+    """Return the share of equal rows of two submissions with the rows in the same order."""
+    return fmean(map(list.__eq__, read_table(first).rows, read_table(second).rows))
 
 
 def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
@@ -180,13 +179,6 @@ def is_constant(submission: Path, targets: Iterable[str]) -> bool:
     """Whether a submission predicts the same for all rows, so that it holds no answers."""
     table = read_table(submission)
     return all(len(set(table.cells(name))) <= 1 for name in targets if name in table.header)
-
-
-def _equal(one: str, other: str) -> bool:
-    try:
-        return math.isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-12)
-    except ValueError:
-        return one == other
 
 
 def _number(cell: str) -> float:

@@ -34,7 +34,7 @@ def verify(trial: Trial, report: Report) -> Verification:
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
     (An upper limit is needed, since code chooses how much its repetitions differ.) The predictions of a program that
-    trains must also follow other training targets. It is not reproducible only if it ran as before, and its score is worse.
+    trains must also follow other training targets. It is not reproducible only if it ran as before.
     """
     try:
         code = _code(trial)
@@ -155,7 +155,7 @@ def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
         _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
-    if trial.task.known_answers and agreement(restored, changed, targets) >= ALL:
+    if trial.task.known_answers and agreement(restored, changed) >= ALL:
         return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
     if not relabelling.follow(restored, changed):
         same = (
