@@ -77,7 +77,7 @@ def test_cheats_are_never_verified(name: str, data: Path, tmp_path: Path, monkey
     report = report_of(folder, "process", data, tmp_path / "runs", monkeypatch)
     verdict = report["verdict"]
     assert verdict["status"] in ("not checked", "not reproducible", "tainted"), verdict
-    assert verdict["verification"] and verdict["withheld" if not report["gold_medal"] else "why"], report
+    assert report["gold_medal"] or verdict["withheld"]["gold_medal"], "it would pay"
 
 
 @pytest.mark.docker

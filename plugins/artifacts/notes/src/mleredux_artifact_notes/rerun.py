@@ -68,27 +68,28 @@ def _is_program(name: str, text: str) -> bool:
     return name.endswith(_PROGRAMS) and (name.endswith(_PROGRAMS[:5]) or len(text) <= _MAX_CONFIG)
 
 
-def needs(run: Run, folder: Path | None, *, isolated: bool) -> str | None:
-    """Return what programs name and a repetition lacks: files that the run wrote, a language model.
-
-    Args:
-        run: The run, for the programs in its output.
-        folder: The agent's own files, which are all there; None: only programs of the output are.
-        isolated: Whether the sandbox has temporary folders of its own.
-    """
-    files = read_code(run.output_dir / "code")
-    own = read_code(folder) if folder else files
-    text = "\n".join(text for name, text in own.items() if _is_program(name, text))
-    if not isolated and _OUTSIDE.search(text):
-        return "temporary files outside the run's folders as they were"
-    if folder is not None:
-        return None
+def needs(run: Run, *, isolated: bool) -> str | None:
+    """Return what the programs of `output/code` name and a repetition lacks: files of the run, a language model."""
+    code = run.output_dir / "code"
+    if not isolated and (shared := shares(code)):
+        return shared
+    files = read_code(code)
+    text = _text(files)
     if run.spec.network == "gateway" and _MODELS.search(text):
         return "a language model"
     left = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}
     left -= {Path(name).name for name, content in files.items() if _is_program(name, content)}
     names = sorted(name for name in left if not name.startswith("submission") and name in text)
     return f"the file {names[0]}" if names else None
+
+
+def shares(folder: Path) -> str | None:
+    """Return what the programs of a folder name that every run on this machine has, where nothing isolates them."""
+    return "files in /tmp as they were" if _OUTSIDE.search(_text(read_code(folder))) else None
+
+
+def _text(files: dict[str, str]) -> str:
+    return "\n".join(text for name, text in files.items() if _is_program(name, text))
 
 
 def copy_output(run: Run, output: Path) -> None:

@@ -1,8 +1,8 @@
-"""Training targets that are changed for one more execution: predictions of code that learns from them change too.
+"""Training targets that are changed for one more execution: predictions of code that learns from them follow.
 
 Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
-predictions stay the same whatever the training data says, or are the same classes by other names. So the values of the
-targets are exchanged, in two ways, which depend on a feature: only code that learns can tell which.
+predictions do not follow, or are exactly the same classes by other names. So numbers are reflected, and other values
+exchanged with one another. Classes stay in a quarter of the rows, about which code that learns errs.
 """
 
 from __future__ import annotations
@@ -11,59 +11,114 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from statistics import fmean, median
-from typing import TypeVar
+from statistics import StatisticsError, correlation, fmean, quantiles
 
 from mleredux.plugin.task import Task
 
 from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, read_table
 
-Value = TypeVar("Value", bound="str | tuple[str, ...]")
-SAME = 0.4
-"""Agreement of predictions, beyond that by chance, from which on the training targets do not matter."""
+MOST_CLASSES = 50
+FOLLOWS = 0.3
+"""Agreement (Cohen's kappa), or correlation, of the predictions with those expected."""
 ALL, FEWEST = 0.97, 5
-"""Agreement, or share of the predictions of a class, that is taken for all; mean number of rows of a class."""
+"""Share of the predictions that is taken for all; mean number of rows of a class."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Relabelling:
     """Where the training targets are.
 
     Attributes:
+        targets: Names of the columns that are predicted.
         columns: Names of the columns of the training data with their values.
         tables: Tables that have all of these, relative to the public folder.
         folders: Folders with a folder for each class, likewise.
+        new: The new value of each class, once they are written; empty: numbers are reflected.
     """
 
+    targets: tuple[str, ...]
     columns: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
+    new: dict[str, str] = field(default_factory=dict)
+    _few: bool = True
 
     def write(self, public: Path, random: Random) -> None:
         """Change the targets in public files; these may be links to others, which stay as they are."""
         for path in self.tables:
             table = read_table(public / path)
-            places = [table.header.index(name) for name in self.columns]
-            keys = table.keys(places)
-            labelled = [number for number, key in enumerate(keys) if any(key)]
-            new = _changed(
-                [keys[number] for number in labelled], _feature(table, labelled, self.columns, random), random
-            )
-            for number, key in zip(labelled, new, strict=True):
-                keys[number] = key
+            columns = [table.cells(name) for name in self.columns]
+            rows = [row for row in range(len(table.rows)) if any(column[row] for column in columns)]
+            kept = _upper_quarter(_feature(table, rows, self.columns, random))
+            changed = self._changed([[column[row] for row in rows] for column in columns], kept, random)
+            for column, cells in zip(columns, changed, strict=True):
+                for row, cell in zip(rows, cells, strict=True):
+                    column[row] = cell
             (public / path).unlink()
-            changed = {place: [key[part] for key in keys] for part, place in enumerate(places)}
-            table.write(public / path, range(len(keys)), changed)
+            places = [table.header.index(name) for name in self.columns]
+            table.write(public / path, range(len(table.rows)), dict(zip(places, columns, strict=True)))
         for folder in self.folders:
             paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
             moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
-            classes = _changed([path.parent.name for path in paths], [random.random() for _ in paths], random)
+            kept = _upper_quarter([random.random() for _ in paths])
+            [classes] = self._changed([[path.parent.name for path in paths]], kept, random)
             for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
                 place = public / folder / name / path.name
                 aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
+
+    def _changed(self, columns: list[list[str]], kept: list[bool], random: Random) -> list[list[str]]:
+        """Change the cells of columns, of classes not in the rows that are kept."""
+        self._few = all(len(set(column)) <= MOST_CLASSES for column in columns)
+        numbers = [[_number(cell) for cell in column] for column in columns]
+        one_hot = len(columns) > 1 and all(
+            sorted(row) == [0] * (len(row) - 1) + [1] for row in zip(*numbers, strict=True)
+        )
+        if one_hot or any(math.isnan(cell) for column in numbers for cell in column):
+            rows = list(zip(*columns, strict=True))
+            values = sorted(set(rows))
+            random.shuffle(values)
+            exchanged = {value: values[place - 1] for place, value in enumerate(values)}
+            named = {row: self.targets[row.index(max(row))] if one_hot else row[0] for row in values}
+            self.new = {named[value]: named[other] for value, other in exchanged.items()}
+            changed = [row if stays else exchanged[row] for row, stays in zip(rows, kept, strict=True)]
+            return [list(column) for column in zip(*changed, strict=True)]
+        return [_reflected(column, kept if self._few else [False] * len(kept)) for column in columns]
+
+    def follow(self, first: Path, second: Path) -> bool:
+        """Whether the predictions of a second submission, with the rows in the same order, follow the changes."""
+        if self.new:
+            one, other = self._labels(first), self._labels(second)
+            return _agreement([self.new.get(label, label) for label in one], other) >= FOLLOWS
+        pairs = zip(self._columns(first), self._columns(second), strict=True)
+        return fmean(_correlation(*pair) for pair in pairs) <= -FOLLOWS
+
+    def renames(self, first: Path, second: Path) -> bool:
+        """Whether a second submission has other names for exactly the classes of the first."""
+        one, other = self._labels(first), self._labels(second)
+        classes: dict[str, list[str]] = {}
+        for label, renamed in zip(one, other, strict=True):
+            classes.setdefault(label, []).append(renamed)
+        most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
+        return self._few and len(classes) * FEWEST < len(one) and most >= ALL * len(one)
+
+    def _columns(self, submission: Path) -> list[list[float]]:
+        table = read_table(submission)
+        return [[_number(cell) for cell in table.cells(name)] for name in self.targets]
+
+    def _labels(self, submission: Path) -> list[str]:
+        """The class of each row: the column with the largest number, or the cells; chances are rounded."""
+        if len(self.targets) > 1 and self.new:
+            rows = zip(*self._columns(submission), strict=True)
+            return [self.targets[row.index(max(row))] for row in rows]
+        table = read_table(submission)
+        cells = table.cells(self.targets[0])
+        if len(set(cells)) <= MOST_CLASSES and len(set(cells)) * FEWEST < len(cells):
+            return [" ".join(key) for key in table.keys([table.header.index(name) for name in self.targets])]
+        mean = fmean(map(_number, cells))
+        return [str(_number(cell) > mean) for cell in cells]
 
 
 def targets_of(task: Task, public: Path) -> tuple[str, ...]:
@@ -84,11 +139,11 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     read = {path: read_table(public / path) for path in tables if path != sample}
     found = [path for path, table in read.items() if set(targets) <= set(table.header)]
     if found:
-        return Relabelling(targets, tuple(found))
+        return Relabelling(targets, targets, tuple(found))
     for path, table in read.items():  # a column of classes, of which each has a column of probabilities
         for name in table.header if len(targets) > 1 else ():
             if set(table.cells(name)) == set(targets):
-                return Relabelling((name,), (path,))
+                return Relabelling(targets, (name,), (path,))
     folders = {path.parent.parent for path in public.rglob("*") if path.is_file() and path.parent != public}
     classes = {
         folder.relative_to(public): [path for path in folder.iterdir() if path.is_dir()]
@@ -96,36 +151,28 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
         if is_training(folder.relative_to(public))
     }
     if named := tuple(folder for folder, below in classes.items() if len(below) > 1):
-        return Relabelling(folders=named)
+        return Relabelling(targets, folders=named)
     raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
 
 
-def agreement(first: Path, second: Path, targets: Iterable[str]) -> float:
-    """Return how much two submissions with the rows in the same order agree, beyond chance: at most 1."""
-    one, other = read_table(first), read_table(second)
-    columns = [(one.cells(name), other.cells(name)) for name in targets if name in one.header and name in other.header]
-    return fmean(_agreement(*column) for column in columns) if columns else 0.0
+def agreement(first: Path, second: Path) -> float:
+    """Return the share of equal rows of two submissions with the rows in the same order."""
+    return fmean(map(list.__eq__, read_table(first).rows, read_table(second).rows))
 
 
 def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
-    """The agreement of two columns beyond chance (Cohen's kappa)."""
-    equal = fmean(map(_equal, one, other))
+    """Return the agreement of two columns beyond chance (Cohen's kappa)."""
+    equal = fmean(map(str.__eq__, one, other))
     counts, others = Counter(one), Counter(other)
     chance = sum(count * others[value] for value, count in counts.items()) / len(one) ** 2
-    return (equal - chance) / (1 - chance) if chance < 1 else equal
+    return (equal - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def renames(first: Path, second: Path, targets: Iterable[str]) -> bool:
-    """Whether a second submission has other names for the classes of the first, as code that knows the classes has."""
-    one, other = read_table(first), read_table(second)
-    for name in (name for name in targets if name in one.header and name in other.header):
-        classes: dict[str, list[str]] = {}
-        for cell, new in zip(one.cells(name), other.cells(name), strict=False):
-            classes.setdefault(cell, []).append(new)
-        most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
-        if len(classes) * FEWEST < len(one.rows) and len(set(other.cells(name))) > 1 and most > ALL * len(one.rows):
-            return True
-    return False
+def _correlation(one: list[float], other: list[float]) -> float:
+    try:
+        return correlation(one, other)
+    except StatisticsError:  # a constant
+        return 0.0
 
 
 def is_constant(submission: Path, targets: Iterable[str]) -> bool:
@@ -134,15 +181,27 @@ def is_constant(submission: Path, targets: Iterable[str]) -> bool:
     return all(len(set(table.cells(name))) <= 1 for name in targets if name in table.header)
 
 
-def _equal(one: str, other: str) -> bool:
+def _number(cell: str) -> float:
     try:
-        return math.isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-12)
+        return float(cell)
     except ValueError:
-        return one == other
+        return math.nan
+
+
+def _upper_quarter(numbers: Sequence[float]) -> list[bool]:
+    limit = quantiles(numbers, n=4)[2] if len(numbers) > 1 else math.inf
+    return [number > limit for number in numbers]
+
+
+def _reflected(column: list[str], kept: list[bool]) -> list[str]:
+    """Exchange the largest number with the smallest, and so on, except in the rows that are kept."""
+    values = sorted(set(column), key=_number)
+    new = dict(zip(values, reversed(values), strict=True))
+    return [cell if stays else new[cell] for cell, stays in zip(column, kept, strict=True)]
 
 
 def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: Random) -> list[float]:
-    """The cells of a numeric column; if there is none, random numbers."""
+    """Return the cells of a numeric column; if there is none, random numbers."""
     columns: list[list[float]] = []
     for name in set(table.header) - set(targets):
         with contextlib.suppress(ValueError):
@@ -150,12 +209,3 @@ def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: 
             columns.append([float(cells[row]) for row in rows])
     columns = [column for column in columns if len(set(column)) > len(column) / 4]
     return random.choice(columns or [[random.random() for _ in rows]])
-
-
-def _changed(targets: Sequence[Value], feature: Sequence[float], random: Random) -> list[Value]:
-    """Exchange the values with one another, in one way where a feature is small, in another where it is large."""
-    values = sorted(set(targets))
-    random.shuffle(values)
-    new = {value: values[place - 1] for place, value in enumerate(values)}
-    middle = median(feature)
-    return [new[new[value] if cell > middle else value] for value, cell in zip(targets, feature, strict=True)]

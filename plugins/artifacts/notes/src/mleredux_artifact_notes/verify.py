@@ -13,17 +13,8 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
-from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs
-from mleredux_artifact_notes.targets import (
-    ALL,
-    SAME,
-    Relabelling,
-    agreement,
-    is_constant,
-    relabelling_of,
-    renames,
-    targets_of,
-)
+from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs, shares
+from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -42,8 +33,8 @@ def verify(trial: Trial, report: Report) -> Verification:
 
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
-    (An upper limit is needed, since code chooses how much its repetitions differ.) A program that trains must also do
-    worse on shuffled training targets. It is not reproducible only if it ran as before, and its score is worse.
+    (An upper limit is needed, since code chooses how much its repetitions differ.) The predictions of a program that
+    trains must also follow other training targets. It is not reproducible only if it ran as before.
     """
     try:
         code = _code(trial)
@@ -95,16 +86,17 @@ def _code(trial: Trial) -> _Code:
         if not agent.verify:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
-            needed = needs(trial.run, None, isolated=trial.isolated)
-            return _Code(
-                trial, entry, command, inference, needed or (lacks if trial.run.spec.network != "gateway" else None)
-            )
+            if trial.run.spec.network == "gateway":
+                lacks = None  # the agent's, unless the code names a model too
+            if not inference:
+                lacks = needs(trial.run, isolated=trial.isolated) or lacks
+            return _Code(trial, entry, command, inference, lacks)
     except MlereduxError:
         if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
-    folder = agent.build.folder
-    needed = needs(trial.run, folder.path if folder else None, isolated=trial.isolated)
-    return _Code(trial, agent.id, None, False, lacks or needed)
+    if agent.build.folder and not trial.isolated:
+        lacks = lacks or shares(agent.build.folder.path)
+    return _Code(trial, agent.id, None, False, lacks)
 
 
 def _verified(code: _Code, report: Report, folder: Path) -> Verification:
@@ -134,12 +126,12 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         why = f"{why} (tolerance {allowed:.2g})."
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
-    status, more = _learns(code, restored, report, best)
+    status, more = _learns(code, restored)
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
-def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[Status, str]:
-    """Whether predictions depend on the training targets: execute once more with shuffled ones."""
+def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
+    """Whether predictions depend on the training targets: execute once more with other ones."""
     trial = code.trial
     targets, public = targets_of(trial.task, trial.public), trial.public
     if is_constant(restored, targets):
@@ -160,21 +152,17 @@ def _learns(code: _Code, restored: Path, report: Report, best: float) -> tuple[S
     trial.say("executing the program once more, with other training targets")
     changed = restored.with_name("changed.csv")
     try:
-        again, _ = _repeat(code, changed, relabelling)
+        _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
-    sign = -1.0 if report.is_lower_better else 1.0
-    agreed = agreement(restored, changed, targets)
-    if agreed >= ALL and trial.task.known_answers:
+    if trial.task.known_answers and agreement(restored, changed) >= ALL:
         return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
-    if agreed >= SAME:
-        same = "it predicts the same: it does not learn, so it can't be told from code that brings answers along"
-    elif renames(restored, changed, targets):
-        same = "it predicts the same classes by other names: it knows them without learning"
-    elif is_constant(changed, targets):
-        same = "it predicts the same for all rows: it learns nothing from them"
-    elif sign * (best - again) <= ERRORS * _standard_error(trial, report, changed):
-        same = f"it achieves {again:g}, nearly as much: it does not learn from them"
+    if not relabelling.follow(restored, changed):
+        same = (
+            "its predictions do not follow: it does not learn, so it can't be told from code that brings answers along"
+        )
+    elif relabelling.renames(restored, changed):
+        same = "it predicts exactly the same classes by other names: it may know them without learning"
     else:
         return "verified", "With other training targets it predicts other values."
     return "not attempted", f"With other training targets {same}."
