@@ -113,14 +113,15 @@ def test_what_is_no_notebook_of_python_is_one_sentence(tmp_path: Path, content: 
 def run_without(folder: Path, cells: list[str], *missing: str) -> subprocess.CompletedProcess[str]:
     """Run a notebook in this environment as if it lacked packages."""
     (folder / "beside.py").write_text("NAME = 'a module'\n")
-    (folder / "sample_submission.csv").write_text("id\n")
+    (folder / "data").mkdir()
+    (folder / "data" / "sample_submission.csv").write_text("id\n")
     write_notebook(folder / "book.ipynb", cells)
     hide = (
         f"import importlib.util as u\nfind = u.find_spec\nu.find_spec = lambda n: None if n in {missing} else find(n)\n"
     )
     runner = notebook_runner()
     command = [sys.executable, "-c", f"exec({hide!r})\nexec(compile({runner!r}, 'runner', 'exec'))", "book.ipynb"]
-    env = {**os.environ, "MLEREDUX_DATA_DIR": str(folder)}
+    env = {**os.environ, "MLEREDUX_DATA_DIR": str(folder / "data")}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 

@@ -185,7 +185,7 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
         tree = scratch / "tree"
         trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)
         trees.check(tree, str(path))
-        refuse_missing(tree, git.new_store(scratch / "store.git"))
+        refuse_missing(folder, tree, git.new_store(scratch / "store.git"))
         commit = f"copy-{trees.digest(tree)[:40]}"
         place = _place(wanted, commit)
         if not place.is_dir():

@@ -43,13 +43,16 @@ def add_submodules(store: Path, commit: str, tree: Path, origin: str | None, scr
         add_submodules(own, wanted, place, url, scratch / f"in-{depth}-{number}", depth + 1)
 
 
-def refuse_missing(folder: Path, store: Path) -> None:
-    """Refuse a user's folder with submodules that are not checked out.
+def refuse_missing(folder: Path, tree: Path, store: Path) -> None:
+    """Refuse a user's folder with submodules that are not checked out, of which not even `.git` is there.
+
+    Args:
+        tree: A copy of the folder.
 
     Raises:
         MlereduxError: There is one.
     """
-    for path in _addresses(folder, store):
+    for path in _addresses(tree, store):
         if not (folder / path).is_dir() or not any((folder / path).iterdir()):
             raise MlereduxError(
                 f"{path} is a submodule that is not checked out.", hint="Run `git submodule update --init --recursive`."
