@@ -135,12 +135,12 @@ def _follow_only_what_is_public() -> None:
 
     target_of = SessionRedirectMixin.get_redirect_target
 
-    def checked_target(self: SessionRedirectMixin, response: Response) -> str | None:
-        location: str | None = target_of(self, response)
+    def checked_target(self: SessionRedirectMixin, resp: Response) -> str | None:
+        location: str | None = target_of(self, resp)
         if location is None:
             return None
         try:
-            return redirected(str(response.url), location)[0]
+            return redirected(str(resp.url), location)[0]
         except PermissionError as error:
             raise Refusal("redirected", reason=str(error)) from error
 
