@@ -63,10 +63,7 @@ REFUSED = {
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447), "aarch64": (280, 282, 425, 444, 447)}
 # A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `clone`; `clone3`, whose flags no filter can read.
-CALLS = {
-    "x86_64": (0xC000003E, 41, 54, 72, 56, 435),
-    "aarch64": (0xC00000B7, 198, 208, 25, 220, 435),
-}
+CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 220, 435)}
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and those of open files
