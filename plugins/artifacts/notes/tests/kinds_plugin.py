@@ -85,7 +85,7 @@ def words(raw: Path, public: Path, private: Path) -> None:
     rows: list[Row] = [("id", "text", "author")]
     for key in numbers(draw, 240):
         author = draw.choice(sorted(own))
-        said = [draw.choice(own[author] if draw.random() < 0.25 else common) for _ in range(14)]
+        said = [draw.choice(own[author] if draw.random() < 0.1 else common) for _ in range(14)]
         rows.append((f"id{key}", f"{' '.join(said)}, he said.", author))
     train, test = rows[1:161], rows[161:]
     write(public / "train.csv", [rows[0], *train])
@@ -169,7 +169,7 @@ TASKS: dict[str, tuple[Callable[[Path, Path, Path], None], str, tuple[str, ...],
     "flowers": (flowers, "id", ("species",), "kinds-accuracy", 0.8),
     "houses": (houses, "Id", ("price",), "kinds-error", 30),
     "wells": (wells, "well", ("flow", "heat"), "kinds-error", 3),
-    "words": (words, "id", ("anna", "ben"), "kinds-loss", 0.4),
+    "words": (words, "id", ("anna", "ben"), "kinds-loss", 0.6),
     "sales": (sales, "date", ("sold",), "kinds-error", 15),
     "shapes": (shapes, "image_id", ("label",), "kinds-accuracy", 0.75),
     "crates": (crates, "file", ("kind",), "kinds-accuracy", 0.75),

@@ -2,7 +2,7 @@
 
 Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
 predictions do not follow, or are exactly the same classes by other names. So numbers are reflected, and other values
-exchanged with one another. Classes stay in a quarter of the rows, about which code that learns errs.
+exchanged with one another. Classes stay in a sixth of the rows, about which code that learns errs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mleredux.plugin.task import Task
 from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, read_table
 
 MOST_CLASSES = 50
-FOLLOWS = 0.3
+FOLLOWS = 0.2
 """Agreement (Cohen's kappa), or correlation, of the predictions with those expected."""
 ALL, FEWEST = 0.97, 5
 """Share of the predictions that is taken for all; mean number of rows of a class."""
@@ -52,7 +52,7 @@ class Relabelling:
             table = read_table(public / path)
             columns = [table.cells(name) for name in self.columns]
             rows = [row for row in range(len(table.rows)) if any(column[row] for column in columns)]
-            kept = _upper_quarter(_feature(table, rows, self.columns, random))
+            kept = _upper_sixth(_feature(table, rows, self.columns, random))
             changed = self._changed([[column[row] for row in rows] for column in columns], kept, random)
             for column, cells in zip(columns, changed, strict=True):
                 for row, cell in zip(rows, cells, strict=True):
@@ -63,7 +63,7 @@ class Relabelling:
         for folder in self.folders:
             paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
             moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
-            kept = _upper_quarter([random.random() for _ in paths])
+            kept = _upper_sixth([random.random() for _ in paths])
             [classes] = self._changed([[path.parent.name for path in paths]], kept, random)
             for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
                 place = public / folder / name / path.name
@@ -188,8 +188,8 @@ def _number(cell: str) -> float:
         return math.nan
 
 
-def _upper_quarter(numbers: Sequence[float]) -> list[bool]:
-    limit = quantiles(numbers, n=4)[2] if len(numbers) > 1 else math.inf
+def _upper_sixth(numbers: Sequence[float]) -> list[bool]:
+    limit = quantiles(numbers, n=6)[4] if len(numbers) > 1 else math.inf
     return [number > limit for number in numbers]
 
 
