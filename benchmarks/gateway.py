@@ -34,7 +34,7 @@ SERVE = """
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from mleredux._core.models import Agent, Limits, RunSpec
+from mleredux.models import Agent, Limits, RunSpec
 from mleredux._core.store import Run
 from mleredux_gateway.endpoint import open_gateway
 home = Path(sys.argv[1])

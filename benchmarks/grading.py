@@ -22,8 +22,8 @@ import pandas
 from _measuring import alternate, machine, seconds_of, table
 from _tables import frequent, replaced, sentences, tag_lists, vocabulary
 from mleredux import prepare, tasks
-from mleredux._core.models import Competition, Grader, GradingInput, Metric, Submission
 from mleredux._core.plugins import current
+from mleredux.models import Competition, Grader, GradingInput, Metric, Submission
 from mleredux_graders.segmentation.run_lengths import common, decode
 
 REPEATS = 3
@@ -178,7 +178,7 @@ FLOOR = """
 import json, sys
 from pathlib import Path
 import pandas, sklearn.metrics
-from mleredux._core.models import GradingInput
+from mleredux.models import GradingInput
 from mleredux._core.plugins import current
 from mleredux.errors import InvalidSubmission
 

@@ -37,11 +37,11 @@ import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore
 from mleredux._core.medals import percentile, read_leaderboard, thresholds
-from mleredux._core.models import GradingInput, Score, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
+from mleredux.models import GradingInput, Score, Task
 from mleredux.plugin.experiment import Cell, Plan
 from mleredux_agent_baseline.kit import Journal
 from mleredux_agentkit import Task as Given

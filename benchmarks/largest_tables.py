@@ -44,7 +44,7 @@ sys.exit(code)
 PLUGIN = '''
 import os
 from mleredux import hookimpl
-from mleredux._core.models import Competition
+from mleredux.models import Competition
 from mleredux._core.plugins.loader import resolve
 
 @hookimpl
@@ -78,8 +78,8 @@ def write(chosen: Table, folder: Path) -> None:
 def in_process(task_id: str, submission: Path, answers: Path, rounds: int) -> dict[str, float]:
     """Median wall and CPU seconds of reading and of grading, in turns."""
     import pandas
-    from mleredux._core.models import GradingInput
     from mleredux._core.plugins import current
+    from mleredux.models import GradingInput
 
     task = current().task(task_id)
     grader = task.metric.grader if not isinstance(task.metric.grader, str) else current().grader(task.metric.grader)

@@ -33,7 +33,7 @@ from mleredux_testing.server import ServerProcess
 
 PLUGIN = """
 from mleredux import hookimpl
-from mleredux._core.models import Agent, Limits
+from mleredux.models import Agent, Limits
 
 mleredux_contract = 2
 LIMITS = Limits(time_limit=600, cpus=0.25, memory_mb=128, disk_mb=50)

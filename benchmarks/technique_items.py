@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore
-from mleredux._core.models import GradingInput
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
+from mleredux.models import GradingInput
 from mleredux_techniques.kit import TRUTH_FILE, score
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import GradingInput, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
+from mleredux.models import GradingInput, Task
 from mleredux_techniques._kit.composition import view
 from mleredux_techniques._kit.dataset import save
 from mleredux_techniques._kit.grader import carry_out

@@ -24,15 +24,15 @@ import mleredux_competition_mlebench
 from mleredux import __version__, hookspecs, plugin
 from mleredux._core.cli.root import COMMANDS, root
 from mleredux._core.cli.server import note_server
-from mleredux._core.models import CAUSES, Model, Report, RunSpec, RunUse, Task
-from mleredux._core.models.agent import Agent, Limits
-from mleredux._core.models.experiment import Arm, Design, Plan, Stop
-from mleredux._core.models.report import Ledger
-from mleredux._core.models.run import Outcome, State
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.store.states import TRANSITIONS
+from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
+from mleredux.models.agent import Agent, Limits
+from mleredux.models.experiment import Arm, Design, Plan, Stop
+from mleredux.models.report import Ledger
+from mleredux.models.run import Outcome, State
 
 DOCS = Path(__file__).parent
 REFERENCE = DOCS / "reference"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from mleredux._core.data import Prepared
-from mleredux._core.models import Task
+from mleredux.models import Task
 from mleredux_audit_leaks.truth import Truth
 
 FEWEST = 6

@@ -12,8 +12,8 @@ from types import ModuleType
 import mleredux
 import pytest
 from mleredux._core.cli.root import COMMANDS
-from mleredux._core.models import CAUSES, State
-from mleredux._core.models.events import Known
+from mleredux.models import CAUSES, State
+from mleredux.models.events import Known
 from pydantic import TypeAdapter
 
 ROOT = Path(__file__).parents[1]

@@ -15,9 +15,9 @@ from pathlib import Path
 import mleredux
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models import Report
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.plugins.catalogue import set_current
+from mleredux.models import Report
 from mleredux.plugin.host import Job, grade, score_in_children
 
 pytestmark = pytest.mark.attack

@@ -17,13 +17,13 @@ import mleredux_competition_mlebench
 import numpy as np
 import pytest
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import Submission, Task
-from mleredux._core.models.task import Metric
 from mleredux._core.neutral import TIME_NS
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.stages import prepare as prepare_stage
 from mleredux.errors import DataError
+from mleredux.models import Submission, Task
+from mleredux.models.task import Metric
 from mleredux_audit_leaks.audit import audit
 from mleredux_competition_mlebench.blocks import Array, Preparation, Workspace, Zip, one_pass, write_tars
 

@@ -15,13 +15,13 @@ from typing import Any
 import psutil
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models import Task
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.resume import check_resumable
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Task
 
 TOY = Path(__file__).parent / "toy"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from mleredux._core.agent_options import libraries, read_options
-from mleredux._core.models import Agent, Build
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref
 from mleredux.errors import MlereduxError, PluginError
+from mleredux.models import Agent, Build
 from pydantic import BaseModel, Field, field_validator
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux._core.cli.root import root
-from mleredux._core.models import Agent, Build
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Agent, Build
 
 PROCESS = Capabilities(gpus=True)
 ENGINE = Capabilities(True, ("python", "debian", "npm", "dockerfile", "image"), gpus=True, writable_root=True)

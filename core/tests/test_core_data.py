@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import DataStore, as_prepared
-from mleredux._core.models import Task
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError, TaskBroken
+from mleredux.models import Task
 
 
 def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:

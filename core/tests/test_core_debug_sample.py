@@ -10,10 +10,10 @@ import mleredux
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.debug_sample import is_sample, sample_name, sample_of, sampled
-from mleredux._core.models import Competition, Metric, Submission, Thresholds
 from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError
+from mleredux.models import Competition, Metric, Submission, Thresholds
 from mleredux.plugin.experiment import Plan, plan_tasks
 
 ROWS = 300

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Cause, State
 from mleredux._core.sandboxes import volume
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.sandboxes.mounts import mount_image, unmount
 from mleredux._core.sandboxes.volume import close_disk, open_disk
 from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.submissions.intake import disk_usage
+from mleredux.models import Cause, State
 from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN
 
 needs_root = pytest.mark.usefixtures("root")

@@ -12,8 +12,8 @@ from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.output import print_facts
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.runs import print_runs
-from mleredux._core.formats import Shown, facts
-from mleredux._core.models import Report
+from mleredux.models import Report
+from mleredux.models.formats import Shown, facts
 
 
 class Richer(Report):

@@ -11,13 +11,13 @@ import pytest
 from mleredux._core import doctor
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.data import DataStore
-from mleredux._core.models import Grader, Metric
 from mleredux._core.plans import check_metric
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.catalogue import Entry, Ref
 from mleredux._core.protocols import Finding
 from mleredux._core.store import RunStore
 from mleredux.errors import NotFound
+from mleredux.models import Grader, Metric
 from mleredux_testing import TOY_PLUGIN, toy_task
 from mleredux_testing.commands import mleredux
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from mleredux._core.models import Submission, SubmissionSchema, Task
 from mleredux._core.submissions.documents import find_model, read_document
 from mleredux._core.submissions.schema import read_schema, write_schema
 from mleredux._core.submissions.validation import validate, validate_below
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import Submission, SubmissionSchema, Task
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -112,6 +112,6 @@ def test_a_declaration_can_be_shown() -> None:
 
 
 def test_a_model_that_is_gone_is_the_tasks_fault() -> None:
-    for name in ("mleredux._core.models:Nothing", "no.such.module:Plan", "mleredux._core.models:CAUSES"):
+    for name in ("mleredux.models:Nothing", "no.such.module:Plan", "mleredux.models:CAUSES"):
         with pytest.raises(TaskBroken):
             find_model(name)

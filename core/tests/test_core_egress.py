@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.egress import ANY, Egress, Rule, is_public
-from mleredux._core.models import HostUse
+from mleredux.models import HostUse
 
 
 class _Site(http.server.BaseHTTPRequestHandler):

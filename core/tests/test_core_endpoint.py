@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Column, SubmissionSchema, Verdict
 from mleredux._core.submissions import endpoint as module
 from mleredux._core.submissions.endpoint import RateLimit, ValidationEndpoint
 from mleredux.errors import SandboxError
+from mleredux.models import Column, SubmissionSchema, Verdict
 
 SCHEMA = SubmissionSchema(
     task="t",

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux._core.api import grade_jsonl
-from mleredux._core.models import Ledger, NotSubmitted, Report
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import Ledger, NotSubmitted, Report
 
 MLE_BENCH_FIELDS = (
     "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",

@@ -11,13 +11,13 @@ from pathlib import Path
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux._core.executors.tickets import write_ticket
-from mleredux._core.models import Cause, Limits, State
 from mleredux._core.store import RunStore
+from mleredux.models import Cause, Limits, State
 
 WORKER = """
 import sys, time
 from pathlib import Path
-from mleredux._core.models import State
+from mleredux.models import State
 from mleredux._core.store.run import Run
 run = Run(Path(sys.argv[1]))
 run.lock.acquire()

@@ -10,10 +10,10 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux._core.models import Cause, State
 from mleredux._core.plans import plan
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.models import Cause, State
 
 
 def types(run: Run) -> list[str]:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mleredux._core.medals import Medals, medal_ranks, medals, percentile, read_leaderboard, thresholds
-from mleredux._core.models import Thresholds
 from mleredux.errors import DataError
+from mleredux.models import Thresholds
 
 scores_of_a_board = st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=300)
 directions = st.sampled_from(["maximize", "minimize"])

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Cause, State
 from mleredux._core.store import Run
 from mleredux.errors import ResumeRefused, SandboxError
+from mleredux.models import Cause, State
 
 TOY = Path(__file__).parent / "toy"
 STAGES = ("preparing", "building", "running", "grading", "producing")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.containers.recipe import generated
-from mleredux._core.models import Build
 from mleredux.errors import BuildFailed
+from mleredux.models import Build
 
 
 def test_packages_of_debian_come_into_the_final_image_and_the_rest_from_the_installing_stage() -> None:

@@ -17,7 +17,7 @@ from mleredux._core.rollout.documents import (
     write_rollout,
 )
 from mleredux._core.rollout.extras import StepExtra, json_schema, run_extra, step_extra
-from mleredux._core.rollout.models import Trajectory, text_of
+from mleredux.models.rollout import Trajectory, text_of
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = sorted((REPOSITORY / "docs" / "reference" / "examples").glob("rollout-*.json"))

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.models import Limits
 from mleredux._core.sandboxes import allocation, slots
 from mleredux._core.sandboxes.slots import Machine, Slots, machine
 from mleredux.errors import SandboxError
+from mleredux.models import Limits
 
 HAS = Machine(cpus=2, memory_mb=1000, gpus=("0", "1"))
 _HOLD = """
 import sys, time
 from pathlib import Path
-from mleredux._core.models import Limits
+from mleredux.models import Limits
 from mleredux._core.sandboxes.slots import Machine, Slots
 slots = Slots(Path(sys.argv[1]), Machine(2, 1000, ("0", "1")))
 for number in range(int(sys.argv[2])):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mleredux import hookimpl
-from mleredux._core.models import Cause, Smoke, State
+from mleredux.models import Cause, Smoke, State
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.models import Cause, NotSubmitted, State, Unusable
-from mleredux._core.models.events import AgentEnded, Other, StateEntered, Validation
 from mleredux._core.store.events import EventLog
 from mleredux.errors import MlereduxError
+from mleredux.models import Cause, NotSubmitted, State, Unusable
+from mleredux.models.events import AgentEnded, Other, StateEntered, Validation
 
 DATA = st.dictionaries(
     st.text(min_size=1, max_size=5).filter(lambda key: key not in ("type_", "self")),

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from mleredux._core.models import Cause, Limits, State
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.run import INTERRUPTED
 from mleredux._core.store.states import STAGES, TRANSITIONS
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Cause, Limits, State
 
 ASKED: dict[str, Any] = {
     "task": "toy", "agent": "copy", "sandbox": "process", "seed": 0, "limits": Limits(), "data_dir": "/nowhere",
@@ -212,7 +212,7 @@ time.sleep(600)
 
 _ADD = """
 import json, sys
-from mleredux._core.models import State
+from mleredux.models import State
 from mleredux._core.store import RunStore
 store = RunStore(sys.argv[1])
 for _ in range(6):
@@ -261,7 +261,7 @@ def test_a_record_is_json_and_says_what_scripts_rely_on(store: RunStore) -> None
 
 
 def test_causes_say_whether_they_count_and_are_retried() -> None:
-    from mleredux._core.models import CAUSES
+    from mleredux.models import CAUSES
 
     assert set(CAUSES) == set(Cause)
     assert not any(policy.retried and policy.counts for policy in CAUSES.values())

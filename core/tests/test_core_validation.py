@@ -17,11 +17,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.cli.root import root
-from mleredux._core.models import Column, Submission, SubmissionSchema, Task, Verdict
 from mleredux._core.submissions import validation
 from mleredux._core.submissions.files import open_below
 from mleredux._core.submissions.schema import read_schema, write_schema
 from mleredux._core.submissions.validation import validate, validate_below
+from mleredux.models import Column, Submission, SubmissionSchema, Task, Verdict
 from mleredux_testing.pytest_plugin import skip_or_fail
 
 HEADER = "id,y,flag,note\n"

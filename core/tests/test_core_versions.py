@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import Prepared
-from mleredux._core.models import State
 from mleredux._core.stages import grade_versions as module
 from mleredux._core.stages.grade_versions import grade_versions, spread
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store.run import SubmissionVersion
+from mleredux.models import State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

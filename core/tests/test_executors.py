@@ -17,9 +17,9 @@ from mleredux._core.executors.local import EXECUTOR, LocalExecutor
 from mleredux._core.executors.node import main
 from mleredux._core.executors.protocol import JobStatus, Ticket
 from mleredux._core.executors.tickets import read_ticket, write_ticket
-from mleredux._core.models import Limits
 from mleredux._core.store import Run
 from mleredux.errors import ExecutorError
+from mleredux.models import Limits
 from mleredux_testing import NotConforming, check_executor
 
 

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from mleredux._core.models import State
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.lease import Lease, fence_of, next_fence, read_lease, take_away
 from mleredux.errors import ResumeRefused
+from mleredux.models import State
 
 
 @pytest.fixture

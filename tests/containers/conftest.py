@@ -14,10 +14,10 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux._core.models import Agent, Build, Limits
 from mleredux._core.plugins import current
 from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox
 from mleredux.errors import SandboxError
+from mleredux.models import Agent, Build, Limits
 from mleredux_sandbox_podman.doctor import try_container, working_options
 from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, find_image
 from mleredux_testing.pytest_plugin import BASE_IMAGE, skip_or_fail

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux._core.models import Agent, Task
 from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Task
 from mleredux_testing.toys import toy_task
 
 mleredux_contract = 2

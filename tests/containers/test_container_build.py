@@ -18,9 +18,9 @@ import uuid
 import zipfile
 
 import pytest
-from mleredux._core.models import Agent, Build
 from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed, Cancelled, SandboxError
+from mleredux.models import Agent, Build
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 
@@ -102,7 +102,7 @@ def test_an_image_is_built_once_by_content(sandbox, package, request_for, tmp_pa
 BUILD_ELSEWHERE = """
 import sys
 from pathlib import Path
-from mleredux._core.models import Agent, Build
+from mleredux.models import Agent, Build
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.plugins import current
 agent = Agent(id="built", title="Built", command=("true",), build=Build(context=Path(sys.argv[1])))

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models import Cause, State
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux._core.submissions.intake import disk_usage
+from mleredux.models import Cause, State
 from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
 from mleredux_testing.toys import TOY_PLUGIN
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.egress import Egress, Rule, variables
-from mleredux._core.models import Agent, Build, HostUse
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.stages.failures import failure_of
 from mleredux.errors import BuildFailed
+from mleredux.models import Agent, Build, HostUse
 
 LOOK = """
 import glob, json, os, socket, sys, urllib.error, urllib.request

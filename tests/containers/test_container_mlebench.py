@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from mleredux._core.models import Agent, Build, Column, SubmissionSchema
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux.models import Agent, Build, Column, SubmissionSchema
 
 # As MLE-bench's own agents are: folders by build arguments, files of root, a home that is opened at each start.
 DOCKERFILE = """\

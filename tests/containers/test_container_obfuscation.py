@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models import State
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
+from mleredux.models import State
 from mleredux_testing.toys import TOY_PLUGIN
 
 pytestmark = pytest.mark.attack

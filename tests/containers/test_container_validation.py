@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from mleredux._core import containers as inside
-from mleredux._core.models import Agent, Build, Column, SubmissionSchema
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux.models import Agent, Build, Column, SubmissionSchema
 
 GOOD, BAD = "id,y\n1,2\n2,3\n", "id,z\n1,2\n2,3\n"
 SCRIPT = Path(inside.__file__).parent / "inside" / "validate.sh"

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from mleredux._core.api import experiment, grade, prepare, run, tasks, validate
-    from mleredux._core.models import (
+    from mleredux._core.plugins import Ref
+    from mleredux._core.store import Run
+    from mleredux.errors import InvalidSubmission, MlereduxError
+    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
+    from mleredux.models import (
         Agent,
         Artifact,
         Build,
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
         Task,
         Thresholds,
     )
-    from mleredux._core.plugins import Ref
-    from mleredux._core.store import Run
-    from mleredux.errors import InvalidSubmission, MlereduxError
-    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
 
 _HOME = {
     "mleredux._core.api": ("experiment", "grade", "prepare", "run", "tasks", "validate"),
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
         return version("mleredux")
     if name not in __all__:
         raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE.get(name, "mleredux._core.models")), name)
+    return getattr(importlib.import_module(_WHERE.get(name, "mleredux.models")), name)
 
 
 def __dir__() -> list[str]:

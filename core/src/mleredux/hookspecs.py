@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from mleredux._core.executors.objects import ObjectStore
     from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
-    from mleredux._core.models import (
+    from mleredux._core.pages import Action, Page, Panel
+    from mleredux._core.plugins import Ref
+    from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
+    from mleredux._core.stages.trial import Trial
+    from mleredux._core.store import Run
+    from mleredux.models import (
         Agent,
         Artifact,
         Event,
@@ -35,13 +40,8 @@ if TYPE_CHECKING:
         Technique,
         Verification,
     )
-    from mleredux._core.models.experiment import Cell, Plan
-    from mleredux._core.models.tool import Tool
-    from mleredux._core.pages import Action, Page, Panel
-    from mleredux._core.plugins import Ref
-    from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
-    from mleredux._core.stages.trial import Trial
-    from mleredux._core.store import Run
+    from mleredux.models.experiment import Cell, Plan
+    from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2
 """The version of the hooks; a plugin declares the one it was written for as `mleredux_contract`."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import mleredux_graders
 import pandas as pd
 import pytest
-from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
 from mleredux.errors import InvalidSubmission
+from mleredux.models import Grader, GradingInput, Metric, Submission, Task
 
 LINES = re.findall(
     r"^\| (\S+) \| `(Metric\(.*\))` \| `(Submission\(.*\))` \|$",

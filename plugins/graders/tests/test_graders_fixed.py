@@ -10,8 +10,8 @@ from typing import Any
 import mleredux_graders
 import pandas as pd
 import pytest
-from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
 from mleredux.errors import InvalidSubmission, MlereduxError
+from mleredux.models import Grader, GradingInput, Metric, Submission, Task
 
 
 def grade(

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux._core.models import GradingInput
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import GradingInput
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graders_cases import CASES, ROWS, WITHOUT_TABLE, Desk, assert_sentence, load

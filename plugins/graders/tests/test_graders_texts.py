@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.models import GradingInput, Metric, Submission, Task
 from mleredux._core.tables import cells, utf8
 from mleredux._core.tables.cells import Cells, in_blocks
 from mleredux._core.tables.utf8 import Utf8
 from mleredux.errors import InvalidSubmission
+from mleredux.models import GradingInput, Metric, Submission, Task
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.classification.roc_auc import GRADER as ROC_AUC
 from mleredux_graders.pieces import Pieces, overlap, split_blanks, split_words

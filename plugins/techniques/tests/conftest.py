@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
+from mleredux.models import Task
 
 sys.path.insert(0, str(Path(__file__).parent))  # for technique_documents
 

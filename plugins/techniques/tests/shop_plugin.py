@@ -6,8 +6,8 @@ import csv
 import random
 from pathlib import Path
 
-from mleredux._core.models import Agent, Competition, Limits, Metric, Submission, Task
 from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Competition, Limits, Metric, Submission, Task
 
 COLUMNS = ("order", "city", "size", "member", "price", "weight", "visits", "rating", "returned")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import Prepared
-from mleredux._core.models import GradingInput
 from mleredux.errors import NotApplicable, NotFound
+from mleredux.models import GradingInput
 from mleredux_techniques.kit import score
 from technique_documents import TECHNIQUES, perfect
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.models import GradingInput, Score
 from mleredux._core.plugins.catalogue import set_current
+from mleredux.models import GradingInput, Score
 from mleredux_agent_analyst.tables import read
 from mleredux_techniques._kit.preparation import prepare
 from mleredux_techniques.curriculum import collect, text

@@ -9,12 +9,12 @@ from typing import Any
 
 from mleredux._core.capabilities import needs_of
 from mleredux._core.data import DataStore
-from mleredux._core.models import Agent
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref, current
 from mleredux._core.rollout.documents import check_rollout
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Agent
 
 from mleredux_testing.findings import Findings
 from mleredux_testing.toys import TOY_PLUGIN

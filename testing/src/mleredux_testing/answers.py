@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import Agent, Cause, Limits, Outcome, Task
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Launch
 from mleredux._core.store import Run
 from mleredux._core.submissions.schema import read_schema
+from mleredux.models import Agent, Cause, Limits, Outcome, Task
 
 from mleredux_testing.malformed import read_csv, write_csv
 

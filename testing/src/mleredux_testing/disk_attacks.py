@@ -6,8 +6,8 @@ Each writes a valid submission first.
 
 from __future__ import annotations
 
-from mleredux._core.models import Agent, Build, Limits
 from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Build, Limits
 
 mleredux_contract = 2
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import psutil
 from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket
-from mleredux._core.models import Limits
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError
+from mleredux.models import Limits
 
 from mleredux_testing.findings import Findings
 from mleredux_testing.names import ODD_NAME

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Grader, GradingInput, Metric, Score, Submission, Task
 from mleredux._core.plugins import Catalogue, current
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import Grader, GradingInput, Metric, Score, Submission, Task
 
 from mleredux_testing.findings import Findings
 from mleredux_testing.malformed import Form, Table, check_order, check_refusals, write_csv

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore
-from mleredux._core.models import Agent, Limits, Outcome, Verdict
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox
 from mleredux._core.sandboxes.supervise import Watch, supervise
@@ -20,6 +19,7 @@ from mleredux._core.store import RunStore
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema
 from mleredux.errors import SandboxError
+from mleredux.models import Agent, Limits, Outcome, Verdict
 
 from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
 

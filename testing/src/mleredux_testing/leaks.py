@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.models import SubmissionSchema, Task
+from mleredux.models import SubmissionSchema, Task
 
 from mleredux_testing.malformed import read_csv
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.models import Score
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken, one_line
+from mleredux.models import Score
 
 from mleredux_testing.findings import Findings
 

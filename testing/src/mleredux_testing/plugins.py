@@ -7,10 +7,10 @@ import re
 import subprocess
 import sys
 
-from mleredux._core.models.base import ID_PATTERN
-from mleredux._core.models.task import TASK_ID_PATTERN
 from mleredux._core.plugins import KINDS, Catalogue, Plugin
 from mleredux.hookspecs import CONTRACT_VERSION
+from mleredux.models.base import ID_PATTERN
+from mleredux.models.task import TASK_ID_PATTERN
 
 from mleredux_testing.findings import Findings
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mleredux._core.data import Prepared
-from mleredux._core.models import Score, Task
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import InvalidSubmission
+from mleredux.models import Score, Task
 
 from mleredux_testing.findings import Findings
 

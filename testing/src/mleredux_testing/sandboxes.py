@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Cause
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Finding, Sandbox
 from mleredux._core.sandboxes.volume import find_disk
+from mleredux.models import Cause
 
 from mleredux_testing import sandbox_agents as programs
 from mleredux_testing.findings import Findings

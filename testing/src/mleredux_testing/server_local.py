@@ -11,10 +11,10 @@ from typing import Any
 
 import uvicorn
 from mleredux._core.data import DataStore
-from mleredux._core.models import Limits
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
+from mleredux.models import Limits
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now

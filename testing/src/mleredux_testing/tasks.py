@@ -14,7 +14,6 @@ from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.medals import medals
-from mleredux._core.models import Grader, Score, SubmissionSchema, Task
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import grade as grade_stage
@@ -23,6 +22,7 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import MlereduxError
+from mleredux.models import Grader, Score, SubmissionSchema, Task
 
 from mleredux_testing.answers import answers_as_submission
 from mleredux_testing.findings import Findings

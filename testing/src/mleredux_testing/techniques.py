@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import Task, Technique
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
+from mleredux.models import Task, Technique
 
 from mleredux_testing.findings import Findings
 from mleredux_testing.tasks import expect_private, expect_same, hashes

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from mleredux._core.models import Agent, Competition, Grader, GradingInput, Limits, Metric, Submission, Task, Thresholds
 from mleredux.errors import InvalidSubmission
 from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Competition, Grader, GradingInput, Limits, Metric, Submission, Task, Thresholds
 
 TOY_PLUGIN = "mleredux_testing.toys"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mleredux import hookimpl
-from mleredux._core.models import Agent, Limits
+from mleredux.models import Agent, Limits
 
 mleredux_contract = 2
 FOLDER_VARIABLE = "MLEREDUX_TESTING_STARTS"

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from mleredux._core.agent_options import libraries, read_options
-from mleredux._core.models import Agent, Build, Limits
-from mleredux._core.models.tool import ToolKind
+from mleredux.models import Agent, Build, Limits
+from mleredux.models.tool import ToolKind
 
 KIT = "mleredux_agentkit"
 """The package that is installed in the image of each of these agents."""

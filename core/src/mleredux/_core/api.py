@@ -9,7 +9,6 @@ from typing import Any
 
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.grants import read_grants
-from mleredux._core.models import Grants, Report, SubmissionSchema, Verdict
 from mleredux._core.own_machine import agent_reference
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
@@ -17,6 +16,7 @@ from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.models import Grants, Report, SubmissionSchema, Verdict
 
 BYTES_PER_GRADER = 64 * 2**20
 """Bytes of submissions per grading process; below this, a second process is not worth its imports."""

@@ -9,8 +9,8 @@ from mleredux._core.plugins.discovery import Ref
 from mleredux.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Outcome, Score, Task
     from mleredux._core.protocols import Launch, Sandbox, Session
+    from mleredux.models import Outcome, Score, Task
 
 
 @hookimpl(trylast=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent
+    from mleredux.models import Agent
 
 Limit = Literal["cpus", "memory", "processes"]
 """A limit that a sandbox may enforce."""

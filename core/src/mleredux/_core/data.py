@@ -17,13 +17,13 @@ from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux._core.data_folders import lock, replace, scratch_folder
 from mleredux._core.locations import cache_dir, default_data_dir
-from mleredux._core.models import Task
 from mleredux._core.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.plain import recorded_path
 from mleredux._core.progress import tell
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
+from mleredux.models import Task
 
 __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mleredux.errors import DataError
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Task
+    from mleredux.models import Task
 
 REVISION = "2"
 """Part of the version of all samples; raised whenever the same number of rows gives other files."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from mleredux._core.formats import facts
+from mleredux.models.formats import facts
 
 if TYPE_CHECKING:
     from mleredux._core.store import Run

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from mleredux._core.models.report import HostUse
+from mleredux.models.report import HostUse
 
 SOCKET = "proxy.sock"
 PORT = 3128

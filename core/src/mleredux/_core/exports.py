@@ -16,12 +16,12 @@ from mleredux._core.data import DataStore
 from mleredux._core.export_format import Format
 from mleredux._core.grants import protected_variables, secret_variables
 from mleredux._core.masks import Mask
-from mleredux._core.models import Report, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.rollout.documents import parse_rollout, read_bytes
-from mleredux._core.rollout.models import Trajectory
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError, PluginError, one_line
+from mleredux.models import Report, Task
+from mleredux.models.rollout import Trajectory
 
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 """Names of variables whose values are masked, besides keys of language models, passwords in URLs, and the run's own."""

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mleredux._core.models import Grader
-from mleredux._core.models.grader import Direction, Targets
 from mleredux.errors import MlereduxError, NotFound, TaskBroken, one_line
+from mleredux.models import Grader
+from mleredux.models.grader import Direction, Targets
 
 Result = TypeVar("Result")
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from mleredux._core.models.grants import Grants
 from mleredux._core.tools import is_path
 from mleredux.errors import MlereduxError, NotGranted
+from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, RunSpec
     from mleredux._core.plugins import Catalogue
+    from mleredux.models import Agent, RunSpec
 
 _OURS = "MLEREDUX_"
 _SEARCHING = re.compile(

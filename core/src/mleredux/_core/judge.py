@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mleredux._core.models import Agent, Limits, LlmUse
 from mleredux._core.plugins.catalogue import current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.models import Agent, Limits, LlmUse
 
 _SECONDS = 300.0
 _READ = 2000

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mleredux._core.models import Thresholds
-from mleredux._core.models.grader import Direction
 from mleredux.errors import DataError
+from mleredux.models import Thresholds
+from mleredux.models.grader import Direction
 
 
 @dataclass(frozen=True)

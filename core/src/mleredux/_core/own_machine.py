@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.capabilities import Capabilities, choose, fitting, needs_of
-from mleredux._core.models import Agent
 from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError, NotFound, SandboxError
+from mleredux.models import Agent
 
 SCHEME = "repo:"
 """The scheme of references to scripts, folders and repositories."""

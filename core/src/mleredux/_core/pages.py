@@ -14,8 +14,8 @@ from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
     from mleredux._core.cli.backend import Record
-    from mleredux._core.models.experiment import Cell, Plan
     from mleredux._core.store import Run
+    from mleredux.models.experiment import Cell, Plan
 
 HOOK = "mleredux_register_pages"
 

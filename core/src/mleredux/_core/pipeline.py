@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from mleredux._core.data import DataStore
 from mleredux._core.grants import secret_variables
 from mleredux._core.loans import caller_variables, lent_values
-from mleredux._core.models import CAUSES, Cause, Event, State
-from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
@@ -26,6 +24,8 @@ from mleredux._core.stages.steps import STEPS
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import STAGES, final_state
 from mleredux.errors import MlereduxError, ResumeRefused
+from mleredux.models import CAUSES, Cause, Event, State
+from mleredux.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 
 if TYPE_CHECKING:
     from mleredux._core.executors.elsewhere import Elsewhere

@@ -11,16 +11,16 @@ from pydantic import BaseModel, ValidationError
 from mleredux._core.capabilities import choose
 from mleredux._core.debug_sample import refuse_mixed
 from mleredux._core.grants import check_grants, is_foreign, protected_variables
-from mleredux._core.models import Agent, Grants, Limits, Task
-from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.own_machine import agent_reference, choose_here
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.directory import installing
 from mleredux._core.task_images import imported, placed
 from mleredux._core.tools import absolute, check_tools, find_tools, is_path
-from mleredux._core.units import MAX_SEED
 from mleredux.errors import MlereduxError, NotFound, NotGranted
+from mleredux.models import Agent, Grants, Limits, Task
+from mleredux.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
+from mleredux.models.units import MAX_SEED
 
 Kind = TypeVar("Kind", bound=BaseModel)
 Granted = Callable[[Agent, Grants, str | None], tuple[Grants, str | None]]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from mleredux._core.capabilities import Capabilities
-from mleredux._core.models import Agent, Attempts, HostUse, Limits, LlmUse
 from mleredux.errors import Cancelled
+from mleredux.models import Agent, Attempts, HostUse, Limits, LlmUse
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 from mleredux._core.data import DataStore
 from mleredux._core.doctor import Diagnosis
 from mleredux._core.grants import protected_variables
-from mleredux._core.models import Task
 from mleredux._core.own_machine import agent_reference
 from mleredux._core.plans import check_metric, plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
 from mleredux._core.space import check as check_space
 from mleredux.errors import MlereduxError
+from mleredux.models import Task
 
 _QUESTIONS = 4
 _NAMED = 30

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, Task
     from mleredux._core.plugins import Catalogue
+    from mleredux.models import Agent, Task
 
 Record = dict[str, Any]
 

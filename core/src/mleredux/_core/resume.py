@@ -7,13 +7,13 @@ import tempfile
 from pathlib import Path
 
 from mleredux._core.grants import is_foreign
-from mleredux._core.models import CAUSES, State
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import FINAL
 from mleredux._core.task_images import build_in, placed
 from mleredux.errors import ResumeRefused, SandboxError
+from mleredux.models import CAUSES, State
 
 
 def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_image: str | None = None) -> None:

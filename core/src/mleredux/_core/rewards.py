@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from mleredux._core.models import Report
-from mleredux._core.models.events import Warned
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.models import Report
+from mleredux.models.events import Warned
 
 
 def _score(report: Report) -> float | None:

@@ -17,10 +17,10 @@ from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
-from mleredux._core.models import Agent, Build, Limits, State, Verdict
 from mleredux._core.plugins import current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.models import Agent, Build, Limits, State, Verdict
 
 _POLL = 0.05
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux._core.archives import unpacked_size
-from mleredux._core.formats import size as size_text
-from mleredux._core.models import Task
 from mleredux.errors import DataError
+from mleredux.models import Task
+from mleredux.models.formats import size as size_text
 
 if TYPE_CHECKING:
     from mleredux._core.data import DataStore

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mleredux._core.models import Agent, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Built, Sandbox
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Agent, Task
 
 
 def imported(catalogue: Catalogue, name: str) -> Task:

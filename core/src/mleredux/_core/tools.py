@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from mleredux._core.models.tool import Tool
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound, NotGranted
+from mleredux.models.tool import Tool
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, Grants
     from mleredux._core.plugins import Catalogue
+    from mleredux.models import Agent, Grants
 
 MCP_FILE, SKILLS, SERVERS = "mcp.json", "skills", "servers"
 """In the folder of the task: servers by name, as the key `mcpServers`; skills; files of servers."""

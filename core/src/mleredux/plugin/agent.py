@@ -17,12 +17,12 @@ from __future__ import annotations
 from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux._core.agent_options import Libraries, libraries, read_options
 from mleredux._core.loans import GIT_TOKEN, lent
-from mleredux._core.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
-from mleredux._core.models.agent import Network
-from mleredux._core.models.grants import HostName
 from mleredux._core.places import split_place, written_place
 from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
+from mleredux.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
+from mleredux.models.agent import Network
+from mleredux.models.grants import HostName
 
 __all__ = [
     "GIT_TOKEN",

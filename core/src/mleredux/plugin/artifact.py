@@ -14,19 +14,13 @@ A producer returns the files that it wrote in the run's folder::
 
 from __future__ import annotations
 
-from mleredux._core.formats import (
-    TONES,
-    duration,
-    facts,
-    megabytes,
-    moment,
-    number,
-    ordinal,
-    round_duration,
-    short_reference,
-    size,
-)
-from mleredux._core.models import (
+from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
+from mleredux._core.sandboxes.timeline import Sample, read_timeline
+from mleredux._core.stages.produce import add_artifact
+from mleredux._core.store import Run, RunStore, default_runs_dir
+from mleredux._core.store.run import SCORES_FILE
+from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
+from mleredux.models import (
     CAUSES,
     Artifact,
     Cause,
@@ -42,12 +36,18 @@ from mleredux._core.models import (
     Verification,
     VersionScore,
 )
-from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
-from mleredux._core.sandboxes.timeline import Sample, read_timeline
-from mleredux._core.stages.produce import add_artifact
-from mleredux._core.store import Run, RunStore, default_runs_dir
-from mleredux._core.store.run import SCORES_FILE
-from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
+from mleredux.models.formats import (
+    TONES,
+    duration,
+    facts,
+    megabytes,
+    moment,
+    number,
+    ordinal,
+    round_duration,
+    short_reference,
+    size,
+)
 
 __all__ = [
     "CAUSES",

@@ -38,7 +38,7 @@ from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue, current
-from mleredux._core.units import seconds as read_duration
+from mleredux.models.units import seconds as read_duration
 
 __all__ = [
     "EXIT_ENVIRONMENT_BROKE",

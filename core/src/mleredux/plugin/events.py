@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.models.events import (
+from mleredux.models.events import (
     AgentEnded,
     AgentFound,
     Attempt,

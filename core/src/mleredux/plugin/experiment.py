@@ -12,10 +12,10 @@ A plan is a file, or made of the same fields; services and commands expand it al
 from __future__ import annotations
 
 from mleredux._core.debug_sample import is_sample
-from mleredux._core.models.experiment import Arm, Cell, Design, Plan, PlanLimits, Seed, Stop
 from mleredux._core.own_machine import agent_reference
 from mleredux._core.plans import plan_cells, plan_of, plan_tasks
-from mleredux._core.units import MAX_SEED
+from mleredux.models.experiment import Arm, Cell, Design, Plan, PlanLimits, Seed, Stop
+from mleredux.models.units import MAX_SEED
 
 __all__ = [
     "MAX_SEED",

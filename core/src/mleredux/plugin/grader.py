@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux._core.execution.returns import MEAN_RETURN
 from mleredux._core.functions import make_grader
-from mleredux._core.models import FormInput, Grader, GradingInput, Score, Verdict
 from mleredux._core.sandboxes.confined import Confined, run_confined
+from mleredux.models import FormInput, Grader, GradingInput, Score, Verdict
 
 if TYPE_CHECKING:
     from mleredux._core.tables.cells import Cells, in_blocks, predicted_cells, true_cells

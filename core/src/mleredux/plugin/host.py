@@ -24,7 +24,6 @@ from mleredux._core.grants import (
 )
 from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
-from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import set_current
@@ -47,6 +46,7 @@ from mleredux._core.store.lease import LEASE_SECONDS, Lease, next_fence, read_le
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
+from mleredux.models import NotSubmitted, Submitted, Unusable
 
 __all__ = [
     "GIT_TOKEN",

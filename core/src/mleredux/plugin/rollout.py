@@ -24,18 +24,6 @@ from mleredux._core.rollout.documents import (
     write_rollout,
 )
 from mleredux._core.rollout.extras import RunExtra, StepExtra, SubmissionFact, run_extra, step_extra, with_run_extra
-from mleredux._core.rollout.models import (
-    SCHEMA_VERSION,
-    AgentInfo,
-    FinalMetrics,
-    Metrics,
-    Observation,
-    ObservationResult,
-    Step,
-    ToolCall,
-    Trajectory,
-    text_of,
-)
 from mleredux._core.rollout.native import (
     add_usage,
     as_arguments,
@@ -56,6 +44,18 @@ from mleredux._core.rollout.native import (
     read_object,
     sum_usage,
     usage_of,
+)
+from mleredux.models.rollout import (
+    SCHEMA_VERSION,
+    AgentInfo,
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    Step,
+    ToolCall,
+    Trajectory,
+    text_of,
 )
 
 __all__ = [

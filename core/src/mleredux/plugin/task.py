@@ -27,7 +27,9 @@ from mleredux._core.archives import DamagedArchive, unpack
 from mleredux._core.checksums import md5
 from mleredux._core.installation import fingerprint, installation_salt
 from mleredux._core.medals import read_leaderboard, thresholds
-from mleredux._core.models import (
+from mleredux._core.neutral import neutral_order
+from mleredux._core.progress import tell as tell_progress
+from mleredux.models import (
     Competition,
     Environment,
     Execution,
@@ -38,10 +40,8 @@ from mleredux._core.models import (
     Task,
     Thresholds,
 )
-from mleredux._core.models.base import ID_PATTERN, Model
-from mleredux._core.models.grader import Direction
-from mleredux._core.neutral import neutral_order
-from mleredux._core.progress import tell as tell_progress
+from mleredux.models.base import ID_PATTERN, Model
+from mleredux.models.grader import Direction
 
 __all__ = [
     "ID_PATTERN",

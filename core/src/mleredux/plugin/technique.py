@@ -13,8 +13,8 @@ A technique derives a task from another one::
 
 from __future__ import annotations
 
-from mleredux._core.models import Technique
 from mleredux._core.submissions.documents import read_document
+from mleredux.models import Technique
 
 __all__ = [
     "Technique",

@@ -17,6 +17,6 @@ A plugin registers them; users name them as `mleredux run … --tool NAME`::
         ]
 """
 
-from mleredux._core.models.tool import Tool, ToolKind
+from mleredux.models.tool import Tool, ToolKind
 
 __all__ = ["Tool", "ToolKind"]

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from mleredux._core.medals import medals
-from mleredux._core.models import GradingInput, Score, Task, Verdict
 from mleredux._core.plugins import current
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema, write_schema
+from mleredux.models import GradingInput, Score, Task, Verdict
 from mleredux.plugin.rollout import check_rollout, read_rollout, step_extra
 
 FEW = {"MLEREDUX_OPTIONS": json.dumps({"candidates": 4, "folds": 3})}

@@ -10,9 +10,9 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.models import State
 from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
+from mleredux.models import State
 from mleredux.plugin.host import verify_run
 from mleredux.plugin.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux_artifact_notes.comparison import compare

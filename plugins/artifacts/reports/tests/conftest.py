@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Ledger, Limits, Outcome, Report, State
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Ledger, Limits, Outcome, Report, State
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 LOG = b"reading 1,437 rows\n\rfold 1/5\rfold 5/5\n\x1b[32mvalidation accuracy 0.9722\x1b[0m\n\xff\xfe done\n"

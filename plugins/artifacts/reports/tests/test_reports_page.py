@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from mleredux._core.models import Artifact, Ledger
 from mleredux._core.store import Run
+from mleredux.models import Artifact, Ledger
 from mleredux.plugin.rollout import (
     AgentInfo,
     Observation,

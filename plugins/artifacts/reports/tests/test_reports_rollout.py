@@ -11,8 +11,8 @@ from typing import Any
 
 import mleredux._core.plugins.catalogue as catalogue
 import pytest
-from mleredux._core.models import Agent
 from mleredux._core.store import Run
+from mleredux.models import Agent
 from mleredux.plugin.rollout import (
     AgentInfo,
     Step,

@@ -9,12 +9,12 @@ from pathlib import Path
 import mleredux_testing as testing
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models import State
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
+from mleredux.models import State
 from mleredux.plugin.rollout import check_rollout, run_extra, step_extra
 
 HOSTILE = '''

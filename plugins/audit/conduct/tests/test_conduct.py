@@ -13,10 +13,10 @@ import mleredux_testing as testing
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.models import Limits, Report
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Limits, Report
 from mleredux.plugin.program import Text
 from mleredux.plugin.rollout import AgentInfo, Step, ToolCall, Trajectory, dump_rollout
 from mleredux_audit_conduct.check import as_markdown, check

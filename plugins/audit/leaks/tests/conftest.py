@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.models import Metric, Submission, Task
+from mleredux.models import Metric, Submission, Task
 from mleredux_audit_leaks.audit import audit
 from mleredux_audit_leaks.report import AuditReport
 

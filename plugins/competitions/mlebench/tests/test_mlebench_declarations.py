@@ -11,8 +11,8 @@ from pathlib import Path
 
 import mleredux_competition_mlebench
 import pytest
-from mleredux._core.models import Competition
 from mleredux._core.plugins.loader import resolve
+from mleredux.models import Competition
 from mleredux_competition_mlebench.facts import all_facts
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}

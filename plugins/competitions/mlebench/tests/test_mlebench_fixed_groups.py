@@ -12,8 +12,8 @@ import mleredux_competition_mlebench
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.models import Competition
 from mleredux._core.plugins.loader import resolve
+from mleredux.models import Competition
 from mleredux_competition_mlebench.blocks import Preparation
 from mleredux_competition_mlebench.blocks.likeness import linked, looks
 from mleredux_competition_mlebench.blocks.trees import Folder

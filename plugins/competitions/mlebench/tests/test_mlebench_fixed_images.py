@@ -9,10 +9,10 @@ from typing import Any
 import mleredux_competition_mlebench
 import pandas as pd
 import pytest
-from mleredux._core.models import Competition, GradingInput
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
+from mleredux.models import Competition, GradingInput
 
 pytestmark = pytest.mark.shared
 

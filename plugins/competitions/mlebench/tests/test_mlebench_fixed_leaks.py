@@ -10,10 +10,10 @@ import mleredux_competition_mlebench
 import pandas as pd
 import py7zr
 import pytest
-from mleredux._core.models import Competition, GradingInput
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux.errors import DataError, InvalidSubmission
+from mleredux.models import Competition, GradingInput
 from mleredux_competition_mlebench.blocks import Preparation
 
 pytestmark = pytest.mark.shared

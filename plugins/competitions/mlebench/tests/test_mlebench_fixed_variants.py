@@ -9,10 +9,10 @@ import mleredux_competition_mlebench
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.models import Competition, GradingInput
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
+from mleredux.models import Competition, GradingInput
 from mleredux_competition_mlebench.blocks import Preparation
 
 pytestmark = pytest.mark.shared

@@ -15,12 +15,12 @@ from pathlib import Path
 import mleredux_competition_mlebench
 import pandas as pd
 import pytest
-from mleredux._core.models import GradingInput, Task
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.submissions.schema import write_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import InvalidSubmission
+from mleredux.models import GradingInput, Task
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 CHANGES = int(os.environ.get("MLEREDUX_FUZZ", "0"))

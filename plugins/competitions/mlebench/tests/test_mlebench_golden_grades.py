@@ -10,11 +10,11 @@ from typing import Any
 
 import mleredux_competition_mlebench
 import pytest
-from mleredux._core.models import GradingInput, Task
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.stages.grade import make_report
 from mleredux.errors import InvalidSubmission
+from mleredux.models import GradingInput, Task
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 

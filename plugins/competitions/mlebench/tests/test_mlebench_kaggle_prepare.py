@@ -20,10 +20,10 @@ from mleredux._core import checksums, space
 from mleredux._core import data as data_module
 from mleredux._core.checksums import ChecksumMismatch
 from mleredux._core.data import DataStore
-from mleredux._core.models import Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError
+from mleredux.models import Task
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_kaggle import TOKEN, FakeKaggle
@@ -185,7 +185,7 @@ PLUGIN = """
 from pathlib import Path
 import time
 from mleredux.hookspecs import hookimpl
-from mleredux._core.models import Metric, Submission, Task
+from mleredux.models import Metric, Submission, Task
 
 HERE = Path(__file__).parent
 

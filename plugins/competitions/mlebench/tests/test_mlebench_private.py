@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.installation import installation_salt, salt_path
-from mleredux._core.models import Competition
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError
+from mleredux.models import Competition
 
 
 @pytest.fixture(autouse=True)

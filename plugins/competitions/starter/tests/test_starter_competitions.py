@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.medals import medals, read_leaderboard, thresholds
-from mleredux._core.models import Competition, GradingInput, Score
 from mleredux._core.plugins import current
+from mleredux.models import Competition, GradingInput, Score
 from mleredux_competition_starter import COMPETITIONS
 from mleredux_competition_starter.tables import number, shuffled, test_rows
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from mleredux._core.containers import container as kit
 from mleredux._core.containers import host
-from mleredux._core.models import Agent, Limits
 from mleredux._core.protocols import Built, Exit, Launch
+from mleredux.models import Agent, Limits
 from mleredux_sandbox_docker import container, doctor
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 

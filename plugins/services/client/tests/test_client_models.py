@@ -7,14 +7,14 @@ import inspect
 from datetime import UTC, datetime
 from typing import Any
 
-import mleredux._core.formats as formats
-import mleredux._core.models as core
-import mleredux._core.rollout.models as core_rollout
+import mleredux.models as core
+import mleredux.models.formats as formats
+import mleredux.models.rollout as core_rollout
 import mleredux_client.formats as client_formats
 import mleredux_client.models as client
 import pytest
-from mleredux._core.models.run import State
 from mleredux._core.sandboxes.timeline import Sample
+from mleredux.models.run import State
 
 SAME = [
     (getattr(core, name), getattr(client, name))

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Agent, Grants, Limits, LlmUse, RunSpec
 from mleredux._core.store import Run
+from mleredux.models import Agent, Grants, Limits, LlmUse, RunSpec
 from mleredux_gateway import read_calls
 from mleredux_gateway.endpoint import RunGateway, open_gateway
 from mleredux_scripted_llm import ScriptedLlm

@@ -272,7 +272,7 @@ def test_no_program_of_calls_is_billed_more_than_its_budget(program, limits, den
 SERVE = """
 import sys, time
 from pathlib import Path
-from mleredux._core.models import Agent
+from mleredux.models import Agent
 from mleredux._core.store import Run
 from mleredux_gateway.endpoint import open_gateway
 agent = Agent(id="talker", version="3", title="Talks", command=("true",))

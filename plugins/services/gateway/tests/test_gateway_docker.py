@@ -21,12 +21,12 @@ import psutil
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.installation import installation_salt
-from mleredux._core.models import State
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
+from mleredux.models import State
 from mleredux.plugin.rollout import check_rollout
 from mleredux_gateway import read_calls
 from mleredux_gateway.secrets import run_token
@@ -41,7 +41,7 @@ CALLS = 12
 MADE_HERE = "mleredux/debian-python:trixie"
 PLUGIN = """
 from mleredux.hookspecs import hookimpl
-from mleredux._core.models import Agent
+from mleredux.models import Agent
 
 @hookimpl
 def mleredux_register_agents():

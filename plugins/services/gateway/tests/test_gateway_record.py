@@ -106,7 +106,7 @@ def test_tokens_of_runs_are_distinct_and_stable(tmp_path):
 SERVE = """
 import sys, time
 from pathlib import Path
-from mleredux._core.models import Agent
+from mleredux.models import Agent
 from mleredux._core.store import Run
 from mleredux_gateway.endpoint import open_gateway
 agent = Agent(id="talker", version="3", title="Talks", command=("true",))

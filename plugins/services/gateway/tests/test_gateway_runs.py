@@ -18,7 +18,7 @@ from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """
 from mleredux.hookspecs import hookimpl
-from mleredux._core.models import Agent
+from mleredux.models import Agent
 
 @hookimpl
 def mleredux_register_agents():

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux._core.models import State
 from mleredux._core.store import Run
+from mleredux.models import State
 from mleredux_server.streams import tail
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import delete

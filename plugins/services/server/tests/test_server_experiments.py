@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mleredux._core.models import RunSpec
 from mleredux._core.store import Run, RunStore
+from mleredux.models import RunSpec
 from mleredux.plugin.artifact import Cause, Report, State
 from mleredux.plugin.experiment import Plan, plan_tasks
 from mleredux_experiments.sequence import spent_alpha

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 import structlog
-from mleredux._core.models import State
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store import Run
+from mleredux.models import State
 from mleredux_server.accounts import make_user
 from mleredux_server.app import make_service
 from mleredux_server.database import Database

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Cause, Limits, State
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Cause, Limits, State
 from mleredux_server.accounts import make_user
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import BuildRow, Idempotency, Job, Project, RunRow, User, now

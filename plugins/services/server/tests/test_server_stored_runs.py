@@ -13,9 +13,9 @@ import httpx
 import pytest
 from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.replica import Replica
-from mleredux._core.models import Cause
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
+from mleredux.models import Cause
 from mleredux_client import Client
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import Job, now

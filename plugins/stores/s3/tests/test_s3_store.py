@@ -17,11 +17,11 @@ from mleredux._core.executors.objects import open_store
 from mleredux._core.executors.replica import Replica
 from mleredux._core.executors.shelf import Shelf, stage
 from mleredux._core.executors.tickets import read_ticket, write_ticket
-from mleredux._core.models import Cause
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import ResumeRefused, StoreError
+from mleredux.models import Cause
 from mleredux.plugin.host import plan, regrade
 from mleredux_store_s3.bucket import Bucket
 from mleredux_testing.lab import PLUGINS, Lab, until

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.models import Artifact, Ledger, Limits, LlmUse, Report
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Artifact, Ledger, Limits, LlmUse, Report
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"  # before any test imports MLflow
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 _ONE_EVENT = """
 import json, sys
 from datetime import UTC, datetime
-from mleredux._core.models import Event
+from mleredux.models import Event
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import RunStore
 caller = Catalogue().hook("mleredux_run_event")

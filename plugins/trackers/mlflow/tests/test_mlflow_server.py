@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.models import Limits, State
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run, RunStore
+from mleredux.models import Limits, State
 from mleredux_testing.ports import free_port
 
 SECONDS = 240

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.models import Event, Grants, Report, Verdict
-    from mleredux._core.models.experiment import Plan
+    from mleredux.models import Event, Grants, Report, Verdict
+    from mleredux.models.experiment import Plan
 
 Record = dict[str, Any]
 """A record as `--json` prints it."""
@@ -59,7 +59,7 @@ class RunRequest:
     @classmethod
     def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
         """The request of `mleredux experiment run`."""
-        from mleredux._core.models import Grants
+        from mleredux.models import Grants
 
         missing: dict[str, Any] = {one.name: None for one in fields(cls)}
         missing |= {"tasks": (), "sets": (), "agents": (), "seeds": (), "limits": {}, "options": {}, "labels": {}}

@@ -13,8 +13,8 @@ import click
 from mleredux._core.locations import cache_dir
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, Grants
     from mleredux._core.plugins import Catalogue
+    from mleredux.models import Agent, Grants
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields", "allow_llm_models", "tools")
@@ -118,7 +118,7 @@ def consent(
         The grants and the network mode to run it with; without a terminal, as they were.
     """
     from mleredux._core.grants import asks_of, is_foreign, missing_grants, protected_variables, with_all
-    from mleredux._core.models import Grants
+    from mleredux.models import Grants
 
     brings_code = agent.build.context or agent.build.image
     asks = agent.network != "none" or asks_of(agent) != Grants()

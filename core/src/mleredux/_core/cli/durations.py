@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mleredux._core.units import megabytes, seconds
+from mleredux.models.units import megabytes, seconds
 
 
 class Duration(click.ParamType[float]):

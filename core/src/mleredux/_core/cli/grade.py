@@ -10,7 +10,7 @@ from mleredux._core.cli.context import backend
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
-from mleredux._core.formats import facts
+from mleredux.models.formats import facts
 
 
 @click.command()

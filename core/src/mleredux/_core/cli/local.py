@@ -15,17 +15,17 @@ import click
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import write_log
-from mleredux._core.formats import number, short_reference
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound, StoreError
+from mleredux.models.formats import number, short_reference
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.data import DataStore
-    from mleredux._core.models import Event, Report, Verdict
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
+    from mleredux.models import Event, Report, Verdict
 
 _POLL_SECONDS = 0.2
 
@@ -153,7 +153,7 @@ class LocalBackend:
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
-        from mleredux._core.models import State
+        from mleredux.models import State
 
         assert isinstance(batch, _LocalBatch)
         for run in batch.runs:
@@ -366,7 +366,7 @@ def _short(path: Path) -> str:
 
 def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
     """Show which version of the submission there is, whether it is valid, and in the end its score."""
-    from mleredux._core.models.events import StateEntered, SubmissionKept, Validation
+    from mleredux.models.events import StateEntered, SubmissionKept, Validation
 
     what = event.payload
     if isinstance(what, SubmissionKept):

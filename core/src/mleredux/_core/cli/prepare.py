@@ -18,8 +18,8 @@ from mleredux.errors import Cancelled, MlereduxError
 if TYPE_CHECKING:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data import DataStore
-    from mleredux._core.models import Task
     from mleredux._core.progress import Step
+    from mleredux.models import Task
 
 _GRACE = 3.0
 """Seconds that tasks get for a clean shutdown when the command is stopped."""

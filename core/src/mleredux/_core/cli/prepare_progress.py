@@ -19,8 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from mleredux._core.formats import size
 from mleredux._core.progress import Step
+from mleredux.models.formats import size
 
 _PLAIN_SECONDS = 10.0
 """Seconds between progress lines on plain output."""

@@ -14,7 +14,7 @@ from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option, store_option
 from mleredux._core.cli.server import local_option, server_option
-from mleredux._core.units import MAX_SEED
+from mleredux.models.units import MAX_SEED
 
 if TYPE_CHECKING:
     from mleredux._core.cli.local import LocalBackend
@@ -264,7 +264,7 @@ def _split(pair: str, *, option: str) -> tuple[str, str]:
 
 def exit_code(record: dict[str, Any]) -> int:
     """The exit code of `mleredux run` for the record of one run."""
-    from mleredux._core.models import CAUSES, Cause
+    from mleredux.models import CAUSES, Cause
 
     if record["cause"] is None:
         report = record["report"]

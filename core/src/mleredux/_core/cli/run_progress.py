@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from mleredux._core.cli.output import cut, safe
 from mleredux._core.cli.run_table import STYLES
-from mleredux._core.formats import duration, short_reference
+from mleredux.models.formats import duration, short_reference
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

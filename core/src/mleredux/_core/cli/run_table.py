@@ -8,8 +8,8 @@ from typing import Any
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import safe
-from mleredux._core.formats import TONES, duration, facts, short_reference
-from mleredux._core.models import LlmUse
+from mleredux.models import LlmUse
+from mleredux.models.formats import TONES, duration, facts, short_reference
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}

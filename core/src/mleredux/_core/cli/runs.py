@@ -21,7 +21,7 @@ from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import local_option, server_of, server_option
-from mleredux._core.formats import duration, short_reference
+from mleredux.models.formats import duration, short_reference
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
 """Those that are listed; on a server also whose the runs are."""

@@ -21,12 +21,12 @@ from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.output import safe
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
-from mleredux._core.formats import duration, number, short_reference
-from mleredux._core.models.events import BuildEnded
 from mleredux._core.own_machine import SCHEME, agent_reference
 from mleredux._core.places import split_place
 from mleredux._core.protocols import Discarding
 from mleredux.errors import MlereduxError
+from mleredux.models.events import BuildEnded
+from mleredux.models.formats import duration, number, short_reference
 
 if TYPE_CHECKING:
     from mleredux._core.cli.local import LocalBackend

@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from mleredux._core.containers.dockerfile import images_of
 from mleredux._core.containers.ignore import included
-from mleredux._core.models import Build
 from mleredux.errors import BuildFailed
+from mleredux.models import Build
 
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.models.task import Task
+from mleredux.models.task import Task
 
 _HOW = {
     "code": """\

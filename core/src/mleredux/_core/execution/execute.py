@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from mleredux._core.models.execution import Environment, Execution
-from mleredux._core.models.grader import Grader, GradingInput, Score
-from mleredux._core.models.task import Submission, Task, known_answers
 from mleredux._core.sandboxes.confined import Confined, run_confined
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models.execution import Environment, Execution
+from mleredux.models.grader import Grader, GradingInput, Score
+from mleredux.models.task import Submission, Task, known_answers
 
 INPUTS, SAMPLE_INPUTS, SAMPLE_PREDICTIONS = "inputs.csv", "sample_inputs.csv", "sample_predictions.csv"
 PREDICTIONS = "predictions.csv"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-from mleredux._core.models.grader import Grader, GradingInput, Score
+from mleredux.models.grader import Grader, GradingInput, Score
 
 
 def _score(given: GradingInput) -> Score:

@@ -15,9 +15,9 @@ from mleredux._core.executors.protocol import Executor, JobStatus, Ticket
 from mleredux._core.executors.replica import Replica
 from mleredux._core.executors.shelf import Shelf
 from mleredux._core.executors.tickets import read_ticket, write_ticket
-from mleredux._core.models import Cause, State
 from mleredux._core.store.lease import LEASE_SECONDS, read_lease, take_away
 from mleredux.errors import ExecutorError, NotFound, StoreError
+from mleredux.models import Cause, State
 
 if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline

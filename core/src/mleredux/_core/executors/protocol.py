@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from mleredux._core.models import Limits
 from mleredux._core.protocols import Finding
+from mleredux.models import Limits
 
 _OF_SERVERS = frozenset(
     (

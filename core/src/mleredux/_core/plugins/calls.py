@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, Task
+    from mleredux.models import Agent, Task
 
 
 PRESET = "preset"

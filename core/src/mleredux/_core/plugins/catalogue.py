@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from mleredux._core.capabilities import Capabilities
     from mleredux._core.executors.protocol import Executor
-    from mleredux._core.models import Agent, Grader, Task, Technique
-    from mleredux._core.models.tool import Tool
     from mleredux._core.protocols import Sandbox
+    from mleredux.models import Agent, Grader, Task, Technique
+    from mleredux.models.tool import Tool
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
 

@@ -27,9 +27,9 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     from mleredux._core.capabilities import needs_of
     from mleredux._core.executors.protocol import Executor
     from mleredux._core.export_format import Format
-    from mleredux._core.models import Agent, Grader, Task, Technique
-    from mleredux._core.models.tool import Tool
     from mleredux._core.protocols import Sandbox
+    from mleredux.models import Agent, Grader, Task, Technique
+    from mleredux.models.tool import Tool
 
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
     if kind in types and isinstance(item, types[kind]):

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from mleredux._core.rollout.models import Trajectory
 from mleredux._core.rollout.validation import Problem, problem_of, problems_of
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.models.rollout import Trajectory
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest document that is read."""

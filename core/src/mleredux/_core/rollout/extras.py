@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mleredux._core.rollout.models import SCHEMA_VERSION, Step, Trajectory, described
+from mleredux.models.rollout import SCHEMA_VERSION, Step, Trajectory, described
 
 RUN_KEY = "mleredux"
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
-from mleredux._core.rollout.models import (
+from mleredux._core.submissions.files import open_below
+from mleredux.models.rollout import (
     FinalMetrics,
     Metrics,
     Observation,
     ObservationResult,
     ToolCall,
 )
-from mleredux._core.submissions.files import open_below
 
 MAX_LINES = 20_000
 """Lines of a log that are read."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from mleredux._core.rollout.models import BRANCHES, Step, Trajectory
+from mleredux.models.rollout import BRANCHES, Step, Trajectory
 
 MAX_PROBLEMS = 100
 """So many are named; then one says that there are more."""

@@ -15,11 +15,11 @@ from importlib import metadata
 from pathlib import Path
 
 from mleredux._core.locations import cache_dir
-from mleredux._core.models.agent import AgentFolder
 from mleredux._core.plain import plain_path
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.store.files import FileLock
 from mleredux.errors import BuildFailed
+from mleredux.models.agent import AgentFolder
 
 _FOLDER = "environments"
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import psutil
 
-from mleredux._core.models import Limits
 from mleredux._core.sandboxes.allocation import allocated_cpus, allocated_memory_mb, visible_devices
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import SandboxError
+from mleredux.models import Limits
 
 CPUS_VARIABLE = "MLEREDUX_CPUS"
 MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"

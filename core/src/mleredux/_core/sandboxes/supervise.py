@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Cause, Limits, Outcome
-from mleredux._core.models.events import LimitReached, Notice, Payload, Signal
 from mleredux._core.protocols import Exit, Handle, Usage
 from mleredux._core.sandboxes.volume import MAX_FILES, RunDisk
 from mleredux._core.submissions.intake import disk_usage
+from mleredux.models import Cause, Limits, Outcome
+from mleredux.models.events import LimitReached, Notice, Payload, Signal
 
 _POLL = 0.1
 _QUICK_POLL = 0.02

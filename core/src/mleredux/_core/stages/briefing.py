@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.execution.contract import contract
-from mleredux._core.models import Agent, Task
-from mleredux._core.models.tool import Tool
 from mleredux._core.protocols import Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.store import Run
 from mleredux._core.tools import told
+from mleredux.models import Agent, Task
+from mleredux.models.tool import Tool
 
 _VALIDATE = """\
 #!/bin/sh

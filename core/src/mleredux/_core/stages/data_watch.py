@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 from mleredux._core.data import SPOILED_FILE
-from mleredux._core.models.events import DataNoted
 from mleredux._core.store import Run
+from mleredux.models.events import DataNoted
 
 _CHANGED = "The task's prepared files changed while the agent worked; they are prepared again for the next run."
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from mleredux._core.canary import canary
-from mleredux._core.models import Evidence
-from mleredux._core.models.verdict import SUBMITTED_ANSWERS
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
 from mleredux.errors import MlereduxError
+from mleredux.models import Evidence
+from mleredux.models.verdict import SUBMITTED_ANSWERS
 
 _FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
 _LIMITS = IntakeLimits(files=20_000, file_bytes=1 << 30, total_bytes=8 << 30)

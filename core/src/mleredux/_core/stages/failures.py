@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mleredux._core.models import Cause
 from mleredux.errors import (
     AgentBroken,
     BuildFailed,
@@ -17,6 +16,7 @@ from mleredux.errors import (
     TaskBroken,
     one_line,
 )
+from mleredux.models import Cause
 
 
 @dataclass

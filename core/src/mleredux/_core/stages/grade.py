@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 from mleredux._core import forkserver
 from mleredux._core.data import as_prepared
 from mleredux._core.medals import medals, percentile, read_leaderboard
-from mleredux._core.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.children import child_environment, requested
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store.files import FileLock
 from mleredux._core.submissions.schema import refuse_malformed
 from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
+from mleredux.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
 
 GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384

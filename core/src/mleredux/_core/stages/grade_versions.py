@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import as_prepared
-from mleredux._core.models import Report, Task, VersionScore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import Job, ask_child, make_report
 from mleredux._core.store import SubmissionVersion
+from mleredux.models import Report, Task, VersionScore
 
 BATCH = 16
 MOST_SECONDS = 1800.0

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
-from mleredux._core.models import Model, Report
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.models import Model, Report
 
 
 class Listed(Model):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mleredux._core.containers.folders import UNLIMITED
-from mleredux._core.models import DiskLimit, Evidence, Ledger
 from mleredux._core.stages.context import StageContext
+from mleredux.models import DiskLimit, Evidence, Ledger
 
 
 def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:

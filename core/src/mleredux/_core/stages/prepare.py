@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.medals import read_leaderboard
-from mleredux._core.models import Task
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import DataError
+from mleredux.models import Task
 
 
 def prepare(

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import cast
 
 from mleredux._core.masks import Mask
-from mleredux._core.models import Artifact, Manifest
-from mleredux._core.models.events import Warned
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import write_pages
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
 from mleredux.errors import one_line
+from mleredux.models import Artifact, Manifest
+from mleredux.models.events import Warned
 
 PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
 """Hooks that make artifacts, in the order in which they are called."""

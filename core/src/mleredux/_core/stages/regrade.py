@@ -8,7 +8,6 @@ from typing import Any
 
 from mleredux._core.data import DataStore
 from mleredux._core.executors.replica import publish_again
-from mleredux._core.models import Report, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.grade import grade
@@ -20,6 +19,7 @@ from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.run import GRADES_FILE
 from mleredux.errors import MlereduxError
+from mleredux.models import Report, Task
 
 
 def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tuple[Report, Report]:

@@ -16,9 +16,6 @@ from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
-from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
-from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
-from mleredux._core.models.task import known_answers
 from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
@@ -37,6 +34,9 @@ from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
 from mleredux._core.tools import digests, find_tools, give_tools
 from mleredux.errors import Cancelled, ResumeRefused, SandboxError
+from mleredux.models import Attempts, Cause, Outcome, Submitted, Verdict
+from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
+from mleredux.models.task import known_answers
 
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20

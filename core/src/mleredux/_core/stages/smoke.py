@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux._core.locations import cache_dir
-from mleredux._core.models import Agent, Cause
 from mleredux._core.protocols import Built
 from mleredux._core.stages.context import StageContext
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import AgentBroken, Cancelled
+from mleredux.models import Agent, Cause
 
 if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline

@@ -10,16 +10,6 @@ from typing import cast
 from mleredux._core.data import Prepared
 from mleredux._core.grants import is_foreign
 from mleredux._core.installation import git_commit
-from mleredux._core.models import Evidence, HostUse, Outcome, Report, State, Verification
-from mleredux._core.models.events import (
-    AgentEnded,
-    BuildEnded,
-    GradeEnded,
-    NetworkUse,
-    PrepareEnded,
-    StageEnded,
-    Warned,
-)
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.context import StageContext
@@ -33,6 +23,16 @@ from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux._core.stages.trial import verify
 from mleredux._core.task_images import build_in
 from mleredux.errors import ResumeRefused, one_line
+from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification
+from mleredux.models.events import (
+    AgentEnded,
+    BuildEnded,
+    GradeEnded,
+    NetworkUse,
+    PrepareEnded,
+    StageEnded,
+    Warned,
+)
 
 
 def _prepare(context: StageContext) -> StageEnded:

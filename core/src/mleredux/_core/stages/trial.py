@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mleredux._core.data import Prepared, as_prepared
-from mleredux._core.models import Agent, Cause, Report, Task, Verification
 from mleredux._core.protocols import Built
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import Job, ask_child, make_report
@@ -20,6 +19,7 @@ from mleredux._core.stages.halves import halves
 from mleredux._core.stages.run_agent import run_agent
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import Cancelled, one_line
+from mleredux.models import Agent, Cause, Report, Task, Verification
 
 HALVES = 24
 """Half samples of the test rows that the standard error of a score is estimated from."""

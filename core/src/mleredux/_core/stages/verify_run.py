@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mleredux._core.data import DataStore
-from mleredux._core.models import Report
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.stages.context import StageContext
@@ -15,6 +14,7 @@ from mleredux._core.stages.produce import add_artifact, produce
 from mleredux._core.stages.steps import judge
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.models import Report
 
 
 def verify_run(

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Event
-from mleredux._core.models.events import Payload
 from mleredux._core.store.states import RunState, fold
 from mleredux.errors import MlereduxError
+from mleredux.models import Event
+from mleredux.models.events import Payload
 
 
 class EventLog:

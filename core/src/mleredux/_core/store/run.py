@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import (
+from mleredux._core.store.events import EventLog
+from mleredux._core.store.files import FileLock, write_atomically
+from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import (
     Cause,
     Event,
     Manifest,
@@ -21,15 +25,11 @@ from mleredux._core.models import (
     State,
     VersionScore,
 )
-from mleredux._core.models.events import Judged, Payload, StateEntered
-from mleredux._core.store.events import EventLog
-from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.events import Judged, Payload, StateEntered
 
 if TYPE_CHECKING:
-    from mleredux._core.rollout.models import Trajectory
     from mleredux._core.sandboxes.timeline import Sample
+    from mleredux.models.rollout import Trajectory
 
 SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
@@ -262,7 +262,7 @@ class Run:
         path = self.path / "rollout.json"
         if not path.exists():
             return None
-        from mleredux._core.rollout.models import Trajectory
+        from mleredux.models.rollout import Trajectory
 
         return Trajectory.model_validate_json(path.read_bytes())
 

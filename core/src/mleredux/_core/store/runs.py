@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Event, RunSpec
 from mleredux._core.plain import recorded_path
 from mleredux._core.store.files import FileLock
 from mleredux._core.store.run import Run
 from mleredux._core.store.states import STAGES
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Event, RunSpec
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = (

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mleredux._core.models import Attempts, Cause, HostUse, LlmUse, Outcome, State
-from mleredux._core.models import events as happened
+from mleredux.models import Attempts, Cause, HostUse, LlmUse, Outcome, State
+from mleredux.models import events as happened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mleredux._core.models import Event
+    from mleredux.models import Event
 
 STAGES: tuple[State, ...] = (State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING)
 """Stages in order. A finished stage is not repeated; an interrupted one is entered again."""

@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Limits, SubmissionSchema, Verdict
 from mleredux._core.submissions.validation import validate, validate_below
 from mleredux.errors import SandboxError
+from mleredux.models import Limits, SubmissionSchema, Verdict
 
 BURST = 10
 PER_SECOND = 0.5

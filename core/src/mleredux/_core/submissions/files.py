@@ -8,7 +8,7 @@ import stat
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from mleredux._core.models import NotSubmitted, Submitted, Unusable
+from mleredux.models import NotSubmitted, Submitted, Unusable
 
 MAX_BYTES = 4 << 30
 

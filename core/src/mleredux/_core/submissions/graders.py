@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux._core.models import Grader, Task
 from mleredux.errors import NotFound
+from mleredux.models import Grader, Task
 
 
 def grader_of(task: Task) -> Grader | None:

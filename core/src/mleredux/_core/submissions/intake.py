@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.models import Artifact
+from mleredux.models import Artifact
 
 MEDIA_TYPES = {
     ".log": "text/plain",

@@ -8,13 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.models import Column, GradingInput, SubmissionSchema, Task
-from mleredux._core.models.schema import ColumnType
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.documents import name_of
 from mleredux._core.submissions.graders import grader_of
 from mleredux._core.submissions.validation import as_number, validate
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import Column, GradingInput, SubmissionSchema, Task
+from mleredux.models.schema import ColumnType
 
 SCHEMA_FILE = "schema.json"
 IDS_FILE = "ids.csv"

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from mleredux._core.models import NotSubmitted, Submitted, Unusable
-from mleredux._core.models.events import SubmissionKept
 from mleredux._core.store import Run
 from mleredux._core.store.sparse import copy
 from mleredux._core.submissions.files import MAX_BYTES, open_below
 from mleredux._core.submissions.intake import IntakeLimits, walk
 from mleredux.errors import SandboxError
+from mleredux.models import NotSubmitted, Submitted, Unusable
+from mleredux.models.events import SubmissionKept
 
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from mleredux._core.models import Column, FormInput, SubmissionSchema, Task, Verdict
 from mleredux._core.submissions.documents import find_model, parse_document
 from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
 from mleredux._core.submissions.graders import grader_of
 from mleredux.errors import InvalidSubmission
+from mleredux.models import Column, FormInput, SubmissionSchema, Task, Verdict
 
 MAX_ROW = 1 << 24
 CHECK_SECONDS = 120.0

@@ -26,10 +26,10 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     die_with(request["parent"])
     limit_memory(request["memory_mb"] << 20)
     from mleredux._core.execution.execute import check_program
-    from mleredux._core.models import SubmissionSchema
     from mleredux._core.plugins.catalogue import Catalogue, set_current
     from mleredux._core.submissions.validation import check
     from mleredux.errors import InvalidSubmission, NotFound, SandboxError, TaskBroken
+    from mleredux.models import SubmissionSchema
 
     schema = SubmissionSchema.model_validate(request["schema"])
     catalogue = Catalogue(block=request["block"], load=request["load"])

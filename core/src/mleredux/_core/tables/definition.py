@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
-from mleredux._core.models import FormInput, Grader, GradingInput, Score, Task
-from mleredux._core.models.grader import Direction
 from mleredux._core.tables.columns import numbers
 from mleredux._core.tables.ids import compare_ids
 from mleredux._core.tables.matching import Rows, match_rows, scored_rows
 from mleredux._core.tables.options import Options
 from mleredux._core.tables.table import Table, read_header, read_table
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import FormInput, Grader, GradingInput, Score, Task
+from mleredux.models.grader import Direction
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 PredictionsT = TypeVar("PredictionsT")

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
-from mleredux._core.models.grader import Direction, Targets
 from mleredux._core.tables.columns import Array, number_labels, numbers, refuse, text_labels, texts, within
 from mleredux._core.tables.definition import define
 from mleredux._core.tables.matching import Rows
 from mleredux._core.tables.options import Options
 from mleredux._core.tables.table import Table, is_missing, read_table
 from mleredux.errors import InvalidSubmission, MlereduxError
+from mleredux.models import Grader, GradingInput, Metric, Submission, Task
+from mleredux.models.grader import Direction, Targets
 
 _SUM = 1e-3
 """By how much the probabilities of a row may miss 1."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mleredux._core.models.base import Model
+from mleredux.models.base import Model
 
 Match = Literal[
     "id",

@@ -6,8 +6,8 @@ import os
 import time
 
 from mleredux import hookimpl
-from mleredux._core.models import Agent, Event, Limits
 from mleredux._core.store import Run
+from mleredux.models import Agent, Event, Limits
 
 mleredux_contract = 2
 

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from mleredux import hookimpl
-from mleredux._core.models import Event
 from mleredux._core.store import Run
+from mleredux.models import Event
 
 mleredux_contract = 2
 DEADLOCK, LOOP = 1, 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mleredux._core.models import Agent, Limits
 from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Limits
 
 mleredux_contract = 2
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mleredux._core.models.base import ID_PATTERN, Model
-from mleredux._core.models.tool import ToolKind
+from mleredux.models.base import ID_PATTERN, Model
+from mleredux.models.tool import ToolKind
 
 Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""

@@ -1,13 +1,13 @@
 """Pydantic models: the declarations of plugins, and the results of stages."""
 
-from mleredux._core.models.agent import Agent, AgentFolder, Build, Limits, Smoke
-from mleredux._core.models.base import Model
-from mleredux._core.models.events import Event
-from mleredux._core.models.execution import Environment, Execution
-from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
-from mleredux._core.models.grants import Grants
-from mleredux._core.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
-from mleredux._core.models.run import (
+from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
+from mleredux.models.base import Model
+from mleredux.models.events import Event
+from mleredux.models.execution import Environment, Execution
+from mleredux.models.grader import FormInput, Grader, GradingInput, Score
+from mleredux.models.grants import Grants
+from mleredux.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
+from mleredux.models.run import (
     CAUSES,
     Artifact,
     Attempts,
@@ -23,8 +23,8 @@ from mleredux._core.models.run import (
     Submitted,
     Unusable,
 )
-from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
-from mleredux._core.models.task import (
+from mleredux.models.schema import Column, SubmissionSchema, Verdict
+from mleredux.models.task import (
     Competition,
     KnownLeak,
     Metric,
@@ -34,7 +34,7 @@ from mleredux._core.models.task import (
     Technique,
     Thresholds,
 )
-from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification
+from mleredux.models.verdict import Evidence, ResultVerdict, Verification
 
 __all__ = [
     "CAUSES",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from mleredux._core.models.agent import Limits, Network
-from mleredux._core.models.base import ID_PATTERN, Model
-from mleredux._core.models.grants import Grants
-from mleredux._core.units import MAX_SEED, megabytes, seconds
+from mleredux.models.agent import Limits, Network
+from mleredux.models.base import ID_PATTERN, Model
+from mleredux.models.grants import Grants
+from mleredux.models.units import MAX_SEED, megabytes, seconds
 
 SET = "set:"
 """Prefix of a task that stands for all tasks of a set."""

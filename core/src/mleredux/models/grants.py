@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from mleredux._core.models.base import Model
+from mleredux.models.base import Model
 
 _FIELD = re.compile(r"[\w$:.*?\[\]-]{1,128}")
 _MODEL = re.compile(r"[\w./:@*?\[\]+-]{1,200}")

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from mleredux._core.models.base import Model
-from mleredux._core.models.report import HostUse, LlmUse
-from mleredux._core.models.run import Cause, NotSubmitted, Outcome, State, Submitted, Unusable
+from mleredux.models.base import Model
+from mleredux.models.report import HostUse, LlmUse
+from mleredux.models.run import Cause, NotSubmitted, Outcome, State, Submitted, Unusable
 
 
 class Payload(Model):

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field, field_serializer
 
-from mleredux._core.models.base import Model
+from mleredux.models.base import Model
 
 ExecutionKind = Literal["code", "service", "model", "policy"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from mleredux._core.models.base import Model
+from mleredux.models.base import Model
 
 ColumnType = Literal["integer", "number", "boolean", "string"]
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_serializer
 
-from mleredux._core.models.agent import Build
-from mleredux._core.models.base import ID_PATTERN, Model
-from mleredux._core.models.execution import Execution
-from mleredux._core.models.grader import Direction, Grader
-from mleredux._core.models.schema import ColumnType
+from mleredux.models.agent import Build
+from mleredux.models.base import ID_PATTERN, Model
+from mleredux.models.execution import Execution
+from mleredux.models.grader import Direction, Grader
+from mleredux.models.schema import ColumnType
 
 TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?)?$"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from mleredux._core.models.base import Model
+from mleredux.models.base import Model
 
 SUBMITTED_ANSWERS = "submitted-answers"
 """The kind of evidence for a submission that equals the answers."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux.models.base import ID_PATTERN, Model
 
 ToolKind = Literal["mcp", "skill"]
 """An MCP server, or a skill: a folder with SKILL.md."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from mleredux._core.formats import Shown
-from mleredux._core.models.base import Model
-from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification, verdict_on
+from mleredux.models.base import Model
+from mleredux.models.formats import Shown
+from mleredux.models.verdict import Evidence, ResultVerdict, Verification, verdict_on
 
 _THRESHOLDS = tuple(f"{name} {{{name}_threshold:g}}" for name in ("gold", "silver", "bronze", "median"))
 _PERCENTILE = ("{percentile:.0f} %", "{teams:d} entries")

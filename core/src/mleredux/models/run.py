@@ -7,9 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from mleredux._core.models.agent import Limits, Network
-from mleredux._core.models.base import Model
-from mleredux._core.models.grants import Grants
+from mleredux.models.agent import Limits, Network
+from mleredux.models.base import Model
+from mleredux.models.grants import Grants
 
 
 class State(StrEnum):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from pydantic import Field
 
-from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux.models.base import ID_PATTERN, Model
 
 if TYPE_CHECKING:
-    from mleredux._core.models.task import Task
+    from mleredux.models.task import Task
 
 Targets = Literal["numbers", "probabilities", "labels", "texts"]
 Direction = Literal["maximize", "minimize"]
