@@ -88,6 +88,26 @@ def test_the_contracts_name_every_plugin() -> None:
     assert len(packages) > 30
 
 
+def test_every_module_of_the_core_and_every_plugin_is_in_a_layer() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    layers = {
+        name: {
+            name
+            for layer in contracts[f"importlinter:contract:{name}"]["layers"].split("\n")
+            for name in layer.split(" : ")
+        }
+        for name in ("rooms", "repository")
+    }
+    core = {path.stem for path in (ROOT / "core/src/mleredux").glob("*.py")} - {"__init__"}
+    core |= {path.parent.name for path in (ROOT / "core/src/mleredux").glob("*/__init__.py")} - {"_core"}
+    rooms = {path.stem for path in (ROOT / "core/src/mleredux/_core").iterdir() if path.name[0] != "_"}
+    named = {f"mleredux.{name}" for name in core} | {f"mleredux._core.{name}" for name in rooms}
+    assert named == layers["rooms"] - {""}
+    plugins = {path.parent.name for path in ROOT.glob("plugins/**/src/mleredux_*/__init__.py")}
+    assert plugins | {"mleredux", "mleredux_agentkit"} <= layers["repository"]
+
+
 @pytest.mark.parametrize("package", ["mleredux", "mleredux_testing"])
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
     """Imports inside functions count too; those for type checkers alone do not."""
