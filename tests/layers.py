@@ -70,7 +70,7 @@ def _replaced(text: str, section: str, imports: list[str]) -> str:
     start = text.index(f"[{section}]")
     end = text.find("\n[", start)
     body = text[start : end if end >= 0 else len(text)].rstrip("\n")
-    body = body.partition("\nignore_imports =")[0]
+    body = body.partition("\nignore_imports =")[0].rstrip("\n")
     body += "".join(["\nignore_imports =", *(f"\n    {line}" for line in imports)]) if imports else ""
     return text[:start] + body + "\n" + (text[end:] if end >= 0 else "")
 
