@@ -64,6 +64,20 @@ def test_importing_a_module_costs_little(name: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
+def test_models_need_pydantic_alone() -> None:
+    """Programs that read runs import them without the rest of mleredux."""
+    names = sorted(path.stem for path in (ROOT / "core/src/mleredux/models").glob("[!_]*.py"))
+    code = f"""if True:
+        import importlib, sys
+        for name in {names}:
+            importlib.import_module("mleredux.models." + name)
+        ours = {{name for name in sys.modules if name.partition(".")[0] == "mleredux"}}
+        others = {{"click", "importlib_metadata", "pluggy", "psutil", "rich"}} & set(sys.modules)
+        print(sorted(name for name in ours if not name.startswith("mleredux.models")), sorted(others))"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "['mleredux'] []\n"
+
+
 def test_examples_templates_and_docs_show_only_what_is_public() -> None:
     shown = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("core/src/mleredux/templates/**/*.tmpl"), *ROOT.glob("**/*.md")]
     own = [path for path in shown if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]

@@ -1,4 +1,19 @@
-"""Pydantic models: the declarations of plugins, and the results of stages."""
+"""The ground floor: pydantic models of what plugins declare, what a run is, and what its stages return.
+
+Nothing here imports the rest of mleredux, so that programs which only read runs, like
+`mleredux_client`, import these alone.
+
+| module | contents |
+|---|---|
+| `base` | the class of all models: frozen, without unknown fields |
+| `formats`, `units` | durations, sizes and scores as text for people; durations and sizes from text |
+| `schema`, `grader`, `execution`, `task` | what tasks declare: submissions, metrics, environments |
+| `tool`, `agent`, `grants` | what agents declare, and what they are granted |
+| `experiment` | a plan: its design, arms and cells |
+| `run`, `events` | a run's specification, states, outcome and artifacts; the lines of its log |
+| `rollout` | an agent's trajectory, as an ATIF document |
+| `verdict`, `report` | how far a result can be trusted; a graded submission |
+"""
 
 from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
 from mleredux.models.base import Model
