@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
+from pathlib import Path
 
 import pytest
+
+# The synchronous client, in case the asynchronous one has changed since it was built.
+runpy.run_path(str(Path(__file__).with_name("plugins") / "services/client/generate_sync.py"))["generate"]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

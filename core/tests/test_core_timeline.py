@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from mleredux._core.protocols import Usage
-from mleredux._core.sandboxes.timeline import COLUMNS, Sample, Timeline, gpu_usage, read_timeline
+from mleredux._core.sandboxes.timeline import COLUMNS, Timeline, gpu_usage, read_timeline
+from mleredux.models import Sample
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_lines_are_as_dense_as_the_time_limit_asks(tmp_path: Path) -> None:
         timeline.look(tenth / 10, Usage(100.0, tenth / 20, 3))
     samples = read_timeline(tmp_path / "r.csv")
     assert [sample.seconds for sample in samples] == pytest.approx([0.3 + 10.0 * number for number in range(10)])
-    assert samples[2] == Sample(20.3, 100.0, 10.15, 3)
+    assert samples[2] == Sample(seconds=20.3, memory_mb=100.0, cpu_seconds=10.15, processes=3)
     assert (tmp_path / "r.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
 
 

@@ -15,41 +15,65 @@ Nothing here imports the rest of mleredux, so that programs which only read runs
 | `verdict`, `report` | how far a result can be trusted; a graded submission |
 """
 
-from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
-from mleredux.models.base import Model
-from mleredux.models.events import Event
-from mleredux.models.execution import Environment, Execution
-from mleredux.models.grader import FormInput, Grader, GradingInput, Score
-from mleredux.models.grants import Grants
-from mleredux.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
-from mleredux.models.run import (
-    CAUSES,
-    Artifact,
-    Attempts,
-    Cause,
-    CausePolicy,
-    Manifest,
-    NotSubmitted,
-    Outcome,
-    RunRecord,
-    RunSpec,
-    RunUse,
-    State,
-    Submitted,
-    Unusable,
-)
-from mleredux.models.schema import Column, SubmissionSchema, Verdict
-from mleredux.models.task import (
-    Competition,
-    KnownLeak,
-    Metric,
-    Resources,
-    Submission,
-    Task,
-    Technique,
-    Thresholds,
-)
-from mleredux.models.verdict import Evidence, ResultVerdict, Verification
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
+    from mleredux.models.base import Model, read
+    from mleredux.models.events import Event
+    from mleredux.models.execution import Environment, Execution
+    from mleredux.models.grader import FormInput, Grader, GradingInput, Score
+    from mleredux.models.grants import Grants
+    from mleredux.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
+    from mleredux.models.run import (
+        CAUSES,
+        Artifact,
+        Attempts,
+        Cause,
+        CausePolicy,
+        Manifest,
+        NotSubmitted,
+        Outcome,
+        RunRecord,
+        RunSpec,
+        RunUse,
+        Sample,
+        State,
+        Submitted,
+        Unusable,
+    )
+    from mleredux.models.schema import Column, SubmissionSchema, Verdict
+    from mleredux.models.task import (
+        Competition,
+        KnownLeak,
+        Metric,
+        Resources,
+        Submission,
+        Task,
+        Technique,
+        Thresholds,
+    )
+    from mleredux.models.verdict import Evidence, ResultVerdict, Verification
+
+_HOME = {
+    "agent": "Agent AgentFolder Build Limits Smoke",
+    "base": "Model read",
+    "events": "Event",
+    "execution": "Environment Execution",
+    "grader": "FormInput Grader GradingInput Score",
+    "grants": "Grants",
+    "report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
+    "run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunRecord RunSpec RunUse Sample "
+    "State Submitted Unusable",
+    "schema": "Column SubmissionSchema Verdict",
+    "task": "Competition KnownLeak Metric Resources Submission Task Technique Thresholds",
+    "verdict": "Evidence ResultVerdict Verification",
+}
+"""Names by module; each is imported on first use, for `formats` and `units` need no pydantic."""
+_WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 
 __all__ = [
     "CAUSES",
@@ -87,6 +111,7 @@ __all__ = [
     "RunRecord",
     "RunSpec",
     "RunUse",
+    "Sample",
     "Score",
     "Smoke",
     "State",
@@ -100,4 +125,16 @@ __all__ = [
     "Verdict",
     "Verification",
     "VersionScore",
+    "read",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

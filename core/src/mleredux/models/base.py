@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """The regular expression that ids match."""
@@ -12,3 +14,29 @@ class Model(BaseModel):
     """A frozen pydantic model that rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+_OTHER_VERSION = "of another version"
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+
+def _accept_text(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    try:
+        return handler(value)
+    except ValidationError:
+        if info.context == _OTHER_VERSION and isinstance(value, str):
+            return value
+        raise
+
+
+Open = WrapValidator(_accept_text)
+"""Beside a `Literal` in an annotation: later versions may have more texts, and `read` accepts them."""
+
+
+def read(model: type[AnyModel], document: Any) -> AnyModel:
+    """Return a model of a document that another version wrote: fields and texts that this one does not know are kept.
+
+    Raises:
+        pydantic.ValidationError: A known field is missing, or has another type.
+    """
+    return model.model_validate(document, extra="allow", context=_OTHER_VERSION)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
@@ -21,7 +22,10 @@ MOST_ARMS = 1000
 Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 """A seed of a run."""
-_UNITS = {"time_limit": seconds, "notice": seconds, "grace": seconds, "memory_mb": megabytes, "disk_mb": megabytes}
+_UNITS: dict[str, Callable[[Any], float]] = {
+    **dict.fromkeys(("time_limit", "notice", "grace"), seconds),
+    **dict.fromkeys(("memory_mb", "disk_mb"), megabytes),
+}
 
 
 def _in_unit(field: str) -> BeforeValidator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from mleredux.models.base import Model
+from mleredux.models.base import Model, Open
 from mleredux.models.formats import Shown
 from mleredux.models.verdict import Evidence, ResultVerdict, Verification, verdict_on
 
@@ -56,7 +56,7 @@ class DiskLimit(Model):
     """The disk limit of a run, and how firmly it is held."""
 
     limit_mb: int
-    enforced_by: Literal["volume", "walk"]
+    enforced_by: Annotated[Literal["volume", "walk"], Open]
     """`volume`: a file system of that size, which can't be exceeded. `walk`: the supervisor counts files about once a
     second and stops the agent; files without a name are not counted."""
 

@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from mleredux.models.base import Open
+
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
@@ -108,7 +110,7 @@ class _Part(BaseModel):
 class Source(_Part):
     """Where an image or a recording is."""
 
-    media_type: Literal[ImageType, AudioType]
+    media_type: Annotated[Literal[ImageType, AudioType], Open]
     path: str
     """Relative to the document, or a URL."""
     duration_sec: Annotated[float, Field(ge=0)] | None = None
@@ -132,7 +134,7 @@ class ContentPart(_Part):
         }
     )
 
-    type: Literal["text", "image", "audio"]
+    type: Annotated[Literal["text", "image", "audio"], Open]
     text: str | None = None
     source: Source | None = None
 
@@ -272,7 +274,7 @@ class Step(_Part):
     """1 for the first step of a document, then one more each."""
     timestamp: str | None = None
     """ISO 8601."""
-    source: Literal["system", "user", "agent"]
+    source: Annotated[Literal["system", "user", "agent"], Open]
     model_name: str | None = None
     reasoning_effort: Effort | None = None
     message: Message
@@ -333,7 +335,7 @@ class AgentInfo(_Part):
 class Trajectory(_Part):
     """An ATIF document."""
 
-    schema_version: SchemaVersion = SCHEMA_VERSION
+    schema_version: Annotated[SchemaVersion, Open] = SCHEMA_VERSION
     session_id: str | None = None
     """The run's id in `rollout.json`; several documents may share it. An agent's own goes to `extra`."""
     trajectory_id: str | None = None

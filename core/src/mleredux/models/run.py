@@ -167,6 +167,18 @@ class RunRecord(Model):
     use: RunUse = RunUse()
 
 
+class Sample(Model):
+    """What an agent uses at one time; None if that is not known."""
+
+    seconds: float
+    """Seconds since the agent's start."""
+    memory_mb: float | None = None
+    cpu_seconds: float | None = None
+    processes: int | None = None
+    gpu_percent: float | None = None
+    gpu_memory_mb: float | None = None
+
+
 class Artifact(Model):
     """A file of a run that is listed in its manifest."""
 

@@ -11,8 +11,12 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 1024**2}
 
 
-def seconds(value: Any) -> float:
+def seconds(value: Any, *, zero: bool = False) -> float:
     """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds.
+
+    Args:
+        value: A number, or text.
+        zero: Whether text may be zero.
 
     Raises:
         ValueError: It is not a duration.
@@ -20,12 +24,12 @@ def seconds(value: Any) -> float:
     if isinstance(value, (int, float)):
         return float(value)
     text = str(value).strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > 0:
-        return float(text)
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        text += "s"
     if re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-        found = sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
-        if found > 0:
-            return found
+        total = sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
+        if total > 0 or zero:
+            return total
     raise ValueError(f"{value!r} is not a valid duration; write 90s, 30m, 2h or 1h30m.")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from mleredux.models.base import Model
+from mleredux.models.base import Model, Open
 
 SUBMITTED_ANSWERS = "submitted-answers"
 """The kind of evidence for a submission that equals the answers."""
@@ -18,7 +18,7 @@ class Evidence(Model):
 
     kind: str
     """What was found: `canary`, `private-file`, `known-answers`, `noise-ceiling`, `copied`, `jump`, …"""
-    level: Literal["seen", "within reach", "suspicious"]
+    level: Annotated[Literal["seen", "within reach", "suspicious"], Open]
     """`seen`: proof that the agent had the answers, which taints the result. `within reach`: nothing kept the agent
     from them. `suspicious`: improbable for an honest run; for people to review."""
     why: str
@@ -28,7 +28,7 @@ class Evidence(Model):
 class Verification(Model):
     """The result of executing the final code of a run again, on renamed and permuted test data."""
 
-    status: Literal["verified", "not reproducible", "not attempted"]
+    status: Annotated[Literal["verified", "not reproducible", "not attempted"], Open]
     why: str
     """One sentence."""
     entry: str | None = None
@@ -44,7 +44,7 @@ class Verification(Model):
 class ResultVerdict(Model):
     """How far a result can be trusted. Lists, medals and aggregates go by `status`, which `Report.judged` derives."""
 
-    status: VerdictStatus = "not checked"
+    status: Annotated[VerdictStatus, Open] = "not checked"
     """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again as
     before, the program did not achieve the score. `verified`: it did, and nothing says that it looks answers up.
     `not checked`: it was not executed again, did not run as before, or can't be judged."""

@@ -15,7 +15,7 @@ A producer returns the files that it wrote in the run's folder::
 from __future__ import annotations
 
 from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
-from mleredux._core.sandboxes.timeline import Sample, read_timeline
+from mleredux._core.sandboxes.timeline import read_timeline
 from mleredux._core.stages.produce import add_artifact
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
@@ -32,6 +32,7 @@ from mleredux.models import (
     Report,
     ResultVerdict,
     RunSpec,
+    Sample,
     State,
     Verification,
     VersionScore,

@@ -1,4 +1,4 @@
-"""The client alone: light to install, light to import, and documented whole."""
+"""The client and what it needs: light to install, light to import, and documented whole."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ NEEDED = {"httpx", "pathspec", "httpcore", "h11", "anyio", "certifi", "idna", "s
     "typing-extensions",
     "typing-inspection",
 }
+CORE = {"mleredux", "click", "importlib-metadata", "zipp", "pluggy", "psutil"}
+CORE |= {"rich", "lazy-importer", "markdown-it-py", "mdurl", "pygments"}
+"""mleredux, of which the client imports the models alone, and what it needs."""
 LOOK = """
 import importlib.metadata, json, sys, time
 begun = time.process_time()
@@ -36,14 +39,14 @@ try:
     mleredux_client.Listing().to_dataframe()
 except mleredux_client.UsageError as error:
     frame = str(error)
-heavy = [name for name in ("mleredux", "pandas", "numpy", "click", "rich") if name in sys.modules]
+heavy = [name for name in ("mleredux._core", "pluggy", "psutil", "pandas", "numpy") if name in sys.modules]
 installed = [found.name for found in importlib.metadata.distributions()]
 print(json.dumps({"took": took, "told": told, "frame": frame, "heavy": heavy, "installed": installed}))
 """
 
 
 @pytest.mark.slow
-def test_a_clean_environment_gets_httpx_pydantic_pathspec_and_what_they_need(tmp_path: Path) -> None:
+def test_a_clean_environment_gets_httpx_pathspec_mleredux_and_what_they_need(tmp_path: Path) -> None:
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))
@@ -51,7 +54,7 @@ def test_a_clean_environment_gets_httpx_pydantic_pathspec_and_what_they_need(tmp
     python = tmp_path / "env" / "bin" / "python"
     for command in (
         [uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env")],
-        [uv, "pip", "install", "--quiet", "--python", str(python), str(PACKAGE)],
+        [uv, "pip", "install", "--quiet", "--python", str(python), str(PACKAGE), str(PACKAGE.parents[2] / "core")],
     ):
         done = subprocess.run(command, capture_output=True, text=True, env=kept, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -62,14 +65,16 @@ def test_a_clean_environment_gets_httpx_pydantic_pathspec_and_what_they_need(tmp
         looks.append(json.loads(ended.stdout))
     found = looks[-1]
     names = {name.lower().replace("_", "-") for name in found["installed"]}
-    assert "mleredux-client" in names and names - {"mleredux-client"} <= NEEDED
+    assert "mleredux-client" in names and names - {"mleredux-client"} <= NEEDED | CORE
+    assert found["heavy"] == []
     assert found["told"].startswith("http://127.0.0.1:1 can't be reached")
     assert found["frame"] == "pandas is not installed. Install it: `pip install 'mleredux-client[dataframe]'`."
     assert min(look["took"] for look in looks) < 1.0, "0.3 s where nothing else works"
 
 
 def test_importing_the_client_brings_nothing_heavy() -> None:
-    code = "import sys, mleredux_client; print(sorted({'mleredux', 'pandas', 'numpy'} & set(sys.modules)))"
+    heavy = {"mleredux._core", "mleredux.plugin", "mleredux.hookspecs", "pluggy", "psutil", "pandas", "numpy"}
+    code = f"import sys, mleredux_client; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 

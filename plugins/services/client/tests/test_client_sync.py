@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import runpy
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import mleredux_client
 import pytest
@@ -19,11 +23,40 @@ PAIRS = [
 ]
 
 
-def test_the_synchronous_client_is_current() -> None:
-    checked = subprocess.run(
-        [sys.executable, str(PACKAGE / "generate_sync.py"), "--check"], capture_output=True, text=True
-    )
-    assert checked.stdout == "current\n", checked.stderr
+generator = SimpleNamespace(**runpy.run_path(str(PACKAGE / "generate_sync.py")))
+
+
+def test_the_synchronous_client_is_made_of_the_asynchronous_one(tmp_path: Path) -> None:
+    """As git ignores it, it is generated before tests; what is current stays as it is, and what has no source goes."""
+    generator.generate(tmp_path)
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert made == {path.name: path.read_text() for path in generator.TARGET.glob("*.py")}
+    assert made.keys() == {path.name for path in generator.SOURCE.glob("*.py")}
+    times = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    (tmp_path / "runs.py").write_text("stale")
+    (tmp_path / "gone.py").write_text("")
+    generator.generate(tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == made
+    del times["runs.py"]
+    assert {name: (tmp_path / name).stat().st_mtime_ns for name in times} == times
+
+
+def test_git_has_no_copy_of_the_synchronous_client() -> None:
+    command = ["git", "ls-files", "src/mleredux_client/_sync"]
+    assert subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, check=True).stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["--wheel"], []], ids=["from the tree", "from an sdist"])
+def test_wheels_have_the_synchronous_client(options: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "with a blank"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("_sync", "__pycache__", "tests"))
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    subprocess.run([uv, "build", "--quiet", *options, "-o", str(tmp_path), str(folder)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {Path(name).name for name in archive.namelist() if name.startswith("mleredux_client/_sync/")}
+    assert packed == {path.name for path in generator.SOURCE.glob("*.py")}
 
 
 @pytest.mark.parametrize(("waiting", "plain"), PAIRS, ids=lambda kind: kind.__name__)

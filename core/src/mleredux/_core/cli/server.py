@@ -23,7 +23,7 @@ _ALWAYS_HERE = frozenset({"doctor", "new", "plugins", "serve", "server"})
 """Commands that are always about this machine: they run even if `MLEREDUX_SERVER` is set."""
 NO_CLIENT = (
     "The option --server needs the client, which is not installed (or is blocked). "
-    "Install it: `pip install 'mleredux-client[cli]'`."
+    "Install it: `pip install mleredux-client`."
 )
 
 

@@ -6,30 +6,18 @@ import contextlib
 import csv
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux._core.protocols import Usage
+from mleredux.models import Sample
 
 FILE = "resources.csv"
 """The file below `logs` of a run with its samples of resources."""
-COLUMNS = ("seconds", "memory_mb", "cpu_seconds", "processes", "gpu_percent", "gpu_memory_mb")
+COLUMNS = tuple(Sample.model_fields)
 _SAMPLES = 1000
 _GPU_SECONDS = 5.0
 _FIRST_SECONDS = 0.25
 """Sooner there is nothing to see but the start itself."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One line: seconds since the agent's start, and what is used then; None where that is not known."""
-
-    seconds: float
-    memory_mb: float | None = None
-    cpu_seconds: float | None = None
-    processes: int | None = None
-    gpu_percent: float | None = None
-    gpu_memory_mb: float | None = None
 
 
 class Timeline:
@@ -72,10 +60,7 @@ def read_timeline(path: Path) -> list[Sample]:
         for row in csv.reader(file):
             with contextlib.suppress(ValueError):
                 known = [float(cell) if cell else None for cell in row]
-                if len(known) == len(COLUMNS) and known[0] is not None:
-                    seconds, memory, cpu, processes, percent, gpu_memory = known
-                    count = None if processes is None else int(processes)
-                    samples.append(Sample(seconds or 0.0, memory, cpu, count, percent, gpu_memory))
+                samples.append(Sample.model_validate(dict(zip(COLUMNS, known, strict=True))))
     return samples
 
 

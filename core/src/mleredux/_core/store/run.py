@@ -28,7 +28,7 @@ from mleredux.models import (
 from mleredux.models.events import Judged, Payload, StateEntered
 
 if TYPE_CHECKING:
-    from mleredux._core.sandboxes.timeline import Sample
+    from mleredux.models import Sample
     from mleredux.models.rollout import Trajectory
 
 SCORES_FILE = "scores.json"

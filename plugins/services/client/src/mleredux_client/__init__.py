@@ -9,6 +9,8 @@ with Client("http://127.0.0.1:8765", token="mlr_…") as client:
 ```
 """
 
+from typing import TYPE_CHECKING, Any
+
 from mleredux_client._async.artifacts import AsyncArtifactFile, AsyncArtifacts
 from mleredux_client._async.client import AsyncClient
 from mleredux_client._async.experiments import AsyncExperiment
@@ -67,13 +69,15 @@ from mleredux_client.models import (
     Technique,
     Token,
     TokenInfo,
-    Trajectory,
     Usage,
     User,
     Verdict,
     VersionScore,
 )
 from mleredux_client.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from mleredux.models.rollout import Trajectory
 
 __all__ = [
     "Agent",
@@ -142,3 +146,11 @@ __all__ = [
     "WorkFailed",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Trajectory":  # its models take a while to build
+        from mleredux.models.rollout import Trajectory
+
+        return Trajectory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

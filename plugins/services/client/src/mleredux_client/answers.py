@@ -6,13 +6,14 @@ import json
 from typing import Any, TypeVar
 
 import httpx
-from pydantic import ValidationError
+from mleredux.models import read
+from pydantic import BaseModel, ValidationError
 
 from mleredux_client.errors import MlereduxApiError, UnexpectedAnswer, Unreachable, problem_of
 from mleredux_client.events import Message
-from mleredux_client.models import Event, Model
+from mleredux_client.models import Event
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=BaseModel)
 
 MAX_PROBLEM = 64 * 1024
 """Bytes of an error's body that are read."""
@@ -37,7 +38,7 @@ def parse(model: type[M], document: Any) -> M:
         UnexpectedAnswer: It says something else. The values are not shown: a token may be among them.
     """
     try:
-        return model.model_validate(document)
+        return read(model, document)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])[:100] or "the whole"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mleredux_client.formats import duration
+from mleredux.models import Model
+from mleredux.models.formats import duration
+
 from mleredux_client.markup import coloured, escaped, is_short, pairs, table
-from mleredux_client.models.base import Model
 from mleredux_client.models.run import ExperimentRecord, RunRecord
 
 MAX_ROWS = 100

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
+
+from mleredux.models import units
 
 from mleredux_client.errors import UsageError
 
 Duration = float | str | timedelta
 """Seconds, a text like `90s`, `30m`, `2h`, `1h30m` or `7d`, or a `timedelta`."""
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(value: Duration) -> float:
@@ -22,9 +22,8 @@ def seconds(value: Duration) -> float:
         return value.total_seconds()
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    text = str(value).strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    if re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-        return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
-    raise UsageError(f"{value!r} is not a duration.", hint="Give seconds, a timedelta, or text like 90s or 1h30m.")
+    try:
+        return units.seconds(str(value), zero=True)
+    except ValueError:
+        hint = "Give seconds, a timedelta, or text like 90s or 1h30m."
+        raise UsageError(f"{value!r} is not a duration.", hint=hint) from None

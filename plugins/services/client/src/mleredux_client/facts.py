@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from mleredux.models import Model
+
 from mleredux_client.display import experiment_html, fields_html, run_html
-from mleredux_client.models import BuildRecord, ExperimentRecord, Model, QueuePlace, RunRecord, State, SubmissionRecord
+from mleredux_client.models import BuildRecord, ExperimentRecord, QueuePlace, RunRecord, State, SubmissionRecord
 
 Record = TypeVar("Record", bound=Model)
 _Work = TypeVar("_Work", SubmissionRecord, BuildRecord)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import BaseModel
+
 from mleredux_client.display import rows_html, runs_html, seconds_of
 from mleredux_client.errors import UsageError
-from mleredux_client.models import Model, RunRecord
+from mleredux_client.models import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +60,8 @@ def row_of(item: object) -> dict[str, Any]:
     record = getattr(item, "record", item)
     if isinstance(record, RunRecord):
         return run_row(record)
-    if isinstance(record, Model):
-        return record.model_dump(exclude_unset=True)
+    if isinstance(record, BaseModel):
+        return record.model_dump(exclude_unset=True) | (record.model_extra or {})
     return dict(record) if isinstance(record, Mapping) else {"value": record}
 
 

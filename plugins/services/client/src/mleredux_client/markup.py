@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from mleredux_client.formats import TONES, text
+from mleredux.models.formats import TONES, text
 
 _MAX_TEXT = 300
 _MEDALS = {"gold": "🥇", "silver": "🥈", "bronze": "🥉"}

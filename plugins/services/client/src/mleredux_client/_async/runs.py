@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mleredux_client import calls
 from mleredux_client._async.artifacts import AsyncArtifacts
@@ -15,8 +15,11 @@ from mleredux_client.answers import event_of, items_of, log_text_of, parse
 from mleredux_client.errors import NotFound, NotYet
 from mleredux_client.facts import RunFacts
 from mleredux_client.frames import Listing
-from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, Trajectory, VersionScore
+from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, VersionScore
 from mleredux_client.pairs import async_sleep
+
+if TYPE_CHECKING:
+    from mleredux.models.rollout import Trajectory
 
 
 class AsyncRun(RunFacts, AsyncResource[RunRecord]):
@@ -87,6 +90,8 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
     @property
     async def rollout(self) -> Trajectory | None:
         """The standard step-by-step trace, once there is one."""
+        from mleredux.models.rollout import Trajectory
+
         document = await self._unless_not_yet("rollout")
         return parse(Trajectory, document) if document is not None else None
 

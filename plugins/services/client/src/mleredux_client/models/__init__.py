@@ -1,4 +1,19 @@
-"""What a service says, as pydantic models: the names of mleredux's own, and room for fields of newer servers."""
+"""What a server sends, as pydantic models: those of `mleredux.models`, and those that only servers have."""
+
+from mleredux.models import (
+    Artifact,
+    DiskLimit,
+    Event,
+    Evidence,
+    HostUse,
+    Ledger,
+    LlmUse,
+    ResultVerdict,
+    Sample,
+    Verdict,
+    Verification,
+    VersionScore,
+)
 
 from mleredux_client.models.account import (
     Delivery,
@@ -15,64 +30,33 @@ from mleredux_client.models.account import (
 )
 from mleredux_client.models.base import Model
 from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
-from mleredux_client.models.report import (
-    DiskLimit,
-    Evidence,
-    HostUse,
-    Ledger,
-    LlmUse,
-    Report,
-    ResultVerdict,
-    Verdict,
-    Verification,
-    VersionScore,
-)
-from mleredux_client.models.rollout import (
-    AgentInfo,
-    ContentPart,
-    FinalMetrics,
-    Metrics,
-    Observation,
-    ObservationResult,
-    Step,
-    ToolCall,
-    Trajectory,
-)
 from mleredux_client.models.run import (
-    Artifact,
     BuildRecord,
-    Event,
     ExperimentRecord,
     LogFile,
     QueuePlace,
+    Report,
     RunRecord,
-    Sample,
     State,
     SubmissionRecord,
 )
 
 __all__ = [
     "Agent",
-    "AgentInfo",
     "Artifact",
     "BuildRecord",
-    "ContentPart",
     "Delivery",
     "DiskLimit",
     "Event",
     "Evidence",
     "ExperimentRecord",
-    "FinalMetrics",
     "Grader",
     "HostUse",
     "Ledger",
     "LlmUse",
     "LogFile",
     "Me",
-    "Metrics",
     "Model",
-    "Observation",
-    "ObservationResult",
     "Project",
     "QueuePlace",
     "Quota",
@@ -83,14 +67,11 @@ __all__ = [
     "Sandbox",
     "SecretInfo",
     "State",
-    "Step",
     "SubmissionRecord",
     "Task",
     "Technique",
     "Token",
     "TokenInfo",
-    "ToolCall",
-    "Trajectory",
     "Usage",
     "User",
     "Verdict",

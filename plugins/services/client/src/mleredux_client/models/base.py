@@ -1,11 +1,12 @@
-"""What all models share."""
+"""The base class of the client's own models."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from mleredux import models
+from pydantic import ConfigDict
 
 
-class Model(BaseModel):
-    """A frozen model that keeps fields it does not know: a newer server may say more."""
+class Model(models.Model):
+    """A frozen model that keeps fields it does not know: a newer server may send more."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=(), defer_build=True)
+    model_config = ConfigDict(extra="allow", protected_namespaces=(), defer_build=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from mleredux_client.models.base import Model
-from mleredux_client.models.report import Report
+from mleredux import models
+from mleredux.models.formats import facts
 
-FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
+from mleredux_client.markup import escaped, pairs
+from mleredux_client.models.base import Model
+
+FINAL = frozenset(str(state) for state in models.State if state.final)
 
 
 class State(str):
@@ -21,6 +24,13 @@ class State(str):
     def final(self) -> bool:
         """Whether nothing follows."""
         return self in FINAL
+
+
+class Report(models.Report):
+    """The report of a graded submission, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return f"<div><b>Report on {escaped(self.competition_id)}</b>{pairs(dict(facts(self)))}</div>"
 
 
 class QueuePlace(Model):
@@ -98,45 +108,11 @@ class ExperimentRecord(Model):
     runs: list[RunRecord] = []
 
 
-class Event(Model):
-    """Something that happened in a run."""
-
-    seq: int
-    """From 0, without gaps."""
-    time: datetime
-    type: str
-    """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, …"""
-    data: dict[str, Any] = {}
-
-
-class Artifact(Model):
-    """A file of a run that is listed in its manifest."""
-
-    path: str
-    """Relative to the run, with `/`."""
-    media_type: str = "application/octet-stream"
-    size: int = 0
-    sha256: str | None = None
-    producer: str
-    title: str | None = None
-
-
 class LogFile(Model):
     """A log of a run."""
 
     name: str
     size: int | None = None
-
-
-class Sample(Model):
-    """What an agent used at one time, `seconds` after its start; None where that is not known."""
-
-    seconds: float
-    memory_mb: float | None = None
-    cpu_seconds: float | None = None
-    processes: int | None = None
-    gpu_percent: float | None = None
-    gpu_memory_mb: float | None = None
 
 
 class SubmissionRecord(Model):
