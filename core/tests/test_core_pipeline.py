@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run
+from mleredux._core.store.files import write_atomically
 from mleredux.errors import ResumeRefused, SandboxError
 from mleredux.models import Cause, State
 
@@ -48,6 +49,7 @@ from mleredux._core.api import plan
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
+from mleredux._core.store.files import write_atomically
 from mleredux._core.store import RunStore
 reads = 0
 def opened(name, arguments):
@@ -216,6 +218,23 @@ def test_stopping_the_program_cancels_and_keeps_what_there_is(toy: Any, until: A
     assert not toy.processes(run)
     assert {"output/submission.csv", "logs/agent.log"} <= {artifact.path for artifact in run.manifest.artifacts}
     assert run.report is None
+
+
+def test_the_time_of_an_agent_counts_from_its_start_however_late_that_is_noted(
+    toy: Any, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine an agent may have ended before this program gets to watch it."""
+    late: list[float] = []
+
+    def write_late(path: Path, content: str) -> None:
+        begun = time.monotonic()
+        until(path.with_name("exit.json").exists)
+        late.append(time.monotonic() - begun)
+        write_atomically(path, content)
+
+    monkeypatch.setattr("mleredux._core.sandboxes.launched.write_atomically", write_late)
+    outcome = toy.run("copy").outcome
+    assert late and outcome.seconds >= round(late[0], 3) > 0
 
 
 @pytest.mark.parametrize("stage", ["preparing", "grading"])

@@ -36,12 +36,18 @@ NO_ENGINE = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, and Ctrl-C work in programs that tests start.
+    """Make the markers known, and signals work in programs that tests start.
 
-    Tests that a shell started in the background ignore it, and what they start would inherit that.
+    A shell has what it starts in the background ignore Ctrl-C, and `nohup` has it ignore SIGHUP. Programs inherit that,
+    but no handler: with one that does nothing, the tests still ignore SIGHUP, and the programs that they start do not.
+    A process that only starts workers hands down to them what it ignores.
     """
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    executes = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if executes and threading.current_thread() is threading.main_thread():
+        handlers = {signal.SIGHUP: lambda *_: None, signal.SIGINT: signal.default_int_handler}
+        for number, handler in handlers.items():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, handler)
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")

@@ -132,8 +132,13 @@ def test_a_small_program_solves_the_task_and_the_sample_does_not(
 
 HOSTILE = {
     "reads files": (
-        "import os, sklearn\n"
-        "assert not [name for name in ('etc', 'proc', 'run', 'sys', 'tmp', 'var') if os.path.exists('/' + name)]\n"
+        "import os, sys, sklearn\n"
+        # The interpreter and its packages may lie there, and the folders on the way to them.
+        "needed = [f'{path}/' for path in (sys.prefix, sys.base_prefix, *sys.path)]\n"
+        "for top in ('/etc', '/proc', '/run', '/sys', '/tmp', '/var'):\n"
+        "    for folder, _, files in os.walk(top):\n"
+        "        if not f'{folder}/'.startswith(tuple(needed)):\n"
+        "            assert not files and any(path.startswith(f'{folder}/') for path in needed), folder\n"
         "assert not os.listdir(os.path.dirname(sklearn.__file__) + '/datasets/data')\n"
         "try: import mleredux\nexcept ImportError: pass\nelse: print(mleredux.__version__)\n"
         "from sklearn.datasets import load_digits; load_digits()",

@@ -53,6 +53,7 @@ def start_launcher(
         "grace": launch.limits.grace,
     }
     (launch.control_dir / "launch.json").write_text(json.dumps(asked), encoding="utf-8")
+    started_at = time.time()
     try:
         with launch.log.open("ab") as log:
             process = subprocess.Popen(
@@ -68,7 +69,7 @@ def start_launcher(
     noted = {
         "pid": process.pid,
         "birth": birth(process.pid),
-        "started_at": time.time(),
+        "started_at": started_at,
         "contained": in_container,
     }
     write_atomically(launch.control_dir / "process.json", json.dumps(noted))

@@ -147,13 +147,14 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         handle.close()
         handle = None
         session.emit(Attempt(status="interrupted"))
-    adopted, age = handle is not None, _age(before) if handle is not None else 0.0
+    adopted, begun = handle is not None, time.monotonic()
     if handle is None:
         if before.unfinished:  # killed between the start and its note: an agent nobody knows of may be at work
             for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
                 continue
         _clear(launch, aside=before.started)
         session.emit(Attempt(status="starting"))
+        begun = time.monotonic()
         handle = sandbox.start(launch)
     session.emit(
         AgentFound(
@@ -176,6 +177,8 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
+        # The wall clock tells when a new agent began, within the time since it was asked to, and may have been set.
+        age = _age(before) if adopted else min(max(0.0, time.time() - handle.started_at), time.monotonic() - begun)
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is Cause.AGENT_CRASHED and outcome.signal == signal.SIGTERM:
             time.sleep(_SIGNAL_SECONDS)  # an engine that takes the machine away signals this process too

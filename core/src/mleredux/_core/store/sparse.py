@@ -11,6 +11,8 @@ from pathlib import Path
 
 _PART = 1 << 20
 _PAGE = 4096
+_FREED_TOGETHER = 16
+"""Parts after which what was freed is written to the disk: a file system in a file frees it on its host only then."""
 _ZEROS = bytes(_PAGE)
 _PUNCH_HOLE = 3
 """`FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`."""
@@ -43,6 +45,8 @@ def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
             held += write_pages(data, place, target)
             if move and data:
                 _punch(source, place, len(data))
+                if place // _PART % _FREED_TOGETHER == _FREED_TOGETHER - 1:
+                    os.fsync(source)
     return held
 
 
