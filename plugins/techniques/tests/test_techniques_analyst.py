@@ -85,7 +85,6 @@ def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
 
 @pytest.mark.docker
 @pytest.mark.slow
-@pytest.mark.timeout(1000)
 def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) -> None:
     ended = subprocess.run(
         [

@@ -20,7 +20,8 @@ from mleredux_testing.names import ODD_NAME
 from mleredux_testing.slurm import SlurmCluster
 
 pytestmark = pytest.mark.slurm
-RUNS = 200
+RUNS = int(os.environ.get("MLEREDUX_TEST_RUNS") or 40)
+"""200 beside the benchmarks: `MLEREDUX_TEST_RUNS=200`."""
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def lab(tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_of_200_runs_on_4_nodes_none_is_lost_or_done_twice_whatever_fails(
+def test_of_many_runs_on_4_nodes_none_is_lost_or_done_twice_whatever_fails(
     lab: Lab, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node killed, a new controller, a preemption that fills all nodes, a requeue and a cancellation, meanwhile."""

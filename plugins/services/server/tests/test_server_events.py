@@ -19,7 +19,7 @@ from mleredux_server.streams import tail
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import delete
 
-pytestmark = pytest.mark.timeout(300)  # a stream that does not end would block forever
+pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever
 STREAM = {"Accept": "text/event-stream"}
 
 

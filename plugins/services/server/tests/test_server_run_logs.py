@@ -14,7 +14,7 @@ import pytest
 from mleredux._core.store import Run
 from mleredux_testing.server_local import LocalServer
 
-pytestmark = pytest.mark.timeout(300)  # a stream that does not end would block forever
+pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever
 STREAM = {"Accept": "text/event-stream"}
 
 

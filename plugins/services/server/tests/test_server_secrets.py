@@ -22,7 +22,7 @@ from mleredux._core.store import Run
 from mleredux_testing.server import ServerProcess
 from mleredux_testing.server_local import LocalServer
 
-pytestmark = pytest.mark.timeout(400)  # a stream that does not end would block forever
+pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever
 KEY = 'sk-"pläntëd"-0123456789-küy'
 HALF = len(KEY.encode()) // 2
 STARS = b"*" * len(KEY.encode())

@@ -1,4 +1,14 @@
-"""Discovery of plugins without importing them, isolated loading, and the catalogue of registered objects."""
+"""Discovery of plugins without importing them, isolated loading, and the catalogue of registered objects.
+
+| module | contents |
+|---|---|
+| `entry_points`, `discovery` | installed plugins, files and modules, without an import |
+| `index`, `description` | what each registers, from a cache; the process that writes it |
+| `loader`, `calls` | import and registration, isolated; calls of functions of plugins |
+| `summaries`, `catalogue` | objects checked and summarized; found by id |
+| `children` | child processes with the same plugins |
+| `directory` | known plugins that are not installed |
+"""
 
 from mleredux._core.plugins.catalogue import Catalogue, Entry, current
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover

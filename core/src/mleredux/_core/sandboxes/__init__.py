@@ -1,1 +1,11 @@
-"""The process sandbox, and what all sandboxes share: limits, slots, the environment of the agent."""
+"""The process sandbox, and what all sandboxes share: limits, slots, the environment of the agent.
+
+| module | contents |
+|---|---|
+| `allocation`, `slots`, `gpus` | what this process may use; CPUs, memory and GPUs for runs |
+| `environments` | the Python environment of an agent |
+| `mounts`, `volume` | file systems mounted; the disk of a run |
+| `process`, `launched`, `launcher` | the process sandbox; agents below a launcher; the launcher itself |
+| `supervise`, `timeline`, `processes` | limits while an agent works; what it uses; its processes |
+| `confined`, `confined_child` | a program that nobody trusts, while it is graded |
+"""

@@ -1,4 +1,13 @@
-"""Runs on disk: directories are the truth, the SQLite index over them is a cache."""
+"""Runs on disk: directories are the truth, the SQLite index over them is a cache.
+
+| module | contents |
+|---|---|
+| `runs` | all runs of a directory, and their index |
+| `run` | one run: its directory, state, events and files |
+| `events`, `states` | the log of a run; the state that its events amount to |
+| `lease` | who may write to a run's folder |
+| `files`, `trees`, `sparse` | files written as a whole; hostile trees removed; files with holes copied and moved |
+"""
 
 from mleredux._core.store.run import Run
 from mleredux._core.store.runs import RunStore, default_runs_dir

@@ -1,1 +1,10 @@
-"""Submissions: their schema, whether one is well-formed, and accepting an agent's output."""
+"""Submissions: their schema, whether one is well-formed, and accepting an agent's output.
+
+| module | contents |
+|---|---|
+| `schema` | the schema of a task's submissions, from its sample |
+| `endpoint` | the validation endpoint of a run, for its agent |
+| `validation`, `validation_child` | whether a submission is well-formed, in a child process |
+| `documents`, `graders` | submissions that are JSON documents; the grader that checks a task's submissions |
+| `files`, `intake`, `snapshots` | an agent's files: opened through no link, accepted, kept by version |
+"""
