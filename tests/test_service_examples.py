@@ -243,7 +243,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield fetch(f"{base}/metrics")
     finally:
         process.terminate()
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=600)
     assert "Token:" not in said and TOKEN not in said  # a token that was chosen is not told
 
 

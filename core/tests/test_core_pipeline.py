@@ -210,7 +210,7 @@ def test_stopping_the_program_cancels_and_keeps_what_there_is(toy: Any, until: A
     program = toy.start("toy", "--agent", "sleeper", "--json")
     until(lambda: list(toy.store.ids()) and b"ready" in _log(toy.only_run()))
     program.send_signal(number)
-    output, _ = program.communicate(timeout=60)
+    output, _ = program.communicate(timeout=600)
     assert program.returncode == 130
     assert json.loads(output)["status"] == "cancelled"
     run = toy.only_run()
@@ -243,7 +243,7 @@ def test_a_signal_ends_a_task_s_own_code(toy: Any, until: Any, stage: str) -> No
     program = toy.start("toy", "--agent", "copy", "--json")
     until(gate.with_name(f"{stage}.reached").exists)
     program.send_signal(signal.SIGTERM)
-    output, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=600)
     assert (program.returncode, json.loads(output)["status"]) == (130, "cancelled")
     assert toy.data.find(toy.task()) is None or stage == "grading"
     gate.unlink()
@@ -258,7 +258,7 @@ def test_a_second_signal_ends_the_program_whatever_it_does(toy: Any, until: Any)
     run = toy.only_run()
     until(lambda: any(event.type == "signal" for event in run.events()))
     program.send_signal(signal.SIGTERM)
-    program.communicate(timeout=60)
+    program.communicate(timeout=600)
     assert (program.returncode, toy.store.get(run.id).state) == (-signal.SIGTERM, State.RUNNING)
     assert toy.processes(run)
     toy.pipeline().execute([])
@@ -270,7 +270,7 @@ def test_anybody_who_may_write_there_can_cancel_a_run_of_another_process(toy: An
     until(lambda: list(toy.store.ids()) and b"ready" in _log(toy.only_run()))
     assert toy.only_run().state is State.RUNNING
     toy.only_run().ask_to_cancel()
-    program.communicate(timeout=60)
+    program.communicate(timeout=600)
     run = toy.only_run()
     assert (program.returncode, run.state, run.cause) == (130, State.CANCELLED, Cause.CANCELLED)
     assert not toy.processes(run)

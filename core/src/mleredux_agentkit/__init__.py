@@ -3,12 +3,10 @@
 Needs the standard library alone, and imports nothing of mleredux. An agent that names `mleredux_agentkit` in
 `Build.packages` finds it in its image; agents made by `llm_agent` always do. Everything named here is stable.
 
-| module | contents |
-|---|---|
-| `task`, `clock` | what the sandbox says; the end of the time |
-| `llm`, `shell` | calls of language models; their commands |
-| `files`, `trajectory` | files that are whole at any time; the agent's steps |
-| `workspace`, `wire`, `session` | a session used from outside: files, requests, the server inside |
+- `task`, `clock`: what the sandbox says; the end of the time
+- `llm`, `shell`: calls of language models; their commands
+- `files`, `trajectory`: files that are whole at any time; the agent's steps
+- `workspace`, `wire`, `session`: a session used from outside: files, requests, the server inside
 """
 
 from mleredux_agentkit.clock import Clock, Ended, Stopped, exit_now, work_until

@@ -3,16 +3,14 @@
 Nothing here imports the rest of mleredux, so that programs which only read runs, like
 `mleredux_client`, import these alone.
 
-| module | contents |
-|---|---|
-| `base` | the class of all models: frozen, without unknown fields |
-| `formats`, `units` | durations, sizes and scores as text for people; durations and sizes from text |
-| `schema`, `grader`, `execution`, `task` | what tasks declare: submissions, metrics, environments |
-| `tool`, `agent`, `grants` | what agents declare, and what they are granted |
-| `experiment` | a plan: its design, arms and cells |
-| `run`, `events` | a run's specification, states, outcome and artifacts; the lines of its log |
-| `rollout` | an agent's trajectory, as an ATIF document |
-| `verdict`, `report` | how far a result can be trusted; a graded submission |
+- `base`: the class of all models: frozen, without unknown fields
+- `formats`, `units`: durations, sizes and scores as text for people; durations and sizes from text
+- `schema`, `grader`, `execution`, `task`: what tasks declare: submissions, metrics, environments
+- `tool`, `agent`, `grants`: what agents declare, and what they are granted
+- `experiment`: a plan: its design, arms and cells
+- `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
+- `rollout`: an agent's trajectory, as an ATIF document
+- `verdict`, `report`: how far a result can be trusted; a graded submission
 """
 
 from __future__ import annotations

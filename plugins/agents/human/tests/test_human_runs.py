@@ -167,14 +167,16 @@ def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path)
 
 
 def fails(*words: str) -> str:
-    told = subprocess.run([*MLEREDUX, *words], capture_output=True, text=True, timeout=60)
+    told = subprocess.run([*MLEREDUX, *words], capture_output=True, text=True, timeout=600)
     assert told.returncode == 1 and "Traceback" not in told.stderr, told.stderr
     return told.stderr
 
 
 @pytest.mark.parametrize("given", ["soon", "2020-01-01T00:00"])
 def test_a_time_of_feedback_that_is_none_is_refused(given: str, home: Path) -> None:
-    told = subprocess.run([*MLEREDUX, "start", "wine", "--feedback", given], capture_output=True, text=True, timeout=60)
+    told = subprocess.run(
+        [*MLEREDUX, "start", "wine", "--feedback", given], capture_output=True, text=True, timeout=600
+    )
     assert told.returncode == 2 and given in told.stderr and not (home / "runs").exists()
 
 

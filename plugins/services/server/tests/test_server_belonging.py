@@ -50,7 +50,7 @@ def test_a_server_that_can_not_listen_creates_no_user(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = [sys.executable, "-m", "mleredux", "serve", "--port", str(taken.getsockname()[1])]
         command += ["--runs-dir", str(tmp_path / "runs")]
-        failed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        failed = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.startswith("Error: Can't listen on 127.0.0.1:")
     assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()
