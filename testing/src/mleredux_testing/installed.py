@@ -73,7 +73,7 @@ class Site:
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
 
     def listed(self, **environment: str) -> dict[str, Any]:
