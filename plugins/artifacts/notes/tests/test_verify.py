@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import DataStore
+from mleredux._core.models.verdict import verdict_on
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
+from mleredux.plugin.artifact import Evidence, Verification
 from mleredux.plugin.host import verify_run
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
@@ -325,3 +327,60 @@ def test_ids_that_can_not_be_exchanged_safely_are_left_alone(
         return
     with pytest.raises(NotPermutable, match=why):
         permutation_of(task_of(**form), public, random.Random(1))
+
+
+def test_tables_keep_their_order_and_their_form_and_name_the_same_files(public: Path, tmp_path: Path) -> None:
+    ids = [f"k{number}" for number in range(20)]
+    rows = "".join(f'"{key}","{number}, ""x""",test_images/{key}.png\r\n' for number, key in enumerate(ids))
+    (public / "test.csv").write_text(f'"id","text",file\r\n{rows}', newline="")
+    (public / "more.csv").write_text("\ufeffid,z\n" + "\n".join(f"{key},{number}" for number, key in enumerate(ids)))
+    found = permutation_of(task_of(), public, random.Random(1))
+    target = tmp_path / "target"
+    target.mkdir()
+    found.write(public, target)
+    old = {new: key for (key,), (new,) in found.new.items()}
+    lines = (target / "test.csv").read_bytes().decode().split("\r\n")
+    assert lines[0] == '"id","text",file' and lines[-1] == ""
+    assert lines[1:-1] == [f'"{key}","{old[key][1:]}, ""x""",test_images/{key}.png' for key in ids]
+    assert (target / "more.csv").read_text() == "\ufeffid,z\n" + "\n".join(f"{key},{old[key][1:]}" for key in ids)
+    assert [(target / "test_images" / f"{key}.png").read_text() for key in ids] == [
+        f"picture of {old[key]}" for key in ids
+    ]
+
+
+@pytest.mark.parametrize(
+    ("test", "more", "doubt"),
+    [
+        ([(f"k{n}", str(n)) for n in range(20)], {}, "The order of the rows"),
+        ([(f"g{n // 5}_{n}", str(n * 7 % 20)) for n in range(20)], {}, "Parts of the ids"),
+        ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {"boxes.csv": "image"}, "'image' of boxes.csv may refer"),
+        ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {"pictures/{}_1.png": ""}, "Names of files"),
+        ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {}, None),
+    ],
+)
+def test_what_may_mean_more_than_is_understood_is_doubted(
+    tmp_path: Path, test: list[tuple[str, str]], more: dict[str, str], doubt: str | None
+) -> None:
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "sample_submission.csv").write_text("id,y\n" + "".join(f"{key},0\n" for key, _ in test))
+    (tmp_path / "test.csv").write_text("id,x\n" + "".join(f"{key},{cell}\n" for key, cell in test))
+    for name, column in more.items():
+        for key, _ in test:
+            text = f"{column},b\n" + "".join(f"{other},0\n" for other, _ in test)
+            (tmp_path / name.format(key)).write_text(text)
+    found = permutation_of(task_of(), tmp_path, random.Random(1))
+    assert [doubt in text for text in found.doubts] == [True] if doubt else found.doubts == []
+
+
+def test_no_result_is_verified_beside_a_sign_that_answers_were_looked_up() -> None:
+    again = Verification(status="verified", why="It achieves 1.", score=1.0, scores=(1.0,))
+    for kind, level in (
+        ("submitted-answers", "seen"),
+        ("submitted-answers", "suspicious"),
+        ("public-labels", "suspicious"),
+    ):
+        verdict = verdict_on((Evidence(kind=kind, level=level, why="The same."),), again)
+        assert (verdict.status, verdict.trusted) == ("not checked", True)
+    worse = Verification(status="not reproducible", why="It achieves 0.", score=1.0, scores=(0.0,))
+    assert verdict_on((Evidence(kind="submitted-answers", level="seen", why="The same."),), worse).status == "tainted"
+    assert verdict_on((Evidence(kind="noise-ceiling", level="suspicious", why="High."),), again).status == "verified"
