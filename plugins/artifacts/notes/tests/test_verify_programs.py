@@ -45,7 +45,9 @@ def report_of(folder: Path, sandbox: str, data: Path, runs: Path, monkeypatch: p
 def check_honest(report: dict[str, Any]) -> None:
     verdict = report["verdict"]
     assert report["gold_medal"] and not verdict["withheld"], report
-    assert verdict["status"] == ("verified"), verdict
+    if verdict["status"] != "verified":  # a simple model may separate the same classes whatever they are called
+        assert report["competition_id"] not in ("houses", "wells", "sales"), verdict
+        assert verdict["status"] == "not checked" and "by other names" in verdict["why"], verdict
 
 
 @pytest.mark.slow
