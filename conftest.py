@@ -1,12 +1,19 @@
-"""The order of tests: files with slow tests come first, so that parallel workers end at about the same time."""
+"""The order of tests (files with slow tests first, so that parallel workers end together), and clusters for them."""
 
 from __future__ import annotations
 
 import runpy
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from mleredux_testing.pytest_plugin import skip_or_fail
+
+if TYPE_CHECKING:
+    from mleredux_support.ray_cluster import RayCluster
+    from mleredux_support.slurm import SlurmCluster
 
 # The synchronous client, in case the asynchronous one has changed since it was built.
 runpy.run_path(str(Path(__file__).with_name("plugins") / "services/client/generate_sync.py"))["generate"]()
@@ -16,3 +23,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files with more slow tests before others; the order within a file stays."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmCluster]:
+    """A Slurm cluster of four nodes with two CPUs and two GPUs each; its commands find it."""
+    from mleredux_support.slurm import SlurmCluster, has_slurm
+
+    if not has_slurm():
+        skip_or_fail("slurm", "Slurm is not installed (`.ci/slurm` does that)")
+    with SlurmCluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.env.items():
+            patch.setenv(name, value)
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A Ray cluster of three nodes with two CPUs and two GPUs each; the executor finds it."""
+    from mleredux_support.ray_cluster import RayCluster, ray_python
+
+    if ray_python() is None:
+        skip_or_fail("ray", "Ray is not installed (`.ci/ray` does that)")
+    with RayCluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.env.items():
+            patch.setenv(name, value)
+        yield cluster

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 PROJECTS = [
     path
-    for pattern in ("core", "testing", "plugins/*", "plugins/*/*")
+    for pattern in ("core", "kits/*", "plugins/*", "plugins/*/*")
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 ]
 # Third parties' packages move along.

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "_support"))  # servers and clusters
+
 
 def machine() -> str:
     """One line on this machine."""

@@ -104,7 +104,7 @@ def mcp_call(places: dict[str, Any]) -> tuple[float, float]:
     """A call of `run_command` with `true`, beside one of a tool that returns its argument."""
     from mcp import Client
     from mcp.server import MCPServer
-    from mleredux.plugin.session import open_session
+    from mleredux_agents import open_session
     from mleredux_bridge_mcp.server import make_server
 
     toy: Any = MCPServer("toy")

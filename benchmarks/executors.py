@@ -32,10 +32,10 @@ from mleredux._core.executors import elsewhere
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.plugin.executor import Executor, job_environment
+from mleredux_support.ray_cluster import RayCluster, ray_python
+from mleredux_support.slurm import SlurmCluster
+from mleredux_testing.gate import WORK, WORK_VARIABLE
 from mleredux_testing.lab import Lab, until
-from mleredux_testing.ray_cluster import RayCluster, ray_python
-from mleredux_testing.slurm import SlurmCluster
-from mleredux_testing.waiting import WORK, WORK_VARIABLE
 
 ENGINES = ("local", "slurm", "ray")
 IN_FLIGHT, FAULTS_EACH = 6, 10

@@ -24,8 +24,8 @@ from mleredux_server.database.tables import Experiment, Job, Project, RunRow, Us
 from mleredux_server.files.masks import Masks
 from mleredux_server.web.source import ServerSource
 from mleredux_server.web.table import _kept
-from mleredux_testing.postgresql import PostgresServer, find_binaries
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.postgresql import PostgresServer, find_binaries
+from mleredux_support.server_local import LocalServer
 from mleredux_view.shared import RunQuery
 from sqlalchemy import insert, select
 

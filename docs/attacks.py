@@ -28,7 +28,7 @@ AREAS = {
         "core/tests/test_core_confined.py core/tests/test_core_confined_memory.py core/tests/test_core_known_files.py"
     ),
     "validation": "core/tests/test_core_endpoint.py tests/containers/test_container_validation.py",
-    "rollouts": "core/tests/test_core_rollout_hostile.py",
+    "rollouts": "kits/rollout/tests/test_rollout_hostile.py",
     "budgets": (
         "plugins/services/gateway/tests/test_gateway_attacks.py plugins/services/gateway/tests/test_gateway_budgets.py"
     ),

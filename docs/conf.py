@@ -52,7 +52,7 @@ def _distributions() -> dict[str, str]:
     """Folder → distribution of everything in the workspace."""
     return {
         str(path.parent.relative_to(ROOT)): tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
-        for pattern in ("core", "testing", "plugins/*", "plugins/*/*")
+        for pattern in ("core", "kits/*", "plugins/*", "plugins/*/*")
         for path in ROOT.glob(f"{pattern}/pyproject.toml")
     }
 

@@ -16,6 +16,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -261,13 +262,14 @@ def _registers(provides: dict[str, tuple[str, ...]]) -> str:
 
 
 def surface_page() -> str:
-    """The page of the API for plugins: each module of `mleredux.plugin`, and each of its names."""
+    """The page of the API for plugins: each module of `mleredux.plugin` and each kit, with its names."""
     since = known_since()
     lines = [
         _BY,
         "# API for plugins",
         "",
-        "A plugin imports only from `mleredux.plugin`, `mleredux.errors` and `mleredux` ([Python API](sdk.md)); other "
+        "A plugin imports only from `mleredux.plugin`, `mleredux.errors` and `mleredux` ([Python API](sdk.md)), and "
+        "from kits, libraries that plugins share: `mleredux_agents` is the distribution `mleredux-agents`. Other "
         "modules of mleredux are private. Changes to this page are listed in the changelog.",
     ]
     for name in facades():
@@ -281,8 +283,11 @@ def surface_page() -> str:
 
 
 def facades() -> list[str]:
-    """The names of the public modules for plugins."""
-    return ["mleredux.plugin", *(f"mleredux.plugin.{found.name}" for found in pkgutil.iter_modules(plugin.__path__))]
+    """The names of the public modules for plugins: those of core, and kits."""
+    own = [f"mleredux.plugin.{found.name}" for found in pkgutil.iter_modules(plugin.__path__)]
+    apart = ("agentkit", "testing")  # `api.md` has them
+    kits = sorted(kit.value for kit in entry_points(group="mleredux.kits") if kit.name not in apart)
+    return ["mleredux.plugin", *(name for name in own if hasattr(importlib.import_module(name), "__all__")), *kits]
 
 
 def public_names() -> set[str]:

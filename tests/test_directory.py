@@ -19,7 +19,7 @@ from mleredux_testing.commands import mleredux
 ROOT = Path(__file__).parents[1]
 PROJECTS = {
     str(tomllib.loads(path.read_text())["project"]["name"]): path
-    for pattern in ("testing", "plugins/*", "plugins/*/*")
+    for pattern in ("kits/testing", "plugins/*", "plugins/*/*")
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 }
 FOUND_BY_OTHERS = [

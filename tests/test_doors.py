@@ -24,12 +24,12 @@ from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
 from mleredux.plugin.events import Warned
-from mleredux.plugin.export import export
-from mleredux.plugin.session import open_session
+from mleredux_agents import open_session
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
 from mleredux_bridge_harbor.directory import write_task
 from mleredux_bridge_inspect.registry import make
 from mleredux_bridge_mcp.server import make_server
+from mleredux_rollout import export
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_testing.pytest_plugin import validator
 

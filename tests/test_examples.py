@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-OURS = ("core", "testing", "plugins/graders", "plugins/techniques", "plugins/agents/dummy")
+OURS = (
+    "core",
+    *(f"kits/{name}" for name in ("agentkit", "rollout", "tables", "testing")),
+    *("plugins/graders", "plugins/techniques", "plugins/agents/dummy"),
+)
 EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique", "examples/sandbox")
 
 MISSING = {

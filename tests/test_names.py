@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PRODUCTS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/**/pyproject.toml"))]
-WRITTEN = [*PRODUCTS, ROOT / "testing", *sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))]
+KITS = sorted(path.parent for path in ROOT.glob("kits/*/pyproject.toml"))
+PRODUCTS = [ROOT / "core", *KITS, *sorted(path.parent for path in ROOT.glob("plugins/**/pyproject.toml"))]
+WRITTEN = [*PRODUCTS, *sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))]
 ROLES = {
     "agents": "agent",
     "artifacts": "artifact",
@@ -58,7 +59,7 @@ def named(folder: Path) -> Any:
     return pytest.param(folder, id=folder.relative_to(ROOT).as_posix())
 
 
-@pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS if folder.name != "core"])
+@pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS if "plugins" in folder.parts])
 def test_folder_distribution_package_and_plugin_are_of_one_name(folder: Path) -> None:
     """`plugins/agents/aide` is `mleredux-agent-aide`, `mleredux_agent_aide`, plugin `aide`; services drop the role."""
     parts = folder.relative_to(ROOT / "plugins").parts
@@ -72,13 +73,27 @@ def test_folder_distribution_package_and_plugin_are_of_one_name(folder: Path) ->
     assert plugin[1].partition(".")[0] == distribution.replace("-", "_")
 
 
+@pytest.mark.parametrize("folder", [named(folder) for folder in KITS])
+def test_a_kit_is_a_library_of_one_name(folder: Path) -> None:
+    """`kits/tables` is `mleredux-tables`, `mleredux_tables`; it is no plugin (but for its command), and needs none."""
+    distribution = f"mleredux-{folder.name}"
+    told = project(folder)
+    assert told["name"] == distribution
+    assert [path.name for path in (folder / "src").iterdir() if path.is_dir()] == [distribution.replace("-", "_")]
+    assert told["entry-points"]["mleredux.kits"] == {folder.name: distribution.replace("-", "_")}
+    assert folder.name == "testing" or "mleredux" not in told["entry-points"]
+    kits = {f"mleredux-{kit.name}" for kit in KITS}
+    needs = {re.split(r"[\[>]", need)[0] for need in requirements(folder) if need.startswith("mleredux")}
+    assert needs <= {"mleredux", *kits}
+
+
 @pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS])
 def test_modules_are_called_by_nouns(folder: Path) -> None:
     modules = {path.stem for path in (folder / "src").rglob("*.py")}
     assert {name for name in modules if name.endswith("ing")} - NOUNS - TO_BE_RENAMED == set()
 
 
-@pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS])
+@pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS if folder.name != "testing"])
 def test_what_tests_need_stays_out_of_product_wheels(folder: Path) -> None:
     for path in (folder / "src").rglob("*.py"):
         assert not re.match(r"(test|testing|conftest)(_|$)", path.stem), path
@@ -97,7 +112,7 @@ def test_dependencies_between_distributions_are_bounded(folder: Path) -> None:
     own = project(folder)["name"]
     ours = [need for need in requirements(folder) if need.startswith("mleredux") and not need.startswith(f"{own}[")]
     assert all(need.endswith(bounds) for need in ours), ours
-    assert ours or folder.name in ("core", "client")
+    assert ours or folder.name in ("core", "client", "agentkit")
 
 
 @pytest.mark.parametrize("kind", ["agent", "agent-models", "task-bundle", "plugin"])

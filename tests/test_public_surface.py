@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib
 import importlib.util
@@ -44,6 +45,48 @@ def test_every_public_name_says_since_when_it_is_there_and_none_goes_away_in_sil
     assert generate.public_names() - there == set(), "write them: python docs/generate.py"
     assert there - generate.public_names() == set(), "a removed name stays in since.json: `0.2, removed in 0.3`"
     assert all(re.fullmatch(r"\d+\.\d+(, removed in \d+\.\d+)?", version) for version in since.values())
+
+
+REMOVED = sorted(name for name, version in generate.known_since().items() if "removed" in version)
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_names_that_moved_to_kits_are_importable_from_their_old_module_with_a_warning(name: str) -> None:
+    module, _, public = name.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"{re.escape(name)} is mleredux_") as warned:
+        value = getattr(importlib.import_module(module), public)
+    kit = str(warned[0].message).split()[2].rpartition(".")[0]
+    assert value is getattr(importlib.import_module(kit), public)
+    assert warned[0].filename == __file__
+
+
+def test_other_names_of_these_modules_are_missing_as_usual_and_so_is_a_kit() -> None:
+    for module in sorted({name.rpartition(".")[0] for name in REMOVED}):
+        for name in ("nothing", "__wrapped__"):
+            with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{name}'"):
+                getattr(importlib.import_module(module), name)
+    for module, name, kit in (("agent", "llm_agent", "agents"), ("grader", "define", "tables")):
+        code = f"import sys; sys.modules['mleredux_{kit}'] = None; from mleredux.plugin.{module} import {name}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert f"Install it with `pip install mleredux-{kit}`." in done.stderr
+
+
+def test_nothing_here_uses_names_that_moved() -> None:
+    names: dict[str, set[str]] = {}
+    for name in REMOVED:
+        names.setdefault(name.rpartition(".")[0], set()).add(name.rpartition(".")[2])
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in listed.splitlines() if (ROOT / path).exists()}
+    used = [
+        f"{path}: {alias.name}"
+        for path, text in texts.items()
+        if "mleredux.plugin" in text
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in names.get(node.module or "", ())
+    ]
+    assert len(texts) > 1000 and used == []
 
 
 @pytest.mark.parametrize("name", generate.facades())
@@ -92,13 +135,17 @@ def test_what_imports_what_is_as_the_contracts_say() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_contracts_name_every_plugin() -> None:
+def test_the_contracts_name_every_plugin_and_kit() -> None:
     packages = {path.parent.name for path in ROOT.glob("plugins/**/src/mleredux_*/__init__.py")}
+    kits = {path.parent.name for path in ROOT.glob("kits/*/src/*/__init__.py")}
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
     lists = {"": "root_packages", ":contract:public": "source_modules", ":contract:apart": "modules"}
-    for section, key in {**lists, ":contract:core": "forbidden_modules"}.items():
+    for section, key in {**lists, ":contract:core": "forbidden_modules", ":contract:kits": "forbidden_modules"}.items():
         assert packages - set(contracts[f"importlinter{section}"][key].split()) == set(), section
+    lists = {"": "root_packages", ":contract:core": "forbidden_modules", ":contract:kits-apart": "modules"}
+    for section, key in {**lists, ":contract:kits": "source_modules"}.items():
+        assert kits - set(contracts[f"importlinter{section}"][key].split()) == set(), section
     assert len(packages) > 30
 
 
@@ -122,7 +169,9 @@ def test_every_module_of_the_core_and_every_plugin_is_in_a_layer() -> None:
     assert plugins | {"mleredux", "mleredux_agentkit"} <= layers["repository"]
 
 
-@pytest.mark.parametrize("package", ["mleredux", "mleredux_testing"])
+@pytest.mark.parametrize(
+    "package", ["mleredux", "mleredux_agents", "mleredux_rollout", "mleredux_tables", "mleredux_testing"]
+)
 def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
     """Imports inside functions count too; those for type checkers alone do not."""
     graph = grimp.build_graph(package, exclude_type_checking_imports=True, cache_dir=None)

@@ -130,7 +130,11 @@ class TestImage:
     def test_the_packages_of_the_readme_are_ours(self) -> None:
         listed = re.search(r"for name in mleredux mleredux-\{([a-z,-]+)\}", text("README.md"))
         assert listed is not None
-        projects = [*ROOT.glob("core/pyproject.toml"), *ROOT.glob("plugins/**/pyproject.toml")]
+        projects = [
+            *ROOT.glob("core/pyproject.toml"),
+            *ROOT.glob("kits/*/pyproject.toml"),
+            *ROOT.glob("plugins/**/pyproject.toml"),
+        ]
         known = {tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"] for path in projects}
         assert {"mleredux", *(f"mleredux-{name}" for name in listed[1].split(","))} <= known
 

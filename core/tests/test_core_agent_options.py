@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mleredux._core.agent_options import libraries, read_options
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref
 from mleredux.errors import MlereduxError, PluginError
 from mleredux.models import Agent, Build
+from mleredux_agents.options import libraries, read_options
 from pydantic import BaseModel, Field, field_validator
 
 

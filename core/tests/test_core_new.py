@@ -152,7 +152,7 @@ def test_a_task_with_a_metric_of_five_lines_conforms(bundle: Path) -> None:
         'Metric(grader="rmse")',
         'Metric(grader=make_grader(trimmed_error, direction="minimize", perfect=0.0))',
     )
-    imports = "import numpy as np\nfrom mleredux.plugin.grader import make_grader\n"
+    imports = "import numpy as np\nfrom mleredux_tables import make_grader\n"
     place.write_text(changed.replace("from mleredux import Comp", f"{imports}from mleredux import Comp"))
     assert place.read_text().count("trimmed_error") == 2
     run_python(bundle, "-c", CONFORMS)

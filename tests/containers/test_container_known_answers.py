@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mleredux._core.containers import withheld
 from mleredux._core.protocols import BuildRequest, Built, Exit, Launch, Sandbox
 from mleredux.models import Agent, Build
+from mleredux_containers import withheld
 
 pytestmark = pytest.mark.engines("docker", "podman", "apptainer")
 DIGITS = ("sklearn.datasets.load_digits",)

@@ -12,8 +12,8 @@ import sys
 import time
 
 import pytest
-from mleredux._core.containers.container import labels
 from mleredux.errors import SandboxError
+from mleredux_containers.profile import labels
 
 FOLLOW = """
 import pickle, sys, time

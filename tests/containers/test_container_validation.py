@@ -8,8 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import mleredux_containers as inside
 import pytest
-from mleredux._core import containers as inside
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux.models import Agent, Build, Column, SubmissionSchema

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mleredux._core.cli.backend import Backend
     from mleredux._core.executors.objects import ObjectStore
     from mleredux._core.executors.protocol import Executor
-    from mleredux._core.export_format import Format
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from mleredux.models.experiment import Cell, Plan
+    from mleredux.models.export import Format
     from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2

@@ -11,9 +11,9 @@ from typing import Any
 import mleredux_graders
 import numpy as np
 import pandas as pd
-from mleredux._core.tables.definition import UNEXPECTED
 from mleredux.errors import InvalidSubmission
 from mleredux.models import Grader, GradingInput, Metric, Submission, Task
+from mleredux_tables.definition import UNEXPECTED
 
 ROWS = 24
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from mleredux._core.tables.matching import match_rows
-from mleredux._core.tables.table import Table
 from mleredux.errors import InvalidSubmission
+from mleredux_tables.matching import match_rows
+from mleredux_tables.table import Table
 
 
 def pairs(mine: list[object], theirs: list[object], how: str) -> list[tuple[int, int]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.tables.utf8 import Utf8
 from mleredux.errors import InvalidSubmission
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.regression.group_log_mae import group_log_mae
+from mleredux_tables.utf8 import Utf8
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graders_cases import Desk

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.tables.utf8 import Utf8
 from mleredux_graders.classification.accuracy import accuracy
 from mleredux_graders.classification.average_precision import average_precision
 from mleredux_graders.classification.balanced_accuracy import balanced_accuracy
@@ -22,6 +21,7 @@ from mleredux_graders.classification.matthews_correlation import matthews_correl
 from mleredux_graders.classification.roc_auc import roc_auc
 from mleredux_graders.ranking.ndcg_at_k import ndcg
 from mleredux_graders.regression.correlation import pearson, spearman
+from mleredux_tables.utf8 import Utf8
 from sklearn import metrics
 
 seeds = given(seed=st.integers(0, 100_000))

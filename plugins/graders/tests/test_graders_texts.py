@@ -10,9 +10,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.tables import cells, utf8
-from mleredux._core.tables.cells import Cells, in_blocks
-from mleredux._core.tables.utf8 import Utf8
 from mleredux.errors import InvalidSubmission
 from mleredux.models import GradingInput, Metric, Submission, Task
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
@@ -22,6 +19,9 @@ from mleredux_graders.ranking.map_at_k import average_precisions_at_k
 from mleredux_graders.ranking.mrr import reciprocal_ranks
 from mleredux_graders.regression.correlation import SPEARMAN
 from mleredux_graders.text.word_jaccard import word_jaccard
+from mleredux_tables import cells, utf8
+from mleredux_tables.cells import Cells, in_blocks
+from mleredux_tables.utf8 import Utf8
 
 PARTS = ["a", "b", "B", " ", "  ", "é", "Σ", "İ", "\u2003", "\xa0", "\n", "\0", "\x1f", "\u200b", "漢字", "word" * 9]
 cell = st.lists(st.sampled_from(PARTS), max_size=7).map("".join)

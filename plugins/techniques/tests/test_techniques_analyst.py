@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
-from mleredux.plugin.rollout import check_rollout
 from mleredux_agent_analyst.answers import cv, leakage
 from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Tables
+from mleredux_rollout import check_rollout
 from mleredux_techniques.kit import TRUTH_FILE
 from technique_documents import TECHNIQUES, read
 

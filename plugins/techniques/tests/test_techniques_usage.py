@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.plugin.program import Text
+from mleredux_rollout import Text
 from mleredux_techniques.usage.code import read
 from mleredux_techniques.usage.judgement import TechniqueUse, judge
 

@@ -24,7 +24,10 @@ def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool
 
 @hookimpl(trylast=True)
 def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
-    """Run the agent's command in the sandbox."""
+    """Run the agent's command in the sandbox, or its function outside."""
+    if launch.agent.outside is not None:
+        outcome: Outcome = launch.agent.outside(launch)
+        return outcome
     from mleredux._core.stages.run_agent import run_in_sandbox
 
     return run_in_sandbox(launch, session, sandbox)

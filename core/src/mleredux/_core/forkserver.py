@@ -27,10 +27,10 @@ PRELOADED = (
     "mleredux._core.plugins.loader",
     "mleredux._core.stages.grade",
     "mleredux._core.submissions.validation",
-    "mleredux._core.tables.definition",
     "mleredux.plugin.grader",
     "mleredux.plugin.task",
 )
+"""Modules that are imported before the first fork, with those of the entry-point group `mleredux.preloaded`."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables by which sums have one order on every machine, and children beside one another don't wait for threads."""
 _IDLE_SECONDS = 60.0
@@ -152,9 +152,12 @@ def _forget(control: socket.socket) -> None:
 def serve(control: socket.socket) -> None:
     """Fork for each request, until the parent ends, or there was nothing to do for a while."""
     gc.disable()  # nothing that is imported is garbage
-    for name in PRELOADED if sys.platform == "linux" else ():  # elsewhere, forks of such a process may crash
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    if sys.platform == "linux":  # elsewhere, forks of such a process may crash
+        from mleredux._core.plugins.entry_points import entry_points
+
+        for name in (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
     gc.freeze()
     gc.enable()
     while True:

@@ -95,7 +95,7 @@ class Launch:
         proxy_socket: In the same folder, the proxy to the hosts that the run may reach. A sandbox that offers `hosts`
             serves it on localhost in place of any other network.
         known_answers: Functions of libraries that return the task's answers: a sandbox withholds their data files where
-            it can, as `mleredux.plugin.container.container` does.
+            it can, as `mleredux_containers.container` does.
         bound: Whether the agent is to be ended when this program is killed, since nobody can work with it any more; a
             sandbox may leave that to the sweep of the next start.
     """

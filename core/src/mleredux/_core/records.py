@@ -68,7 +68,7 @@ def task_record(task: Task, *, obfuscated: bool = False) -> Record:
 
 def agent_record(agent: Agent) -> Record:
     """An agent in full: command, options, limits, environment."""
-    return agent.model_dump(mode="json", exclude={"rollout_reader", "configure"})
+    return agent.model_dump(mode="json", exclude={"rollout_reader", "configure", "outside"})
 
 
 def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[Record]:

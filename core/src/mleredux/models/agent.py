@@ -131,10 +131,12 @@ class Agent(Model):
     oracle: bool = False
     """Whether it submits the task's own answers, so that authors of tasks see the best possible score. It runs on its
     user's own machine only, never on a server, and each of its results is tainted."""
+    outside: Callable[[Any], Any] | None = None
+    """`outside(launch)` returns the `Outcome`, in place of running the command in a sandbox."""
     attended: bool = False
     """Whether it waits for a person at this machine, so that it never runs on a server."""
     rollout_reader: Callable[[Path], Any] | None = None
-    """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
+    """`reader(output)` converts native logs to a `mleredux_rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""
     tools: tuple[ToolKind, ...] = ()
     """The kinds of tools that it can be given: of `mcp`, it finds the file `$MLEREDUX_MCP_FILE` with the servers as the

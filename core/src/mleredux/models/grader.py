@@ -77,7 +77,7 @@ class Grader(Model):
     """Computes the score; raises `InvalidSubmission`, with one sentence for the agent, if that is impossible."""
     score_tables: Callable[[Any, Any, Any, dict[str, Any]], Score | float] | None = None
     """`score_tables(submission, answers, task, options)`: the same from two tables in memory, as
-    `mleredux.plugin.grader.read_table` would read them; None if only files can be graded."""
+    `mleredux_tables.read_table` would read them; None if only files can be graded."""
     check: Callable[[FormInput], None] | None = None
     """Raises `InvalidSubmission` if `score` would, as far as that can be determined without the answers. Validation
     calls this; if it is None, both validation and grading check columns, ids and types by the submission schema."""

@@ -287,7 +287,7 @@ class Step(_Part):
     llm_call_count: Annotated[int, Field(ge=0)] | None = None
     """Calls of a language model behind this step; 0 where none was called, None where unknown."""
     extra: Extra | None = None
-    """For ML engineering: the fields of `mleredux.plugin.rollout.StepExtra`."""
+    """For ML engineering: the fields of `mleredux_rollout.StepExtra`."""
 
     @field_validator("timestamp")
     @classmethod
@@ -347,7 +347,7 @@ class Trajectory(_Part):
     continued_trajectory_ref: str | None = None
     """The file in which the trajectory goes on."""
     extra: Extra | None = None
-    """For ML engineering: key `mleredux` holds the fields of `mleredux.plugin.rollout.RunExtra`."""
+    """For ML engineering: key `mleredux` holds the fields of `mleredux_rollout.RunExtra`."""
     subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None
 
     @model_validator(mode="after")

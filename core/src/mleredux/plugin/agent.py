@@ -14,9 +14,10 @@ An agent is a declaration; the program itself runs in a sandbox, where mleredux 
 
 from __future__ import annotations
 
-from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
-from mleredux._core.agent_options import Libraries, libraries, read_options
+from typing import Any
+
 from mleredux._core.loans import GIT_TOKEN, lent
+from mleredux._core.moved import moved
 from mleredux._core.places import split_place, written_place
 from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
@@ -28,27 +29,35 @@ __all__ = [
     "GIT_TOKEN",
     "Agent",
     "AgentFolder",
-    "AgentOptions",
     "Attempts",
     "Build",
-    "CliOptions",
-    "CommandRecipe",
     "Grants",
     "HostName",
     "Launch",
-    "Libraries",
     "Limits",
     "Network",
     "Outcome",
     "Session",
     "Smoke",
-    "cli_agent",
-    "install_parts",
     "lent",
-    "libraries",
-    "llm_agent",
-    "read_options",
     "split_place",
     "summary_of",
     "written_place",
 ]
+
+
+_MOVED = {
+    "AgentOptions",
+    "CliOptions",
+    "CommandRecipe",
+    "Libraries",
+    "cli_agent",
+    "install_parts",
+    "libraries",
+    "llm_agent",
+    "read_options",
+}
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, "mleredux_agents", _MOVED)

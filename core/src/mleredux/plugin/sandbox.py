@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
+from mleredux._core.disuse import note_use
 from mleredux._core.protocols import (
     BuildRequest,
     Built,
@@ -46,6 +47,7 @@ __all__ = [
     "choose",
     "fitting",
     "needs_of",
+    "note_use",
     "start_launcher",
     "sweep_launchers",
 ]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux.plugin.rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
 from mleredux_agent_aide.reader import read_rollout
+from mleredux_rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
 
 
 def node(name: str, step: int, metric: float | None, **more: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import current, set_current
 from mleredux._core.store import Run, RunStore
-from mleredux.plugin.rollout import read_rollout, step_extra
+from mleredux_rollout import read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]

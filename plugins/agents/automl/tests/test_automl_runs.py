@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.plugin.rollout import check_rollout
 from mleredux_agent_automl.advice import Advice, read_advice
+from mleredux_rollout import check_rollout
 
 CURRICULUM = """\
 # What is known so far

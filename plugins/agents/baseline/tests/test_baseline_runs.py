@@ -17,7 +17,7 @@ from mleredux._core.plugins import current
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema, write_schema
 from mleredux.models import GradingInput, Score, Task, Verdict
-from mleredux.plugin.rollout import check_rollout, read_rollout, step_extra
+from mleredux_rollout import check_rollout, read_rollout, step_extra
 
 FEW = {"MLEREDUX_OPTIONS": json.dumps({"candidates": 4, "folds": 3})}
 """Enough for a medal, at a third of the work."""

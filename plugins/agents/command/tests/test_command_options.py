@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import CommandRecipe
 from mleredux_agent_command.recipes import CLAUDE_CODE, CODEX
+from mleredux_agents import CommandRecipe
 
 
 def made(**options: Any) -> Any:
@@ -89,7 +89,7 @@ def test_a_recipe_of_another_distribution_is_found_by_its_entry_point(tmp_path: 
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-recipe\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text("[mleredux.recipes]\ntiny = tiny_recipe:RECIPE\nbad = tiny_recipe:BAD\n")
     (tmp_path / "tiny_recipe.py").write_text(
-        "from mleredux.plugin.agent import CommandRecipe\n"
+        "from mleredux_agents import CommandRecipe\n"
         "RECIPE = CommandRecipe('tiny \"$MLEREDUX_PROMPT_FILE\"', install='pip:tiny==1.0', model='small')\nBAD = 7\n"
     )
     program = (

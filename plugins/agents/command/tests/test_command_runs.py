@@ -9,7 +9,7 @@ import mleredux
 import pytest
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
-from mleredux.plugin.rollout import read_rollout
+from mleredux_rollout import read_rollout
 from mleredux_scripted_llm import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]

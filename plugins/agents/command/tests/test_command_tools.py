@@ -16,7 +16,8 @@ from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.tools import digests, find_tools
 from mleredux.errors import MlereduxError, NotFound, NotGranted
-from mleredux.plugin.agent import CommandRecipe, Grants
+from mleredux.plugin.agent import Grants
+from mleredux_agents import CommandRecipe
 
 TOOLS = Path(__file__).parent / "tools"
 CLIENT = """\

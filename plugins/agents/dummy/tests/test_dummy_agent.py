@@ -11,7 +11,7 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux.plugin.rollout import check_rollout
+from mleredux_rollout import check_rollout
 
 
 def run_dummy(tmp_path: Path, sample: str | None) -> tuple[subprocess.CompletedProcess[str], Path]:

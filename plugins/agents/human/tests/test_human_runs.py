@@ -28,9 +28,9 @@ from mleredux.errors import MlereduxError, NotGranted
 from mleredux.plugin.artifact import short_reference
 from mleredux.plugin.command import current
 from mleredux.plugin.host import plan
-from mleredux.plugin.session import PERSON
 from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.start import _request
+from mleredux_agents import PERSON
 
 MLEREDUX = (sys.executable, "-m", "mleredux")
 PROMPT = r"left\] \w+\$ $"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux.plugin.rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
 from mleredux_agent_mini_swe_agent.reader import read_rollout
+from mleredux_rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
 
 
 def assistant(text: str, *commands: str, at: float = 1_760_000_000.0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import mleredux
 import pytest
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
-from mleredux.plugin.rollout import Step, read_rollout, step_extra
+from mleredux_rollout import Step, read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_testing.commands import mleredux as mleredux_command
 

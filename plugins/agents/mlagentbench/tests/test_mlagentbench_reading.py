@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.plugin.rollout import dump_rollout, parse_rollout, step_extra
 from mleredux_agent_mlagentbench.reader import LOGS, read_rollout
+from mleredux_rollout import dump_rollout, parse_rollout, step_extra
 
 TRACE, SAID, USAGE = f"{LOGS}/env_log/trace.json", f"{LOGS}/agent_log/main_log", f"{LOGS}/usage.jsonl"
 FAILED = "Traceback (most recent call last):\nKeyError: 1"

@@ -12,7 +12,7 @@ import mleredux
 import pytest
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
-from mleredux.plugin.rollout import check_rollout, read_rollout, step_extra, text_of
+from mleredux_rollout import check_rollout, read_rollout, step_extra, text_of
 from mleredux_scripted_llm import ScriptedLlm
 
 VARIABLE = "MLEREDUX_TEST_MLAGENTBENCH_IMAGE"

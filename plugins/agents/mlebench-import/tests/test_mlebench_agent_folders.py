@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from mleredux._core.agent_options import libraries
 from mleredux._core.cli.root import root
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.errors import MlereduxError, NotFound
 from mleredux_agent_mlebench_import.environment import dockerfile
 from mleredux_agent_mlebench_import.layout import Entry, read_folder
+from mleredux_agents.options import libraries
 
 STEADY = Path(__file__).parent / "agents" / "steady"
 

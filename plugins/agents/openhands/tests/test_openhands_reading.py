@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.plugin.rollout import dump_rollout, parse_rollout, step_extra
 from mleredux_agent_openhands.reader import EVENTS, USAGE, read_rollout
+from mleredux_rollout import dump_rollout, parse_rollout, step_extra
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import pytest
 from mleredux.errors import AgentBroken, MlereduxError, NotGranted
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import current
-from mleredux.plugin.container import images_of
 from mleredux.plugin.host import plan
 from mleredux_agent_repo.agents import agent_of
 from mleredux_agent_repo.manifest import BadManifest, read_manifest
+from mleredux_containers import images_of
 
 ASKING = """\
 [agent]

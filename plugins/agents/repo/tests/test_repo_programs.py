@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux.plugin.program import files_beside, notebook_runner
 from mleredux_agent_repo.agents import agent_of
+from mleredux_rollout import files_beside, notebook_runner
 from mleredux_testing.pytest_plugin import NO_ENGINE
 
 SUBMIT = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv\n'

@@ -14,11 +14,11 @@ from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
 from mleredux.models import State
 from mleredux.plugin.host import verify_run
-from mleredux.plugin.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux_artifact_notes.comparison import compare
 from mleredux_artifact_notes.diffs import diff_of
 from mleredux_artifact_notes.reproduce import reproduce
 from mleredux_artifact_notes.solutions import entry_of, solutions_of
+from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 
 SOLUTION = """\
 import csv, sys

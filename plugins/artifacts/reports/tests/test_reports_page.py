@@ -16,7 +16,9 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from mleredux._core.store import Run
 from mleredux.models import Artifact, Ledger
-from mleredux.plugin.rollout import (
+from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports, shared, view
+from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
+from mleredux_rollout import (
     AgentInfo,
     Observation,
     ObservationResult,
@@ -26,8 +28,6 @@ from mleredux.plugin.rollout import (
     Trajectory,
     dump_rollout,
 )
-from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports, shared, view
-from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
 
 from .conftest import report_of
 

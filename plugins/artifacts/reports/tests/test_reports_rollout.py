@@ -13,7 +13,8 @@ import mleredux._core.plugins.catalogue as catalogue
 import pytest
 from mleredux._core.store import Run
 from mleredux.models import Agent
-from mleredux.plugin.rollout import (
+from mleredux_artifact_reports.rollouts import produce_rollout, stored_versions
+from mleredux_rollout import (
     AgentInfo,
     Step,
     StepExtra,
@@ -26,7 +27,6 @@ from mleredux.plugin.rollout import (
     step_extra,
     text_of,
 )
-from mleredux_artifact_reports.rollouts import produce_rollout, stored_versions
 
 
 def own(**changes: Any) -> Trajectory:

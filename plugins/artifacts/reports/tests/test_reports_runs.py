@@ -15,7 +15,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
 from mleredux.models import State
-from mleredux.plugin.rollout import check_rollout, run_extra, step_extra
+from mleredux_rollout import check_rollout, run_extra, step_extra
 
 HOSTILE = '''
 from mleredux import Agent, hookimpl

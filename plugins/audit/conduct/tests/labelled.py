@@ -20,12 +20,11 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunStore
-from mleredux.plugin.program import texts_of
-from mleredux.plugin.rollout import AgentInfo, Step, ToolCall, Trajectory, dump_rollout
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_audit_conduct.check import check
 from mleredux_audit_conduct.judge import judge
 from mleredux_audit_conduct.signals import known_answers
+from mleredux_rollout import AgentInfo, Step, ToolCall, Trajectory, dump_rollout, texts_of
 
 TASK = Task(
     id="digits",

@@ -17,10 +17,9 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Limits, Report
-from mleredux.plugin.program import Text
-from mleredux.plugin.rollout import AgentInfo, Step, ToolCall, Trajectory, dump_rollout
 from mleredux_audit_conduct.check import as_markdown, check
 from mleredux_audit_conduct.rules import by_patterns
+from mleredux_rollout import AgentInfo, Step, Text, ToolCall, Trajectory, dump_rollout
 
 HONEST = """\
 import os

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Evidence, Report, Run, RunStore, Verification
-from mleredux.plugin.program import Scope, Text, code_of
 from mleredux.plugin.task import Thresholds
 from mleredux_audit_conduct.check import check
 from mleredux_audit_conduct.signals import beyond_noise, copies, find_evidence, jumps, known_answers, public_labels
+from mleredux_rollout import Scope, Text, code_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 import labelled

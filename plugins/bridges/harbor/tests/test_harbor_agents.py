@@ -11,8 +11,8 @@ import pytest
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
-from mleredux.plugin.rollout import read_rollout
 from mleredux_bridge_harbor.installed_agent import configure
+from mleredux_rollout import read_rollout
 from mleredux_scripted_llm import ScriptedLlm
 
 HERE = Path(__file__).parent

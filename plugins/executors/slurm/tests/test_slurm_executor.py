@@ -15,9 +15,9 @@ from mleredux.plugin.agent import Limits
 from mleredux.plugin.executor import ExecutorError, JobStatus, Ticket
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
+from mleredux_support.slurm import SlurmCluster
 from mleredux_testing.lab import Lab, until
 from mleredux_testing.names import ODD_NAME
-from mleredux_testing.slurm import SlurmCluster
 
 pytestmark = pytest.mark.slurm
 RUNS = int(os.environ.get("MLEREDUX_TEST_RUNS") or 40)

@@ -10,7 +10,7 @@ from datetime import datetime
 from io import FileIO
 from typing import Any, TypeGuard
 
-from mleredux.plugin.rollout import MAX_BYTES
+from mleredux_rollout import MAX_BYTES
 from pydantic_core import from_json
 
 from mleredux_experiments.results import Version

@@ -69,3 +69,9 @@ def mleredux_register_graders() -> Iterable[Ref]:
     for name, where in GRADERS.items():
         module, _, attribute = where.partition(":")
         yield Ref(name, f"{__name__}.{module}:{attribute or 'GRADER'}")
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """Return what `mleredux grade` does with the option `--metric`."""
+    return [Ref("grade metric", f"{__name__}.command:command", {"title": "Grade two files with a metric."})]

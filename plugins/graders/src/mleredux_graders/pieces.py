@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from mleredux.plugin.grader import Array, Utf8
+from mleredux_tables import Array, Utf8
 
 _BLANK = 32
 _SPACES = np.zeros(256, dtype=bool)

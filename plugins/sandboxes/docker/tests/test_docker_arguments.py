@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import mleredux_containers.profile as kit
 import pytest
-from mleredux._core.containers import container as kit
-from mleredux._core.containers import host
 from mleredux._core.protocols import Built, Exit, Launch
 from mleredux.models import Agent, Limits
+from mleredux_containers import host
 from mleredux_sandbox_docker import container, doctor
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 

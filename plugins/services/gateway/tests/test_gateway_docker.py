@@ -27,9 +27,9 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
 from mleredux.models import State
-from mleredux.plugin.rollout import check_rollout
 from mleredux_gateway import read_calls
 from mleredux_gateway.secrets import run_token
+from mleredux_rollout import check_rollout
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_testing.toys import TOY_PLUGIN
@@ -94,7 +94,7 @@ def probed(
     config_text: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[list[Probed]]:
-    from mleredux.plugin.container import base_image
+    from mleredux_containers import base_image
     from mleredux_sandbox_docker.engine import connect, find_image
 
     home = tmp_path_factory.mktemp("probed")

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux.plugin.rollout import read_rollout
+from mleredux_rollout import read_rollout
 from mleredux_testing.imports import lazily
 
 anthropic = lazily("anthropic")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from mleredux._core.exports import ExportedRun
 from mleredux._core.plugins import current
 from mleredux_agentkit import is_final
 from mleredux_gateway.replay import Replay, difference
 from mleredux_gateway.scenario import SCENARIO
+from mleredux_rollout.exports import ExportedRun
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_scripted_llm.scenario import load_scenario
 from mleredux_testing.imports import lazily

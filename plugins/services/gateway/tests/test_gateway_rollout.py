@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugin.rollout import Trajectory, check_rollout
 from mleredux_gateway.trajectory import make_trajectory
+from mleredux_rollout import Trajectory, check_rollout
 
 SYSTEM = {"role": "system", "content": "You are an engineer."}
 TASK = {"role": "user", "content": "Solve it."}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.store import Run
-from mleredux.plugin.rollout import check_rollout
+from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mleredux_testing.postgresql import PostgresServer, find_binaries
+from mleredux_support.postgresql import PostgresServer, find_binaries
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_testing.server import ServerProcess
-from mleredux_testing.server_local import LocalServer
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 HOSTILE = [
     b"..\\..\\evil.txt",

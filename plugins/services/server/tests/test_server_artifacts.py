@@ -17,7 +17,7 @@ from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import path_of, readable
 from mleredux_server.files.names import archive_name, disposition
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 NAMES = {
     "new line": b"a\nX-Evil: 1",

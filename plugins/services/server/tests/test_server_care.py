@@ -16,7 +16,7 @@ from mleredux_server.cli.server import command
 from mleredux_server.database import REVISIONS, Database
 from mleredux_server.database.tables import Base, RunLabel, RunRow, User
 from mleredux_server.settings import Settings
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, inspect, select
 
 

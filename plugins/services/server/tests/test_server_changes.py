@@ -10,7 +10,7 @@ import pytest
 from mleredux_client import Client, Conflict, Invalid, UsageError, WaitTimeout
 from mleredux_server.scheduler.decision import Demand, Running, Waiting, World
 from mleredux_server.scheduler.forecast import Seen, forecast
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from mleredux_server.etags import matches, tag_of
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 from mleredux._core.store import Run
 from mleredux.models import State
 from mleredux_server.streams import tail
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import delete
 
 pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever

@@ -19,7 +19,7 @@ from mleredux_server.database.tables import Experiment, Idempotency, Job, Projec
 from mleredux_server.scheduler.budgets import charge, look, stop_queued
 from mleredux_server.scheduler.jobs import end_run
 from mleredux_server.scheduler.summary import facts_of
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, select, update
 
 ASKED = {"agents": ["dummy"], "sandbox": "docker"}

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from mleredux.plugin.artifact import Run
 from mleredux_server.scheduler import actions
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 def crowd(client: httpx.Client, url: str, bodies: list[dict[str, Any]]) -> list[int]:

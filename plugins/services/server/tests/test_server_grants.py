@@ -10,7 +10,7 @@ import click.testing
 import httpx
 import pytest
 from mleredux_server.cli.serve import command
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 HOSTS = ("data.example.org", "*.wide.example.org:8443", "build:files.example.org", "lab.example.org=10.0.0.7")
 

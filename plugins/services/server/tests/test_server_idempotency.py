@@ -15,7 +15,7 @@ import pytest
 from mleredux._core.store import Run
 from mleredux_server.database.tables import Idempotency, Job, RunRow, now
 from mleredux_server.scheduler.startup import recover
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, select, update
 
 RUN = {"task": "digits", "agent": "dummy", "sandbox": "docker"}

@@ -30,7 +30,7 @@ from mleredux_server.secrets import delete_secret, secrets_of, set_secret
 from mleredux_server.settings import Settings
 from mleredux_server.vault import Vault
 from mleredux_server.work import asked_for
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
 
 OLD, NEW = "planted-former-0123456789", "planted-later-9876543210"

@@ -13,7 +13,7 @@ import pytest
 import structlog
 from mleredux_server.limits import Limits, RateLimit
 from mleredux_server.schemas.body import DEEPEST
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 RUN = {"task": "digits", "agent": "dummy", "sandbox": "docker"}
 JSON = {"Content-Type": "application/json"}

@@ -29,9 +29,9 @@ from mleredux_server.references import granted
 from mleredux_server.settings import Settings
 from mleredux_server.sources import check_source, delete_source, store_source
 from mleredux_server.uploaded import sources_dir
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
-from mleredux_testing.server_local import LocalServer
 
 TOKEN = "hf_planted-0123456789-of-ann"
 MANIFEST = """\

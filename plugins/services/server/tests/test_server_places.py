@@ -13,7 +13,7 @@ from mleredux.plugin.artifact import Cause, State
 from mleredux.plugin.files import cache_dir
 from mleredux_server.places import without_places
 from mleredux_server.scheduler.summary import facts_of
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 RUNS = Path("/srv/ml eredux (a)/runs")
 FOLDERS = [RUNS, cache_dir(), Path.home()]

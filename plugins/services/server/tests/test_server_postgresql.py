@@ -21,9 +21,9 @@ from mleredux_server.database import Database
 from mleredux_server.database.tables import Base, Job, Project, RunRow
 from mleredux_server.database.types import Words
 from mleredux_server.settings import Settings
-from mleredux_testing.postgresql import PostgresServer
+from mleredux_support.postgresql import PostgresServer
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.server import ServerProcess
-from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, literal, select
 from sqlalchemy.exc import DBAPIError
 

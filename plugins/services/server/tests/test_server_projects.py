@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from mleredux_server.database.tables import Audit
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
 
 NUMBERS = count()

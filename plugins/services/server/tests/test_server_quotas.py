@@ -12,7 +12,7 @@ import pytest
 from mleredux_server.accounts import TRUSTED, set_quota
 from mleredux_server.database.tables import Job, Project
 from mleredux_server.schemas.accounts import Quota
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
 NUMBERS = count()

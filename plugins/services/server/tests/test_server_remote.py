@@ -11,7 +11,7 @@ import pytest
 from mleredux.errors import ExecutorError
 from mleredux.plugin.executor import Node
 from mleredux_server.scheduler.remote import Remote
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 @pytest.fixture

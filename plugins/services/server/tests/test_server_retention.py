@@ -18,7 +18,7 @@ from mleredux_server.scheduler.decision import Demand, Waiting, World, decide
 from mleredux_server.scheduler.history import History, Use, decayed, forget_job
 from mleredux_server.scheduler.startup import recover
 from mleredux_server.scheduler.summary import run_at
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import update
 
 DAY = 86400.0

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from mleredux._core.store import Run
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever
 STREAM = {"Accept": "text/event-stream"}

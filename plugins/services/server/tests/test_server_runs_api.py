@@ -16,7 +16,7 @@ from mleredux_server.database.tables import Job, Project, RunLabel, RunRow, User
 from mleredux_server.run_lists import Wanted, conditions, runs_page, shown_runs
 from mleredux_server.schemas.pages import Paging
 from mleredux_server.security import Caller
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import delete, insert, select, text
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

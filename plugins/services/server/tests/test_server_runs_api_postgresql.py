@@ -13,8 +13,8 @@ import pytest
 from mleredux_server.accounts import set_quota
 from mleredux_server.database.tables import Project, RunRow, now
 from mleredux_server.schemas.accounts import Quota
-from mleredux_testing.postgresql import PostgresServer
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.postgresql import PostgresServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, select, update
 
 RUN = {"task": "digits", "agent": "dummy"}

@@ -19,7 +19,7 @@ from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database.tables import RunRow, Token, User, now
 from mleredux_server.identity import hash_of
 from mleredux_server.limits import RateLimit
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
 Operation = tuple[str, str]

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from mleredux_server.limits import RateLimit
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from mleredux_server import middleware
 from mleredux_server.limits import RateLimit
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 pytestmark = pytest.mark.attack
 

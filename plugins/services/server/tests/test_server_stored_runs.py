@@ -21,8 +21,8 @@ from mleredux_server.app import make_service
 from mleredux_server.database.tables import Job, now
 from mleredux_server.retention import Rule, remove
 from mleredux_server.scheduler.startup import recover
-from mleredux_testing.s3 import BUCKET, S3Server
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.s3 import BUCKET, S3Server
+from mleredux_support.server_local import LocalServer
 
 BIG = random.Random(0).randbytes(20 << 20)
 PIECE = 8 << 20

@@ -14,7 +14,7 @@ import structlog
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux._core.locations import default_data_dir
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ from mleredux_server.database import engine
 from mleredux_server.database.tables import Audit, Idempotency, Token, now
 from mleredux_server.identity import hash_of
 from mleredux_server.security import Caller, Tokens
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, text, update
 
 

@@ -12,7 +12,7 @@ import pytest
 from mleredux_server.database.tables import Project, Submission, Token, User, now
 from mleredux_server.identity import hash_of, new_id
 from mleredux_server.limits import RateLimit
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
 PAGES = ("", "/steps", "/versions", "/versions/1", "/log", "/files", "/files?path=run.json", "/raw?path=run.json")

@@ -23,7 +23,7 @@ from mleredux_server.database.tables import Delivery, Webhook, now
 from mleredux_server.deliverer import PAUSES, Deliverer
 from mleredux_server.scheduler.jobs import end_damaged, end_run
 from mleredux_server.scheduler.summary import facts_of
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
 

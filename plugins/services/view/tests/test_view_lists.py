@@ -16,9 +16,9 @@ from mleredux_server.files.masks import Masks
 from mleredux_server.scheduler.actions import label_run
 from mleredux_server.web.source import ServerSource
 from mleredux_server.web.table import _kept
-from mleredux_testing.postgresql import PostgresServer, find_binaries
+from mleredux_support.postgresql import PostgresServer, find_binaries
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_testing.server_local import LocalServer
 from mleredux_view.local import LocalSource
 from mleredux_view.source import SORTED, RunQuery
 from sqlalchemy import event, select

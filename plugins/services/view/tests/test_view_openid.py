@@ -17,9 +17,9 @@ from mleredux_server.accounts import disable_user, find_user
 from mleredux_server.database.tables import Identity, Token
 from mleredux_server.limits import RateLimit
 from mleredux_server.web.oidc import allowed
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.ports import free_port
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select
 
 if TYPE_CHECKING:

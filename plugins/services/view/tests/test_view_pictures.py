@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mleredux_testing.server_local import LocalServer
+from mleredux_support.server_local import LocalServer
 from PIL import Image
 
 pytestmark = pytest.mark.chromium

@@ -24,8 +24,8 @@ from mleredux.errors import ResumeRefused, StoreError
 from mleredux.models import Cause
 from mleredux.plugin.host import plan, regrade
 from mleredux_store_s3.bucket import Bucket
+from mleredux_support.s3 import ApartExecutor, S3Server
 from mleredux_testing.lab import PLUGINS, Lab, until
-from mleredux_testing.s3 import ApartExecutor, S3Server
 
 
 @pytest.fixture(scope="module")

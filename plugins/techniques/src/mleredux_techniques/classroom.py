@@ -19,7 +19,7 @@ import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
-from mleredux.plugin.session import PERSON, PERSON_RULE
+from mleredux_agents import PERSON, PERSON_RULE
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, RunStore

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mleredux._core.cli.context import backend
+from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
@@ -54,7 +54,8 @@ def command(
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
             raise click.UsageError("Give two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
-        _grade_files(metric, submission, Path(task), as_json)
+        files = catalogue(ctx).get("commands", "grade metric")
+        ctx.invoke(files, metric=metric, predictions=submission, answers=Path(task), as_json=as_json)
         return
     if jsonl is not None:
         if submission is not None:
@@ -81,20 +82,3 @@ def command(
         print_facts(dict(facts(graded)))
         print_feedback(graded.details)
     ctx.exit(0 if graded.valid_submission else 1)
-
-
-def _grade_files(metric: str, predictions: Path, answers: Path, as_json: bool) -> None:
-    from mleredux._core.functions import find_function
-    from mleredux.errors import MlereduxError
-
-    found = find_function(metric)
-    try:
-        from mleredux._core.tables.functions import grade_files
-    except ImportError as error:
-        raise MlereduxError(str(error)) from None
-    graded = grade_files(found, predictions, answers)
-    if as_json:
-        print_json(graded._asdict())
-    else:
-        matched = f"matched by {', '.join(graded.ids)}" if graded.ids else "matched by position"
-        click.echo(f"score  {graded.score:.6g}  ({graded.metric}, {graded.rows:,} rows {matched})")

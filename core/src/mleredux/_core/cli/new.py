@@ -112,7 +112,7 @@ def _variable(name: str) -> str:
 
 
 _RUN = "mleredux run digits --agent dummy"
-_plugin("grader", "A grader", "graders", "metric", "mleredux list graders", ("mleredux-graders",))
+_plugin("grader", "A grader", "graders", "metric", "mleredux list graders", ("mleredux-graders", "mleredux-tables"))
 _plugin(
     "technique", "A technique", "techniques", "technique", "mleredux show {name}+planted-1@wine",
     ("mleredux-techniques",),

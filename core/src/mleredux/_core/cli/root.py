@@ -19,7 +19,6 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
     "artifacts": ("List a run's artifacts, or copy them into a folder.", "both"),
     "doctor": ("Check this machine's setup and suggest fixes.", "here"),
-    "export": ("Write runs as documents of other systems.", "here"),
     "grade": ("Grade a submission file, or a submission.jsonl of MLE-bench.", "both"),
     "list": ("List tasks, techniques, agents, graders, sandboxes or formats.", "both"),
     "logs": ("Show the log of a run, and follow it until the run has ended.", "both"),
@@ -37,7 +36,7 @@ COMMANDS: dict[str, tuple[str, Place]] = {
 SECTIONS = {
     "Tasks": ("list", "show", "prepare"),
     "Run and grade": ("run", "validate", "grade"),
-    "Results": ("runs", "logs", "artifacts", "export"),
+    "Results": ("runs", "logs", "artifacts"),
     "Compare": (),
     "Learn": (),
     "Servers": (),

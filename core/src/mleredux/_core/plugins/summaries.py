@@ -26,9 +26,9 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     """
     from mleredux._core.capabilities import needs_of
     from mleredux._core.executors.protocol import Executor
-    from mleredux._core.export_format import Format
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
+    from mleredux.models.export import Format
     from mleredux.models.tool import Tool
 
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
@@ -58,7 +58,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "agents": "a mleredux.plugin.agent.Agent",
         "graders": "a mleredux.plugin.grader.Grader",
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
-        "formats": "a mleredux.plugin.export.Format",
+        "formats": "a mleredux_rollout.Format",
         "executors": "an object with the methods of mleredux.plugin.executor.Executor",
         "tools": "a mleredux.plugin.tool.Tool",
         "commands": "a click.Command",

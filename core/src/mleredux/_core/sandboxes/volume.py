@@ -24,6 +24,8 @@ from mleredux.errors import SandboxError
 
 VARIABLE = "MLEREDUX_DISK_LIMIT"
 """`walk`: never mount a file system of a run's own."""
+UNLIMITED = "unlimited-writes"
+"""A file in a run's control folder if no disk limit holds some of what its agent may write."""
 MAX_FILES = 250_000
 """Files and folders that a run may have on its disk."""
 INNER = (".smoke", ".verify")

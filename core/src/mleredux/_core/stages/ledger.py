@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mleredux._core.containers.folders import UNLIMITED
+from mleredux._core.sandboxes.volume import UNLIMITED
 from mleredux._core.stages.context import StageContext
 from mleredux.models import DiskLimit, Evidence, Ledger
 

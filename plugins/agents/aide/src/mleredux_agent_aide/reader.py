@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     Step,
     StepExtra,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.files import open_below
-from mleredux.plugin.rollout import as_count, as_dict
+from mleredux_rollout import as_count, as_dict
 
 MAX_BYTES = 50_000_000
 _MAX_VERSIONS = 1000

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.agent import Agent, Build, CommandRecipe, cli_agent, read_options
+from mleredux.plugin.agent import Agent, Build
+from mleredux_agents import CommandRecipe, cli_agent, read_options
 
 from mleredux_agent_command.options import Options
 from mleredux_agent_command.recipes import find_recipe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.agent import CliOptions, install_parts
+from mleredux_agents import CliOptions, install_parts
 from pydantic import field_validator, model_validator
 
 from mleredux_agent_command.recipes import recipe_names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import metadata
 
 from mleredux.errors import NotFound, PluginError, one_line
-from mleredux.plugin.agent import CommandRecipe
 from mleredux.plugin.tool import ToolKind
+from mleredux_agents import CommandRecipe
 
 GROUP = "mleredux.recipes"
 

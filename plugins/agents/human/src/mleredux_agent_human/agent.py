@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux.plugin.agent import Agent, Build, CliOptions, Limits, libraries, read_options
+from mleredux.plugin.agent import Agent, Build, Limits
+from mleredux_agents import CliOptions, libraries, read_options
 
 JUPYTER = "jupyterlab==4.6.6"
 

@@ -33,7 +33,7 @@ def mleredux_find_agent(reference: str) -> Agent | None:
     if not reference.startswith(_SCHEME):
         return None
     from mleredux.errors import MlereduxError
-    from mleredux.plugin.session import PERSON, PERSON_RULE
+    from mleredux_agents import PERSON, PERSON_RULE
 
     from mleredux_agent_human.agent import named
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mleredux.plugin.agent import AgentOptions, Build, llm_agent
+from mleredux.plugin.agent import Build
+from mleredux_agents import AgentOptions, llm_agent
 from pydantic import Field
 
 from mleredux_agent_mini_swe_agent.reader import read_rollout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     Observation,
     ObservationResult,

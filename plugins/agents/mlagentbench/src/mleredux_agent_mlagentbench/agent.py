@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.agent import AgentOptions, Build, Limits, llm_agent
+from mleredux.plugin.agent import Build, Limits
+from mleredux_agents import AgentOptions, llm_agent
 from pydantic import Field
 
 from mleredux_agent_mlagentbench.reader import read_rollout

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     Step,
     Trajectory,

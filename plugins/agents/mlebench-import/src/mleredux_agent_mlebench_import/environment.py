@@ -6,7 +6,7 @@ import base64
 import re
 from importlib import resources
 
-from mleredux.plugin.agent import Libraries
+from mleredux_agents import Libraries
 
 ENV_IMAGE = "mlebench-env"
 WORKDIR_NOTE = "/opt/mleredux/workdir"

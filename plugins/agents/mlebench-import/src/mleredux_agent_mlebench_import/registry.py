@@ -102,13 +102,13 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
 
     Args:
         folder: In MLE-bench's layout.
-        libraries: What the environment `agent` holds, in the words of `mleredux.plugin.agent.libraries`.
+        libraries: What the environment `agent` holds, in the words of `mleredux_agents.libraries`.
         env_image: A ready image to be taken for `mlebench-env`.
 
     Raises:
         MlereduxError: It is not in MLE-bench's layout, too large, or the libraries make no sense.
     """
-    from mleredux.plugin.agent import libraries as parse
+    from mleredux_agents import libraries as parse
 
     from mleredux_agent_mlebench_import.environment import dockerfile
     from mleredux_agent_mlebench_import.layout import read_folder

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     Metrics,
     Observation,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.agent import Agent, AgentFolder, Build, Limits, Smoke
-from mleredux.plugin.container import images_of
+from mleredux_containers import images_of
 
 from mleredux_agent_repo.layers import dockerfile
 from mleredux_agent_repo.manifest import MANIFEST, Manifest, read_manifest
@@ -126,7 +126,7 @@ def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
 def _read_logs(path: str, form: str, output: Path) -> Any:
     """The rollout of native logs: a document in ATIF, or what another agent's reader makes of its own kind."""
     from mleredux.plugin.command import current
-    from mleredux.plugin.rollout import parse_rollout, read_below
+    from mleredux_rollout import parse_rollout, read_below
 
     if form == "atif":
         return parse_rollout(read_below(output, path)) if (output / path).is_file() else None

@@ -11,7 +11,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import Agent, AgentFolder, Build
-from mleredux.plugin.program import notebook_runner
+from mleredux_rollout import notebook_runner
 
 from mleredux_agent_repo.manifest import MANIFEST, BadManifest
 

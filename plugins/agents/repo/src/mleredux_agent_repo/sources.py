@@ -18,7 +18,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
 from mleredux.plugin.files import FileLock, cache_dir
-from mleredux.plugin.program import LEFT_OUT, files_beside
+from mleredux_rollout import LEFT_OUT, files_beside
 
 from mleredux_agent_repo import git, trees
 from mleredux_agent_repo.local import Local, find_local

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.program import LEFT_OUT
+from mleredux_rollout import LEFT_OUT
 
 MAX_FILES = 20_000
 MAX_BYTES = 500 << 20

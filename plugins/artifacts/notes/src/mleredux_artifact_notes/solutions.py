@@ -10,7 +10,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.files import IntakeLimits, open_below, walk_files
-from mleredux.plugin.rollout import Step, step_extra
+from mleredux_rollout import Step, step_extra
 
 MAX_SOLUTIONS = 500
 MAX_CODE = 1 << 20

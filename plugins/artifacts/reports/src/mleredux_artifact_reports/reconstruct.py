@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mleredux.plugin.artifact import Event, Run
 from mleredux.plugin.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
 from mleredux.plugin.files import IntakeLimits, readable_path
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     FinalMetrics,
     Observation,

@@ -10,7 +10,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.command import current
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     MAX_BYTES,
     SCHEMA_VERSION,
     InvalidRollout,

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 from mleredux.plugin.artifact import Run, duration, number
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     InvalidRollout,
     ObservationResult,
     Step,

@@ -11,7 +11,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run
-from mleredux.plugin.program import texts_of
+from mleredux_rollout import texts_of
 
 from mleredux_audit_conduct.judge import COST_VARIABLE, MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written

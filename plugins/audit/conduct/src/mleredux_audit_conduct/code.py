@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from mleredux.plugin.program import MAX_LINE, Scope, Text
+from mleredux_rollout import MAX_LINE, Scope, Text
 
 _SHELL = ("os.system(", "os.popen(", "os.exec", "subprocess.", "asyncio.create_subprocess_")
 _EXECUTES = ("exec(", "eval(", "builtins.exec(", "builtins.eval(")

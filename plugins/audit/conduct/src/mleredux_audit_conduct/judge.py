@@ -10,7 +10,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import LlmUse, Run
 from mleredux.plugin.gateway import open_judge
-from mleredux.plugin.program import Text
+from mleredux_rollout import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 
-from mleredux.plugin.program import Text
+from mleredux_rollout import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from mleredux.plugin.program import MAX_LINE, Kind, Text
+from mleredux_rollout import MAX_LINE, Kind, Text
 
 from mleredux_audit_conduct.code import units_of
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Evidence, Report, Run
-from mleredux.plugin.program import code_of, texts_of
 from mleredux.plugin.task import Task, read_leaderboard
+from mleredux_rollout import code_of, texts_of
 
 from mleredux_audit_conduct.code import units_of
 from mleredux_audit_conduct.similarity import known_code, similar
@@ -21,7 +21,7 @@ from mleredux_audit_conduct.similarity import known_code, similar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mleredux.plugin.program import Text
+    from mleredux_rollout import Text
 
 FEWEST_ENTRIES = 10
 TOP = 0.1

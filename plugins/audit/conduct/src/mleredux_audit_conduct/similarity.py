@@ -15,7 +15,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
 from mleredux.plugin.files import cache_dir, write_atomically
-from mleredux.plugin.program import MAX_TEXT, Text, code_of, plain_code
+from mleredux_rollout import MAX_TEXT, Text, code_of, plain_code
 
 from mleredux_audit_conduct.rules import Finding
 

@@ -24,3 +24,10 @@ _FORMATS = {
 def mleredux_register_formats() -> Iterable[Ref]:
     """The formats, imported when they are used."""
     return [Ref(name, f"{__name__}.{target}") for name, target in _FORMATS.items()]
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """Return the command `export`, for formats of all plugins."""
+    facts = {"title": "Write runs as documents of other systems.", "section": "Results"}
+    return [Ref("export", f"{__name__}.command:command", facts)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
-from mleredux.plugin.rollout import dump_rollout
+from mleredux_rollout import ExportedRun, Format, dump_rollout
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:

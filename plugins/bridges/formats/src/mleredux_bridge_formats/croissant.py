@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
+from mleredux_rollout import ExportedRun, Format
 
 _CONTEXT: dict[str, Any] = {
     "@language": "en",

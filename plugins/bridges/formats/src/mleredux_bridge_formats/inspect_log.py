@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from mleredux.plugin.artifact import State
-from mleredux.plugin.export import ExportedRun, Format
-from mleredux.plugin.rollout import FinalMetrics
+from mleredux_rollout import ExportedRun, FinalMetrics, Format
 
 from mleredux_bridge_formats.messages import Message, chat
 

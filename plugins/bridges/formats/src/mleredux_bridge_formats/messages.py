@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.rollout import Step, Trajectory, text_of
+from mleredux_rollout import Step, Trajectory, text_of
 
 Message = dict[str, Any]
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
-from mleredux.plugin.rollout import Step, step_extra, text_of
+from mleredux_rollout import ExportedRun, Format, Step, step_extra, text_of
 
 from mleredux_bridge_formats.messages import chat
 

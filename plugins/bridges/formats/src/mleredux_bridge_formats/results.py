@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
+from mleredux_rollout import ExportedRun, Format
 
 from mleredux_bridge_formats.messages import dumped
 

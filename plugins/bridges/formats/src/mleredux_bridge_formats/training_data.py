@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mleredux import MlereduxError
-from mleredux.plugin.export import ExportedRun, Format
-from mleredux.plugin.rollout import Trajectory, step_extra
+from mleredux_rollout import ExportedRun, Format, Trajectory, step_extra
 
 from mleredux_bridge_formats.messages import chat, dumped, messages_of, placed
 

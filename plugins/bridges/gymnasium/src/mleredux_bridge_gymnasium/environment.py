@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux.plugin.session import OpenSession, open_session, reward_of, rule_of
+from mleredux_agents import OpenSession, open_session, reward_of, rule_of
 
 CHARACTERS = string.printable
 """Characters of texts in both spaces; others are shown as `?`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 def main(submission: str, task: str, invalid: str, data: str, log: str) -> None:
     """Grade `submission` and write `reward.json` and the report into the folder `log`."""
     import mleredux
-    from mleredux.plugin.session import REWARDS
+    from mleredux_agents import REWARDS
 
     report = mleredux.grade(submission, task, data_dir=data)
     value = REWARDS["score"](report) if report.valid_submission else None

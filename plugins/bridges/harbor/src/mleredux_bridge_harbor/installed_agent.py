@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import Agent, Build, CliOptions, CommandRecipe, cli_agent, libraries, read_options
+from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.files import FileLock, cache_dir, remove_tree
+from mleredux_agents import CliOptions, CommandRecipe, cli_agent, libraries, read_options
 from pydantic import field_validator
 
 HARBOR = ("harbor==0.24.0", "uv==0.13.9")

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 _CORE = "mleredux"
-_CORE_PACKAGES = ("mleredux", "mleredux_agentkit")
+_KITS = "mleredux.kits"
 
 
 def graders_of(task: Task) -> set[str]:
@@ -42,7 +42,7 @@ def graders_of(task: Task) -> set[str]:
 
 
 def copy_packages(names: Iterable[str], target: Path) -> list[str]:
-    """Copy the source and metadata of distributions, and of plugins and core that they need, into a folder.
+    """Copy the source and metadata of distributions, and of plugins, kits and core that they need, into a folder.
 
     Returns:
         The requirements of other distributions, pinned to what is installed here, sorted.
@@ -70,10 +70,10 @@ def copy_packages(names: Iterable[str], target: Path) -> list[str]:
 
 
 def _tops(found: Distribution) -> set[str]:
-    """The packages of core or of a distribution of plugins; none of others."""
+    """The packages of core, of a kit, or of a distribution of plugins; none of others."""
     if canonicalize_name(found.name) == _CORE:
-        return set(_CORE_PACKAGES)
-    return {point.module.partition(".")[0] for point in found.entry_points.select(group=_CORE)}
+        return {_CORE}
+    return {point.module.partition(".")[0] for point in found.entry_points if point.group in (_CORE, _KITS)}
 
 
 def _copy_source(top: str, target: Path) -> None:

@@ -16,7 +16,7 @@ from inspect_ai.util import (
     sandboxenv,
 )
 from mleredux import MlereduxError
-from mleredux.plugin.session import OpenSession, open_session
+from mleredux_agents import OpenSession, open_session
 from pydantic import BaseModel
 
 Found = TypeVar("Found")

@@ -13,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, chain, solver
 from inspect_ai.tool import Tool, ToolCall, bash, python, tool
 from inspect_ai.util import sandbox
 from mleredux import Run
-from mleredux.plugin.rollout import Step, text_of
+from mleredux_rollout import Step, text_of
 
 from mleredux_bridge_inspect.sandbox import SessionSandbox
 

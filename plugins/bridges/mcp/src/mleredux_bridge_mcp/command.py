@@ -21,7 +21,7 @@ def command(
     The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
     or at the time limit. The score is not told to the client: see `mleredux runs`.
     """
-    from mleredux.plugin.session import open_session
+    from mleredux_agents import open_session
 
     from mleredux_bridge_mcp.server import make_server
 

@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mleredux import MlereduxError
-from mleredux.plugin.session import Finished, OpenSession
+from mleredux_agents import Finished, OpenSession
 
 
 def make_server(session: OpenSession) -> MCPServer[Any]:

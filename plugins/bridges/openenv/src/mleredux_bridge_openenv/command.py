@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from mleredux import MlereduxError
 from mleredux.plugin.command import Duration, current, data_dir_option, runs_dir_option
-from mleredux.plugin.session import REWARDS
+from mleredux_agents import REWARDS
 
 
 @click.command("openenv")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from mleredux import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.session import OpenSession, open_session, reward_of
+from mleredux_agents import OpenSession, open_session, reward_of
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 from pydantic import Field

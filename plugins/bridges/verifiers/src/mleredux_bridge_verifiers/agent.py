@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.session import session_agent
+from mleredux_agents import session_agent
 
 agent = session_agent("verifiers", "Models in an environment of verifiers (`vf-eval`)")

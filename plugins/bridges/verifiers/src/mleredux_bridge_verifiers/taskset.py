@@ -11,7 +11,7 @@ from functools import partial
 import verifiers.v1 as vf
 from mleredux import grade, prepare
 from mleredux.plugin.command import current
-from mleredux.plugin.session import OpenSession, open_session, reward_of, rule_of
+from mleredux_agents import OpenSession, open_session, reward_of, rule_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import verifiers.v1 as vf
 from mleredux import MlereduxError, Run
-from mleredux.plugin.session import Attached, Finished
+from mleredux_agents import Attached, Finished
 
 from mleredux_bridge_verifiers.state import RunState
 

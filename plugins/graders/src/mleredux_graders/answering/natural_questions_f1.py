@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mleredux.errors import InvalidSubmission, TaskBroken, one_line
-from mleredux.plugin.grader import (
-    FormInput,
-    Grader,
-    GradingInput,
-    Options,
-    Score,
-    Table,
-    parse_options,
-    read_table,
-    run,
-    texts,
-)
+from mleredux.plugin.grader import FormInput, Grader, GradingInput, Score
 from mleredux.plugin.task import Task
+from mleredux_tables import Options, Table, parse_options, read_table, run, texts
 
 KINDS = ("long", "short")
 Answer = str | tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux_tables import Array, Rows, define
 
 from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 

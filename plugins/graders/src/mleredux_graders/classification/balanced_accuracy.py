@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.grader import Array
+from mleredux_tables import Array
 
 from mleredux_graders.classification.confusion import label_counts
 from mleredux_graders.classification.labels import LabelOptions, label_grader

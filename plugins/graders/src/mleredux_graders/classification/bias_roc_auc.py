@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, Score, define, numbers
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Options, Rows, define, numbers
 
 from mleredux_graders.classification.roc_auc import roc_auc
 

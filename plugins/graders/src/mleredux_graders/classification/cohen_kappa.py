@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define, numbers, within
+from mleredux_tables import Array, Rows, define, numbers, within
 
 from mleredux_graders.classification.confusion import confusion
 from mleredux_graders.classification.labels import LabelOptions, matched_labels, read_labels

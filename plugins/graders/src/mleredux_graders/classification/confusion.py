@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array
+from mleredux_tables import Array
 
 
 def confusion(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> Array:

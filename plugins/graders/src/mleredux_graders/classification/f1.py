@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from mleredux.plugin.grader import Array
+from mleredux_tables import Array
 
 from mleredux_graders.classification.confusion import label_counts, ratio
 from mleredux_graders.classification.labels import LabelOptions, label_grader

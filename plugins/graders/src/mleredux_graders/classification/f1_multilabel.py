@@ -6,18 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
-from mleredux.plugin.grader import (
-    Array,
-    Cells,
-    Missing,
-    Options,
-    Rows,
-    Utf8,
-    define,
-    in_blocks,
-    predicted_cells,
-    true_cells,
-)
+from mleredux_tables import Array, Cells, Missing, Options, Rows, Utf8, define, in_blocks, predicted_cells, true_cells
 
 from mleredux_graders.classification.confusion import ratio
 from mleredux_graders.pieces import overlap, split_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, define, numbers, within
+from mleredux_tables import Array, Options, Rows, define, numbers, within
 
 from mleredux_graders.classification.scores import RowSum, check_row_sums
 

@@ -7,19 +7,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import (
-    Array,
-    Grader,
-    Options,
-    Rows,
-    define,
-    integers,
-    is_missing,
-    number_labels,
-    refuse,
-    text_labels,
-)
+from mleredux.plugin.grader import Grader
 from mleredux.plugin.task import Direction
+from mleredux_tables import Array, Options, Rows, define, integers, is_missing, number_labels, refuse, text_labels
 
 
 class LabelOptions(Options):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux_tables import Array, Rows, define
 
 from mleredux_graders.classification.scores import ProbabilityOptions, read_probabilities, true_indicators
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, define, numbers
+from mleredux_tables import Array, Options, Rows, define, numbers
 
 from mleredux_graders.classification.scores import true_indicators
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, Score, Table, define
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Rows, Table, define
 
 from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, is_missing, numbers, refuse, within
 from mleredux.plugin.task import Model
+from mleredux_tables import Array, Options, Rows, is_missing, numbers, refuse, within
 
 Bounds = tuple[float | None, float | None] | None
 

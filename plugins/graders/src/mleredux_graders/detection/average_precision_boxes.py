@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, Score, define, texts
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Options, Rows, define, texts
 
 from mleredux_graders.classification.average_precision import average_precision
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits

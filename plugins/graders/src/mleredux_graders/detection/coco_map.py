@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, compare_ids, define, numbers, texts
+from mleredux_tables import Array, Options, Rows, compare_ids, define, numbers, texts
 
 from mleredux_graders.detection.libraries import EXTRA, imported
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Missing, Options, Rows, Score, define, texts
+from mleredux.plugin.grader import Score
+from mleredux_tables import Missing, Options, Rows, define, texts
 
 
 class LocatedOptions(Options):

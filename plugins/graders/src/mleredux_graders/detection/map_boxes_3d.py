@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, define, texts
+from mleredux_tables import Array, Options, Rows, define, texts
 
 from mleredux_graders.detection.libraries import EXTRA
 from mleredux_graders.detection.pascal_voc import first_hits

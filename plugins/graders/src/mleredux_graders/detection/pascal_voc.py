@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array
+from mleredux_tables import Array
 
 
 def first_hits(iou: Array, threshold: float) -> Array:

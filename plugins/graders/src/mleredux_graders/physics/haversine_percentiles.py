@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Options, Rows, Score, define, numbers
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Options, Rows, define, numbers
 
 EARTH_RADIUS = 6_371_000.0
 """Metres."""

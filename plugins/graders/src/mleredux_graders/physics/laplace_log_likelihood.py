@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, Table, define, is_missing, match_rows, numbers
+from mleredux_tables import Array, Options, Rows, Table, define, is_missing, match_rows, numbers
 
 
 class LaplaceOptions(Options):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Options, Rows, define, numbers
+from mleredux_tables import Array, Options, Rows, define, numbers
 
 
 class AngleOptions(Options):

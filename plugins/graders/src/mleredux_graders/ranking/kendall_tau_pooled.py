@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.plugin.grader import Array, Options, Rows, define, texts
+from mleredux_tables import Array, Options, Rows, define, texts
 
 
 class KendallOptions(Options):

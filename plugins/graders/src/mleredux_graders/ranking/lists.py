@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from mleredux.plugin.grader import Array, Cells, Missing, Numbers, Options, Rows, in_blocks, predicted_cells, true_cells
+from mleredux_tables import Array, Cells, Missing, Numbers, Options, Rows, in_blocks, predicted_cells, true_cells
 
 from mleredux_graders.pieces import Overlap, Pieces, split_blanks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Cells, Rows, define
+from mleredux_tables import Array, Cells, Rows, define
 
 from mleredux_graders.classification.confusion import ratio
 from mleredux_graders.pieces import Pieces, overlap

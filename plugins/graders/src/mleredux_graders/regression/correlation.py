@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define, is_missing, numbers, refuse
+from mleredux_tables import Array, Rows, define, is_missing, numbers, refuse
 
 from mleredux_graders.regression.values import ValueOptions
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, Score, define
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Rows, define
 
 from mleredux_graders.regression.values import ValueOptions, read_values, true_values
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, Score, define, numbers
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Rows, define, numbers
 
 from mleredux_graders.regression.rmse import root_mean_squared_error
 from mleredux_graders.regression.values import ValueOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Rows
+from mleredux_tables import Array, Rows
 
 from mleredux_graders.regression.rmse import root_mean_squared_error
 from mleredux_graders.regression.values import ValueOptions, columnwise_grader, read_values

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 from mleredux.errors import TaskBroken
-from mleredux.plugin.grader import Array, Grader, Options, Rows, Score, define, numbers, within
+from mleredux.plugin.grader import Grader, Score
 from mleredux.plugin.task import Direction
+from mleredux_tables import Array, Options, Rows, define, numbers, within
 
 ColumnMetric = Callable[..., float]
 """`metric(y_true, y_pred, sample_weight=...)` on arrays of shape (rows,)."""

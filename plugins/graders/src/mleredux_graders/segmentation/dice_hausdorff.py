@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Rows, Score, define, texts
+from mleredux.plugin.grader import Score
+from mleredux_tables import Array, Rows, define, texts
 
 from mleredux_graders.arrays import distinct
 from mleredux_graders.segmentation.dice import dice

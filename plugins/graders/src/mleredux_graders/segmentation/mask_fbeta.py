@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Rows, define
+from mleredux_tables import Rows, define
 
 from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks, read_masks
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.plugin.grader import Array, Missing, Options, Rows, Table, numbers, texts
+from mleredux_tables import Array, Missing, Options, Rows, Table, numbers, texts
 
 _LARGEST = 1 << 60
 

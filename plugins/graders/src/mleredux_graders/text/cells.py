@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.grader import Cells, Missing, Numbers, Options, Rows, predicted_cells, true_cells
+from mleredux_tables import Cells, Missing, Numbers, Options, Rows, predicted_cells, true_cells
 
 
 class TextOptions(Options):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Cells, Rows, define
+from mleredux_tables import Cells, Rows, define
 
 from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Cells, Rows, define
+from mleredux_tables import Array, Cells, Rows, define
 
 from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 

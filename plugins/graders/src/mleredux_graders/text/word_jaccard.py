@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Cells, Rows, Utf8, define, in_blocks
+from mleredux_tables import Array, Cells, Rows, Utf8, define, in_blocks
 
 from mleredux_graders.pieces import overlap, split_words
 from mleredux_graders.text.cells import TextOptions, read_texts, true_texts

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BASE_VARIABLE, Container, Image, agent_user, base_image
 from mleredux.plugin.sandbox import Finding
+from mleredux_containers import BASE_VARIABLE, Container, Image, agent_user, base_image
 
 from mleredux_sandbox_apptainer.engine import (
     IMAGES_VARIABLE,

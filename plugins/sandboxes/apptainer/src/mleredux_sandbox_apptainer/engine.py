@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import FIND, Container, Image
 from mleredux.plugin.files import cache_dir, disk_usage, plain_path
+from mleredux_containers import FIND, Container, Image
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
 """Further options of `apptainer exec` for agents, as in a shell."""

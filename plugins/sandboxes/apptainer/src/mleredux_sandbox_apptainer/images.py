@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, agent_user
 from mleredux.plugin.files import plain_path, remove_tree
+from mleredux_containers import BuildLimits, BuildLog, Container, Image, Recipe, agent_user
 
 from mleredux_sandbox_apptainer.engine import ROOT, find_image, images, place, reason, variables_of, write_record
 from mleredux_sandbox_apptainer.recipe import Builder
@@ -22,7 +22,7 @@ _NO_LIMIT = BuildLimits(memory=1 << 50, cpus=0, processes=1 << 20, disk=1 << 50)
 
 
 class ApptainerImages:
-    """Implements `mleredux.plugin.container.ImageEngine`."""
+    """Implements `mleredux_containers.ImageEngine`."""
 
     id = "apptainer"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mleredux.errors import AgentBroken, SandboxError
-from mleredux.plugin.container import BuildLog, Recipe, filled, instructions
 from mleredux.plugin.files import remove_tree
+from mleredux_containers import BuildLog, Recipe, filled, instructions
 
 from mleredux_sandbox_apptainer.engine import ROOT, find_image, source_of, write_record
 from mleredux_sandbox_apptainer.steps import Steps

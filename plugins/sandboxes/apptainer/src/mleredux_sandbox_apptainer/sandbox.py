@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import LAYOUT, Bind, agent_user, build, container, prepare_folders, user_entries
 from mleredux.plugin.sandbox import (
     BuildRequest,
     Built,
@@ -20,6 +19,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
+from mleredux_containers import LAYOUT, Bind, agent_user, build, container, prepare_folders, user_entries
 
 from mleredux_sandbox_apptainer import engine
 

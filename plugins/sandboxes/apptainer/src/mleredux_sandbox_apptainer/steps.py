@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import AgentBroken, SandboxError
-from mleredux.plugin.container import BuildLimits, BuildLog, Container, agent_user
 from mleredux.plugin.files import disk_usage, plain_path
+from mleredux_containers import BuildLimits, BuildLog, Container, agent_user
 
 from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
 

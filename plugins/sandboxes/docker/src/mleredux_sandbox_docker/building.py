@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
-from mleredux.plugin.container import (
+from mleredux_containers import (
     BuildLimits,
     BuildLog,
     Container,
@@ -33,7 +33,7 @@ _COMMIT_SECONDS = 1800
 
 
 class DockerImages:
-    """Implements `mleredux.plugin.container.ImageEngine` for a client's engine."""
+    """Implements `mleredux_containers.ImageEngine` for a client's engine."""
 
     id = "docker"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.container import Bind, Container
+from mleredux_containers import Bind, Container
 
 HOST_NAME = "sandbox"
 LOG_FILES, LOG_FILE_MB = 4, 64

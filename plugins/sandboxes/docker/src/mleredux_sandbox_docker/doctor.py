@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BASE_VARIABLE, base_image
 from mleredux.plugin.sandbox import Finding
+from mleredux_containers import BASE_VARIABLE, base_image
 
 from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
 

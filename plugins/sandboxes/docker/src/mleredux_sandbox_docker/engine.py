@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import FIND, Image
+from mleredux_containers import FIND, Image
 
 if TYPE_CHECKING:
     from docker import APIClient

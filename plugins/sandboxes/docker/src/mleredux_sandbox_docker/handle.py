@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.plugin.container import OWN_PROCESSES, exit_of
 from mleredux.plugin.sandbox import Exit, Usage
+from mleredux_containers import OWN_PROCESSES, exit_of
 
 from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine
 from mleredux_sandbox_docker.logs import LogFollower

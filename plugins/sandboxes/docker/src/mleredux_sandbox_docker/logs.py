@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import exit_of
+from mleredux_containers import exit_of
 
 from mleredux_sandbox_docker.engine import connect, gone_is_fine
 from mleredux_sandbox_docker.messages import Message, messages, without_repeats

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import (
+from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
+from mleredux_containers import (
     LAYOUT,
     OWNER_LABEL,
     RUN_LABEL,
@@ -17,8 +18,7 @@ from mleredux.plugin.container import (
     prepare_folders,
     user_entries,
 )
-from mleredux.plugin.container import container as make_container
-from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
+from mleredux_containers import container as make_container
 
 from mleredux_sandbox_docker import container
 from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, list_files, security_options

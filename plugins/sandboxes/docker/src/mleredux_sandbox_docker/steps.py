@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.plugin.container import (
+from mleredux_containers import (
     DOWNLOADS,
     DOWNLOADS_VARIABLE,
     BuildDisk,

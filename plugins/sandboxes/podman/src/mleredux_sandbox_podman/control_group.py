@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mleredux.plugin.container import OWN_PROCESSES
 from mleredux.plugin.sandbox import Usage
+from mleredux_containers import OWN_PROCESSES
 
 _ROOT = Path("/sys/fs/cgroup")
 

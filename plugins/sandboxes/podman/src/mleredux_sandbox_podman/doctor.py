@@ -6,8 +6,8 @@ import shutil
 import subprocess
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BASE_VARIABLE, base_image
 from mleredux.plugin.sandbox import Finding
+from mleredux_containers import BASE_VARIABLE, base_image
 
 from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, call, command, find_image, info, init_program, reason
 

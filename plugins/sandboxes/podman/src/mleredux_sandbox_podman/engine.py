@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import FIND, Container, Image
 from mleredux.plugin.files import plain_path
+from mleredux_containers import FIND, Container, Image
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
 """Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import exit_of
 from mleredux.plugin.sandbox import Exit, Usage
+from mleredux_containers import exit_of
 
 from mleredux_sandbox_podman.control_group import ControlGroup
 from mleredux_sandbox_podman.engine import call, remove, state_of

@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, build_disk
 from mleredux.plugin.files import plain_path
+from mleredux_containers import BuildLimits, BuildLog, Container, Image, Recipe, build_disk
 
 from mleredux_sandbox_podman.control_group import limited_group
 from mleredux_sandbox_podman.engine import (
@@ -36,7 +36,7 @@ _LOOK_SECONDS = 1.0
 
 
 class PodmanImages:
-    """Implements `mleredux.plugin.container.ImageEngine`."""
+    """Implements `mleredux_containers.ImageEngine`."""
 
     id = "podman"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import (
+from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
+from mleredux_containers import (
     LAYOUT,
     OWNER_LABEL,
     RUN_LABEL,
@@ -21,7 +22,6 @@ from mleredux.plugin.container import (
     labels,
     prepare_folders,
 )
-from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_podman import engine
 from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for_log

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from mleredux.plugin.container import BuildLimits
+from mleredux_containers import BuildLimits
 
 from mleredux_sandbox_podman.control_group import parts_of
 

@@ -177,7 +177,7 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
 def _beside(folder: Path, script: str) -> frozenset[str]:
     """What belongs to a script: what it imports and names, as far as mleredux is here to tell; else all beside it."""
     try:
-        from mleredux.plugin.program import files_beside
+        from mleredux_rollout import files_beside
     except ImportError:
         modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
         return frozenset({script, "requirements.txt", *modules})

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
+from mleredux_rollout import ExportedRun, Format
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
 from mleredux_gateway.usage import Kind, reported

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from mleredux.plugin.agent import Agent
-from mleredux.plugin.rollout import (
+from mleredux_rollout import (
     AgentInfo,
     FinalMetrics,
     Metrics,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.files import open_below
-from mleredux.plugin.rollout import Step
+from mleredux_rollout import Step
 from pydantic import ValidationError
 
 from mleredux_view.tree import MOST, Node

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from pathlib import Path
 
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.rollout import dump_rollout
 from mleredux_artifact_reports import shared
+from mleredux_rollout import dump_rollout
 
 from mleredux_view.stepfile import StepFile, steps_of
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.grader import Grader, GradingInput, Score, Table, read_table
+from mleredux.plugin.grader import Grader, GradingInput, Score
 from mleredux.plugin.task import Metric, Submission, Task
+from mleredux_tables import Table, read_table
 
 from mleredux_techniques._kit.columns import class_name
 from mleredux_techniques._kit.dataset import Dataset

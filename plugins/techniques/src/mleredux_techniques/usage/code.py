@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mleredux.plugin.program import Scope, Text
+from mleredux_rollout import Scope, Text
 
 GROUPED = frozenset({"GroupKFold", "StratifiedGroupKFold", "GroupShuffleSplit", "LeaveOneGroupOut", "LeavePGroupsOut"})
 ORDERED = frozenset({"TimeSeriesSplit"})

@@ -53,7 +53,7 @@ def use_of(run: Run, data: DataStore) -> TechniqueUse:
     from mleredux.plugin.command import current
     from mleredux.plugin.files import open_below
     from mleredux.plugin.host import prepare
-    from mleredux.plugin.program import texts_of
+    from mleredux_rollout import texts_of
 
     from mleredux_techniques.kit import TRUTH_FILE, load
     from mleredux_techniques.usage.code import read

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.export import ExportedRun, Format
 from mleredux.plugin.files import plain_path
+from mleredux_rollout import ExportedRun, Format
 
 from mleredux_tracker_mlflow.settings import Settings
 

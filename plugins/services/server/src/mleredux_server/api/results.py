@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_timeline
-from mleredux.plugin.rollout import Trajectory
+from mleredux_rollout import Trajectory
 from pydantic import TypeAdapter, ValidationError
 
 from mleredux_server.files.access import open_inside

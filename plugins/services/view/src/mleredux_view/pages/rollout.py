@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.rollout import Step
 from mleredux_artifact_reports.shared import StepView, step_view
+from mleredux_rollout import Step
 
 from mleredux_view.charts import cpus
 from mleredux_view.pages.run import about

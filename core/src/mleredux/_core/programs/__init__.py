@@ -1,1 +1,0 @@
-"""What agents wrote and ran, and what its names and constants mean."""

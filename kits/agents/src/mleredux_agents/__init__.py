@@ -1,0 +1,50 @@
+"""For plugins of agents and of doors to tasks: declarations of agents, and open sessions.
+
+An agent that calls LLMs (`llm_agent`), or that is a command-line program (`cli_agent`), is declared in a few lines. A
+door opens a session, a run in whose sandbox an external client works as agents do; its limits, validation, grade and
+rollout are those of any other run. The plugin registers an agent, under whose name its runs are listed::
+
+    from mleredux_agents import open_session, session_agent
+
+    agent = session_agent("my-door", "Clients of my door")
+
+    def work() -> float | None:
+        with open_session("digits", "my-door", limits={"time_limit": 600}) as session:
+            session.execute('cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv')
+            report = session.finish().report
+        return report.score if report else None
+"""
+
+from __future__ import annotations
+
+from mleredux._core.persons import PERSON, PERSON_RULE
+from mleredux_agentkit.shell import Finished
+from mleredux_agentkit.workspace import Completed
+
+from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
+from mleredux_agents.options import Libraries, libraries, read_options
+from mleredux_agents.rewards import REWARDS, reward_of, rule_of
+from mleredux_agents.sessions import Attached, OpenSession, open_session, session_agent
+
+__all__ = [
+    "PERSON",
+    "PERSON_RULE",
+    "REWARDS",
+    "AgentOptions",
+    "Attached",
+    "CliOptions",
+    "CommandRecipe",
+    "Completed",
+    "Finished",
+    "Libraries",
+    "OpenSession",
+    "cli_agent",
+    "install_parts",
+    "libraries",
+    "llm_agent",
+    "open_session",
+    "read_options",
+    "reward_of",
+    "rule_of",
+    "session_agent",
+]

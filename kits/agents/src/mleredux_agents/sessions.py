@@ -1,0 +1,295 @@
+"""Open sessions: runs whose agent is somebody outside, who works in the sandbox by requests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from mleredux._core.plugins import current
+from mleredux._core.store import Run, RunStore
+from mleredux.errors import MlereduxError
+from mleredux.models import Agent, Build, Limits, State, Verdict
+from mleredux_agentkit.shell import Finished
+from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.workspace import Completed
+
+_POLL = 0.05
+
+
+def session_agent(name: str, title: str) -> Agent:
+    """The agent of a plugin's sessions: whoever asks it works in the sandbox. Register it to list its runs by name."""
+    return Agent(
+        id=name,
+        title=title,
+        command=("python", "-m", "mleredux_agentkit.session"),
+        build=Build(packages=("mleredux_agentkit",)),
+        limits=Limits(time_limit=3600),
+        options={"name": name},
+        tags=("no-llm", "session"),
+    )
+
+
+class Attached:
+    """A session that is open somewhere on this machine, by its run.
+
+    Attributes:
+        run: The run: `run.output_dir` is the folder in which commands run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def instructions(self) -> str:
+        """What an agent is told: folders, limits, and the description of the task; Markdown."""
+        texts = [(self.run.path / "task" / name).read_text("utf-8") for name in ("instructions.md", "description.md")]
+        return "\n\n".join(texts)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is still a session."""
+        try:
+            ask(self.run.output_dir, "clock")
+        except NoSession:
+            return False
+        return True
+
+    def execute(self, text: str, *, language: str = "sh", timeout: float = 600) -> Finished:
+        """Run a command (`sh`) or code (`python`, in a new interpreter) in the sandbox's output folder.
+
+        Args:
+            timeout: Seconds after which it is killed; its exit code then is None.
+
+        Raises:
+            MlereduxError: The session has ended, or there is no such language.
+        """
+        if language not in ("sh", "python"):
+            raise MlereduxError(f"There is no language {language!r} here.", hint="Use sh or python.")
+        answer = self._ask("execute", text.encode(), language=language, timeout=timeout)
+        code = answer.get("code")
+        return Finished(code if isinstance(code, int) else None, str(answer.get("output", "")))
+
+    def execute_program(
+        self,
+        arguments: Sequence[str],
+        *,
+        content: bytes = b"",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Completed:
+        """Run a program by its arguments in the sandbox; several may run at once.
+
+        Args:
+            content: Its standard input.
+            cwd: Where, relative to the output folder.
+            env: Variables besides those of the sandbox.
+            timeout: Seconds after which it is killed; its exit code then is None.
+
+        Raises:
+            MlereduxError: The session has ended.
+        """
+        head = json.dumps({"arguments": list(arguments), "cwd": cwd, "env": dict(env or {})}).encode()
+        answer = self._ask("execute-program", head + b"\n" + content, timeout=timeout)
+        code, output, length = answer.get("code"), answer.get("content", b""), answer.get("stdout")
+        length = length if isinstance(length, int) else 0
+        return Completed(code if isinstance(code, int) else None, output[:length], output[length:])
+
+    def read(self, path: str) -> bytes:
+        """The content of a file in the sandbox, at most 100 MiB; the path is relative to the output folder.
+
+        Raises:
+            OSError: It can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
+            MlereduxError: The session has ended.
+        """
+        content: bytes = self._file("read", path, json.dumps(path).encode()).get("content", b"")
+        return content
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in the sandbox, at most 100 MiB, in folders that are made.
+
+        Raises:
+            OSError: It can't be written.
+            MlereduxError: The session has ended.
+        """
+        self._file("write", path, json.dumps(path).encode() + b"\n" + content)
+
+    def submit(self, source: Path | bytes | None = None) -> Verdict:
+        """Submit a file of this machine or its content; None: check the file that the task names where it lies.
+
+        Returns:
+            Whether it is well-formed, by the endpoint that all agents ask; never its score.
+
+        Raises:
+            MlereduxError: The session has ended, or the file can't be read.
+        """
+        answer = self._ask("submit", source)
+        return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
+
+    def validate(self) -> Verdict:
+        """Check the submission as it lies in the output folder.
+
+        Raises:
+            MlereduxError: The session has ended.
+        """
+        answer = self._ask("validate")
+        return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
+
+    def time_left(self) -> float:
+        """Seconds until the time limit; 0 if the session has ended."""
+        try:
+            return float(ask(self.run.output_dir, "clock").get("left", 0.0))
+        except (NoSession, TypeError, ValueError):
+            return 0.0
+
+    def _ask(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
+        try:
+            return ask(self.run.output_dir, do, source, **facts)
+        except NoSession:
+            raise MlereduxError(f"The session of {self.run.id} has ended.", hint="Open another one.") from None
+        except OSError as error:
+            told = f"{source!r} can't be read: {error.strerror}."
+            raise MlereduxError(told, hint="Name a file that exists.") from None
+
+    def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
+        answer = self._ask(do, content)
+        if isinstance(answer.get("errno"), int):
+            raise OSError(answer["errno"], str(answer.get("error")), path)
+        return answer
+
+
+class OpenSession(Attached):
+    """A run that is being worked on from here. As a context manager, it is closed at the end of the block."""
+
+    def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
+        super().__init__(run)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
+        self._thread.start()
+
+    def __enter__(self) -> OpenSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def finish(self) -> Run:
+        """End the session, wait until the run is graded, and return it. It may have ended before."""
+        with contextlib.suppress(NoSession):
+            ask(self.run.output_dir, "finish")
+        self._join()
+        return self.run
+
+    def close(self) -> None:
+        """Cancel the run, unless it has ended."""
+        if self._thread.is_alive():
+            self.run.ask_to_cancel()
+        self._join()
+
+    def wait_until_open(self, slot_timeout: float | None = None) -> None:
+        """Wait for the sandbox.
+
+        Args:
+            slot_timeout: Seconds to wait while other runs hold what this one needs; None: as long as it takes.
+
+        Raises:
+            MlereduxError: The run ended before, or there was no slot for it.
+        """
+        waited = 0.0
+        while not self.open:
+            if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
+                waited += _POLL
+                if waited > slot_timeout:
+                    limits = self.run.spec.limits
+                    raise MlereduxError(
+                        f"For {slot_timeout:g} seconds, other runs held what this one needs: {limits.cpus:g} CPUs and "
+                        f"{limits.memory_mb} MB of memory.",
+                        hint="Give each a smaller share by `limits`, or close sessions.",
+                    )
+            if not self._thread.is_alive():
+                self._join()
+                raise MlereduxError(
+                    f"The session could not be opened: {self.run.message or 'its run has ended.'}",
+                    hint=f"See `mleredux runs show {self.run.id}`.",
+                )
+            time.sleep(_POLL)
+
+    def _work(self, execute: Callable[[Run], object]) -> None:
+        try:
+            execute(self.run)
+        except BaseException as error:
+            self._error = error
+
+    def _join(self) -> None:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
+def _execute_apart(run: Run) -> None:
+    """Have a process that outlives this one execute the run, and wait for it."""
+    plugins = [word for name in current().load for word in ("--plugin", name)]
+    plugins += [word for name in current().block for word in ("--block", name)]
+    words = ("run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve()))
+    with (run.path / ".worker.log").open("ab") as log:
+        subprocess.run(
+            [sys.executable, "-m", "mleredux", *plugins, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
+        )
+
+
+def open_session(
+    task: str,
+    agent: str,
+    *,
+    sandbox: str | None = None,
+    seed: int = 0,
+    limits: Mapping[str, Any] | None = None,
+    context: str | None = None,
+    detached: bool = False,
+    slot_timeout: float | None = None,
+    runs_dir: Path | str | None = None,
+    data_dir: Path | str | None = None,
+) -> OpenSession:
+    """Prepare a task, start a run of it in a sandbox, and return when it can be worked in.
+
+    Args:
+        agent: The id of an agent of `session_agent` that is registered.
+        detached: Whether a process of its own executes the run, so that it is graded even if this one is killed.
+        slot_timeout: Seconds to wait while other runs hold CPUs or memory that this one needs; None: any time.
+        sandbox, seed, limits, context, runs_dir, data_dir: As in `mleredux.run`.
+
+    Raises:
+        MlereduxError: The request is invalid, or the sandbox can't be opened.
+    """
+    from mleredux._core.data import DataStore
+    from mleredux._core.pipeline import Pipeline
+    from mleredux._core.plans import plan
+
+    store, data = RunStore(runs_dir), DataStore(data_dir)
+    asked = plan(current(), task, agent, own_machine=True, sandbox=sandbox, seed=seed, limits=limits)
+    run = store.create(**asked, data_dir=str(data.path), context=context)
+    if detached:
+        session = OpenSession(run, _execute_apart)
+    else:
+        pipeline = Pipeline(store, current(), data, bound=True)
+        pipeline.warm_up()
+        session = OpenSession(run, pipeline.go_on)
+    try:
+        session.wait_until_open(slot_timeout)
+    except BaseException:
+        session.close()
+        raise
+    return session

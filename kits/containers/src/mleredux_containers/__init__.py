@@ -1,0 +1,81 @@
+"""For authors of container sandboxes with any engine: images, mounts, and the hardened profile.
+
+An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and translates each `Container` that
+`container` creates from a launch. No daemon is assumed.
+
+| module | content |
+|---|---|
+| `recipe` | files and Dockerfile of an image, from an agent's build |
+| `dockerfile`, `ignore` | reading of Dockerfiles and of `.dockerignore` |
+| `layers` | layers that images of repositories share |
+| `images` | finding, pulling and building of images, with locks and logs |
+| `host` | the engine's host: registries, mirrors, users |
+| `building`, `disk`, `download_cache` | limits, disk and network of builds, and their cache of downloads |
+| `folders`, `withheld` | folders that are mounted by the container contract, and known files that are hidden there |
+| `profile` | a launch as a hardened container |
+| `inside` | programs that run in it |
+
+::
+
+    from mleredux_containers import Image
+
+    image = Image.from_record({"Id": "sha256:1", "Config": {"Cmd": ["python3"]}})
+    assert image.command == ("python3",)
+"""
+
+from __future__ import annotations
+
+from mleredux_containers.building import BuildLimits
+from mleredux_containers.disk import BuildDisk, build_disk
+from mleredux_containers.dockerfile import filled, images_of, instructions
+from mleredux_containers.download_cache import PLACE as DOWNLOADS
+from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
+from mleredux_containers.download_cache import downloads, downloads_size
+from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
+from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
+from mleredux_containers.profile import (
+    LAYOUT,
+    OWN_PROCESSES,
+    OWNER_LABEL,
+    RUN_LABEL,
+    Container,
+    Image,
+    container,
+    exit_of,
+    labels,
+)
+from mleredux_containers.recipe import Recipe
+from mleredux_containers.withheld import FIND
+
+__all__ = [
+    "BASE_VARIABLE",
+    "DOWNLOADS",
+    "DOWNLOADS_VARIABLE",
+    "FIND",
+    "LAYOUT",
+    "OWNER_LABEL",
+    "OWN_PROCESSES",
+    "RUN_LABEL",
+    "Bind",
+    "BuildDisk",
+    "BuildLimits",
+    "BuildLog",
+    "Container",
+    "Image",
+    "ImageEngine",
+    "Recipe",
+    "agent_user",
+    "base_image",
+    "build",
+    "build_disk",
+    "container",
+    "downloads",
+    "downloads_size",
+    "exit_of",
+    "filled",
+    "images_of",
+    "instructions",
+    "labels",
+    "prepare_folders",
+    "user_entries",
+]

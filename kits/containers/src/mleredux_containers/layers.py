@@ -1,0 +1,57 @@
+"""A build in two images: below, what its steps install; on top, files alone, which are all that an edit changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from mleredux_containers.dockerfile import instructions
+from mleredux_containers.recipe import Recipe
+
+_STILL = frozenset({"WORKDIR", "COPY", "ENV", "LABEL", "USER", "CMD", "ENTRYPOINT", "EXPOSE"})
+"""Instructions that execute nothing."""
+
+
+def split(plan: Recipe) -> tuple[Recipe, str] | None:
+    """The recipe up to its last step, with no files but those that this part copies by name, and the lines after it.
+
+    Returns:
+        None where the two depend on one another: stages, folders that are copied before a step, arguments.
+    """
+    found = list(instructions(plan.text))
+    words = [word for word, _ in found]
+    if plan.generated or words.count("FROM") != 1 or "RUN" not in words:
+        return None
+    last = max(number for number, word in enumerate(words) if word == "RUN")
+    below, above = found[: last + 1], found[last + 1 :]
+    if not above or any(word not in _STILL or "$" in rest or "--from" in rest for word, rest in above):
+        return None
+    files: dict[str, Path | bytes] = {}
+    for word, rest in below:
+        if word == "ADD" or (word in ("RUN", "COPY") and rest.startswith("--")):
+            return None
+        for name in _sources(rest) if word == "COPY" else ():
+            source = plan.files.get(name)
+            if source is None or name == plan.dockerfile:
+                return None
+            if isinstance(source, Path) and (source.is_symlink() or not source.is_file()):
+                return None
+            files[name] = source
+    files[plan.dockerfile] = "".join(f"{word} {rest}\n" for word, rest in below).encode()
+    return replace(plan, files=files), "".join(f"{word} {rest}\n" for word, rest in above)
+
+
+def on_layers(plan: Recipe, image: str, lines: str) -> Recipe:
+    """What `split` left over, on the image of the other part."""
+    files = {**plan.files, plan.dockerfile: f"FROM {image}\n{lines}".encode()}
+    return replace(plan, files=files, network=False, shared=())
+
+
+def _sources(rest: str) -> list[str]:
+    """What a COPY instruction copies."""
+    try:
+        words = json.loads(rest)
+    except ValueError:
+        words = rest.split()
+    return [str(word).removeprefix("./") for word in words[:-1]]

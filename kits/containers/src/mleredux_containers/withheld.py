@@ -1,0 +1,43 @@
+"""Files of an image that hold a task's known answers: a file that can't be read is mounted over each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from mleredux._core.known_files import KnownFiles, tree_files
+from mleredux.plugin.sandbox import Launch
+
+from mleredux_containers.folders import Bind
+
+FIND = ("/bin/sh", "-c", "command -v find >/dev/null || exit 127; find / -xdev -type f 2>/dev/null; exit 0")
+"""The command that lists an image's files in a container."""
+_found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+
+
+def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: Callable[[], str]) -> Iterator[Bind]:
+    """Mounts over the files of an image that hold the known answers of a launch's task.
+
+    Args:
+        launch: What is started.
+        image: The image's id.
+        layers: The engine's folders of its layers, the uppermost first.
+        listed: Returns the output of `FIND` in the image, if the engine does not show its layers here.
+    """
+    if not launch.known_answers:
+        return
+    empty = (launch.staging_dir or launch.control_dir) / "withheld"
+    empty.touch()
+    empty.chmod(0)
+    key = image, launch.known_answers
+    if key not in _found:
+        shown = {path for layer in _shown(layers) for path in tree_files(layer)}
+        _found[key] = KnownFiles(launch.known_answers).within(shown or listed().splitlines())
+    for path in _found[key]:
+        yield Bind(empty, path)
+
+
+def _shown(layers: Sequence[Path]) -> Sequence[Path]:
+    """The layers, if all of them can be read here."""
+    return layers if all(os.access(layer, os.R_OK | os.X_OK) for layer in layers) else []

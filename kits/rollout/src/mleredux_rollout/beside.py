@@ -1,0 +1,147 @@
+"""The files beside a script that belong to it: modules that it imports, and files that it names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mleredux_rollout.scopes import UNKNOWN, Scope
+from mleredux_rollout.texts import MAX_TEXT, plain_code
+
+REQUIREMENTS = "requirements.txt"
+LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
+"""Folders that belong to no program."""
+MAX_NAMED = 1 << 20
+"""Maximum number of bytes of a file that is not a program, and that a script names."""
+_PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".r", ".jl", ".pl", ".rb", ".js", ".lua")
+_WORD = re.compile(r"[\w.+-]+")
+_MAGIC = re.compile(r"(?m)^\s*[%!].*$")
+_LOADERS = ("import_module", "__import__", "run_path", "run_module", "spec_from_file_location", "iter_modules")
+_IMPORTED = re.compile(r"(?:\bimport|\bfrom|-m)\s+(\w+)")
+_COMPUTED = re.compile(r"(?:\*|[%}]\w*|\$\w+)[\w.-]*\.(?:py|sh|ipynb)\b")
+"""A name of a program that is known only at run time: `*.py`, `{}.py`, `stage_$i.py`."""
+
+
+@dataclass
+class _Needs:
+    """What a program needs: names of modules, words that may name files, and whether it chooses others at run time."""
+
+    modules: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    unclear: bool = False
+
+
+def files_beside(script: Path) -> frozenset[str]:
+    """The names of files and folders in a script's folder that belong to it, with the script itself.
+
+    These are: modules and packages that it imports, and in turn those that they import; programs and small files whose
+    names are in its text; and `requirements.txt`. If it may choose modules when it runs, all beside it belong to it.
+    Links that lead out of the folder count only if they lead to programs or packages. Nothing is executed.
+    """
+    folder = script.parent
+    beside = {path.name: path for path in folder.iterdir() if path.name not in LEFT_OUT and _belongs(path)}
+    found, waiting = {script.name}, [script]
+    while waiting:
+        for program in _programs(waiting.pop()):
+            added = _names(program, beside) - found
+            found |= added
+            waiting += [folder / name for name in added]
+    return frozenset(found | ({REQUIREMENTS} & beside.keys()))
+
+
+def _belongs(path: Path) -> bool:
+    """Return whether a path is a file or folder; of a link out of its folder, whether it is a program or package."""
+    target = path.resolve()
+    if not path.is_symlink() or target.is_relative_to(path.parent.resolve()):
+        return path.is_file() or path.is_dir()
+    return (target.is_file() and target.suffix.lower() in _PROGRAMS) or (target / "__init__.py").is_file()
+
+
+def _programs(place: Path) -> Iterator[Path]:
+    """A program, or those of a package."""
+    if not place.is_dir():
+        yield place
+        return
+    for path in sorted(place.rglob("*.py")):
+        if not LEFT_OUT.intersection(path.relative_to(place).parts):
+            yield path
+
+
+def _names(program: Path, beside: dict[str, Path]) -> set[str]:
+    if program.suffix.lower() not in _PROGRAMS and not _has_first_line(program):
+        return set()
+    needs = _needs_of(program)
+    found = set()
+    for name, path in beside.items():
+        module = name.removesuffix(".py") if path.is_file() else name
+        if path.is_dir():
+            is_package = (path / "__init__.py").is_file()
+            wanted = (module in needs.modules or (needs.unclear and is_package)) and any(path.glob("*.py"))
+            named = name in needs.words and any(path.glob("*.py"))  # sys.path.append("lib")
+        else:
+            is_program = path.suffix.lower() in _PROGRAMS
+            wanted = path.suffix == ".py" and (module in needs.modules or needs.unclear)
+            named = name in needs.words and "." in name and (is_program or path.stat().st_size <= MAX_NAMED)
+        if wanted or named:
+            found.add(name)
+    return found
+
+
+def _has_first_line(program: Path) -> bool:
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _needs_of(program: Path) -> _Needs:
+    with program.open("rb") as file:
+        text = plain_code(program.name, file.read(MAX_TEXT + 1))
+    if program.suffix not in (".py", ".ipynb"):
+        return _of_text(text)
+    needs = _Needs()
+    if program.suffix == ".ipynb":
+        needs = _of_text("\n".join(_MAGIC.findall(text)))
+        text = _MAGIC.sub("", text)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Needs(needs.modules, needs.words | _of_text(text).words, unclear=True)
+    scope = Scope(tree)
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            needs.modules |= {item.name.partition(".")[0] for item in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module] if node.module else [item.name for item in node.names]
+            needs.modules |= {name.partition(".")[0] for name in modules}
+        elif isinstance(node, ast.Call):
+            _add_call(needs, scope, node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            named = _of_text(node.value)
+            needs.words |= named.words | {node.value}
+            needs.modules |= named.modules
+            needs.unclear |= named.unclear or node.value in _PROGRAMS
+        elif isinstance(node, ast.JoinedStr):
+            last = node.values[-1] if node.values else None
+            ending = str(last.value) if isinstance(last, ast.Constant) else ""
+            needs.unclear |= ending.endswith(_PROGRAMS) and "/" not in ending
+    return needs
+
+
+def _add_call(needs: _Needs, scope: Scope, call: ast.Call) -> None:
+    """Add a module that a call loads by its name."""
+    called = (scope.name(call.func) or "").rpartition(".")[2]
+    if called not in _LOADERS:
+        return
+    value = scope.value(call.args[0]) if call.args else None
+    if value is None or UNKNOWN in value:
+        needs.unclear = True
+    else:
+        needs.modules.add(value.lstrip(".").partition(".")[0])
+
+
+def _of_text(text: str) -> _Needs:
+    """What a text needs that is not a program of Python, by its words."""
+    return _Needs(set(_IMPORTED.findall(text)), set(_WORD.findall(text)), _COMPUTED.search(text) is not None)

@@ -1,0 +1,119 @@
+"""Reading and writing ATIF documents, within limits: they come from agents."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.models.rollout import Trajectory
+from mleredux.plugin.files import write_atomically
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from mleredux_rollout.validation import Problem, problem_of, problems_of
+
+MAX_BYTES = 64 * 1024 * 1024
+"""The largest document that is read."""
+MAX_MARKS = 4_000_000
+"""Commas and opening brackets of the largest document that is read: they bound its number of values."""
+
+_INDENTED_BYTES = 1 << 20
+
+
+class InvalidRollout(MlereduxError):
+    """A document can't be read, or is no valid rollout."""
+
+
+def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
+    """The document in a file.
+
+    Raises:
+        InvalidRollout: It is missing, too large, not JSON, or breaks a rule of the format.
+    """
+    return parse_rollout(read_bytes(path, max_bytes=max_bytes))
+
+
+def parse_rollout(data: bytes) -> Trajectory:
+    """The document in these bytes.
+
+    Raises:
+        InvalidRollout: They are not JSON, or break a rule of the format.
+    """
+    try:
+        return Trajectory.model_validate(parse_json(data))
+    except ValidationError as error:
+        raise InvalidRollout(
+            f"The rollout breaks a rule of its format: {problem_of(error)}.",
+            hint="`mleredux_rollout.check_rollout` names every problem.",
+        ) from None
+
+
+def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
+    """What is wrong with the document in a file (only so many problems are named); empty where it is valid."""
+    try:
+        return problems_in(read_bytes(path, max_bytes=max_bytes))
+    except InvalidRollout as error:
+        return [Problem("$", error.message.rstrip("."))]
+
+
+def problems_in(data: bytes) -> list[Problem]:
+    """What is wrong with the document in these bytes; empty where it is valid."""
+    try:
+        return problems_of(parse_json(data))
+    except InvalidRollout as error:
+        return [Problem("$", error.message.rstrip("."))]
+
+
+def dump_rollout(trajectory: Trajectory) -> bytes:
+    """The document as UTF-8 JSON, indented unless it is large; fields that are not set are left out."""
+    compact = trajectory.model_dump_json(exclude_none=True)
+    if len(compact) > _INDENTED_BYTES:
+        return compact.encode() + b"\n"
+    return trajectory.model_dump_json(exclude_none=True, indent=1).encode() + b"\n"
+
+
+def write_rollout(trajectory: Trajectory, path: Path) -> None:
+    """Write the document whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, dump_rollout(trajectory))
+
+
+def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """All bytes of a regular file, never waiting for a pipe or a device.
+
+    Raises:
+        InvalidRollout: It is missing, no regular file, or larger than `max_bytes`.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidRollout(f"{path} can't be read: {error.strerror or error}.") from error
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise InvalidRollout(f"{path} is no regular file.")
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+    if status.st_size > max_bytes or len(data) > max_bytes:
+        raise InvalidRollout(f"{path} is larger than the limit of {max_bytes:,} bytes.")
+    return data
+
+
+def parse_json(data: bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        InvalidRollout: It is not JSON (NaN is not), nests too deeply, or holds too many values.
+    """
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
+        raise InvalidRollout(f"The document holds more than {MAX_MARKS:,} values.")
+    try:
+        return from_json(data, allow_inf_nan=False, cache_strings="none")
+    except ValueError as error:
+        raise InvalidRollout(
+            f"The document is not JSON: {error}.",
+            hint="NaN, Infinity and unpaired surrogates are not JSON either.",
+        ) from None

@@ -1,0 +1,198 @@
+"""Runs as documents of other systems, in formats that plugins register."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mleredux import Report, Run, Task
+from mleredux._core.data import DataStore
+from mleredux._core.grants import protected_variables, secret_variables
+from mleredux._core.plugins import Catalogue
+from mleredux.errors import MlereduxError, PluginError, one_line
+from mleredux.models.export import Format
+from mleredux.models.rollout import Trajectory
+from mleredux.plugin.files import Mask
+
+from mleredux_rollout.documents import parse_rollout, read_bytes
+
+_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
+"""Names of variables whose values are masked, besides keys of language models, passwords in URLs, and the run's own."""
+_CANARY = re.compile(rb"mleredux-canary-[0-9a-f]{40}")
+
+
+class ExportedRun:
+    """A run that has ended, as formats get it: its documents are without secrets.
+
+    Attributes:
+        run: The run itself; its other files are as they are.
+        task: Its task; None if that is not installed here.
+    """
+
+    def __init__(self, run: Run, catalogue: Catalogue, hidden: Collection[str]) -> None:
+        self.run, variables = run, run.spec.grants.variables
+        with contextlib.suppress(MlereduxError):
+            variables = secret_variables(run.spec, catalogue)
+        self._mask = Mask({*hidden, *(os.environ[name] for name in variables if name in os.environ)})
+        try:
+            self.task: Task | None = catalogue.task(run.spec.task)
+        except MlereduxError:
+            self.task = None
+
+    @property
+    def report(self) -> Report | None:
+        """The grade, if there is one."""
+        content = self._content("report.json")
+        return Report.model_validate_json(content) if content else None
+
+    @property
+    def rollout(self) -> Trajectory | None:
+        """The standard trace, if there is one. It is read at each use, so that few are in memory."""
+        content = self._content("rollout.json")
+        return parse_rollout(content) if content else None
+
+    @property
+    def score(self) -> float | None:
+        """The score of a valid submission."""
+        report = self.report
+        return report.score if report is not None and report.valid_submission else None
+
+    @property
+    def license(self) -> str | None:
+        """The licence of the task's data, if declared (SPDX)."""
+        task = self.task
+        while task is not None and task.license is None:
+            task = task.base
+        return task.license if task is not None else None
+
+    @property
+    def public(self) -> Path | None:
+        """The folder of the task's public files, if they are prepared here."""
+        prepared = DataStore(self.run.spec.data_dir).find(self.task) if self.task is not None else None
+        return prepared.public if prepared is not None else None
+
+    def quotes_canary(self) -> bool:
+        """Whether its documents hold what lies only beside the answers of some installation."""
+        return any(_CANARY.search(self._content(name)) for name in ("rollout.json", "report.json"))
+
+    def _content(self, name: str) -> bytes:
+        path = self.run.path / name
+        return self._mask.hide(read_bytes(path)) if path.is_file() else b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Which runs to export.
+
+    Attributes:
+        min_score: The worst score, in the direction of each run's metric.
+        verified: Whether only results whose code was executed again with the same score.
+        licenses: Licences of the tasks' data, of which one must be declared; empty: any, or none.
+    """
+
+    min_score: float | None = None
+    verified: bool = False
+    licenses: tuple[str, ...] = ()
+
+
+def export(
+    runs: Iterable[Run],
+    chosen: Format,
+    path: Path,
+    catalogue: Catalogue,
+    *,
+    filters: Filters | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[list[Path], dict[str, str]]:
+    """Write runs in a format: to the file `path`, or to a file for each run in the folder `path`.
+
+    Returns:
+        The files, and for each run that was left out the reason.
+
+    Raises:
+        MlereduxError: A run has not ended, no run is left, or a file can't be written.
+        PluginError: The format fails.
+    """
+    if unknown := sorted(set(options or ()) - set(chosen.options)):
+        known = ", ".join(sorted(chosen.options)) or "none"
+        raise MlereduxError(f"Format {chosen.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
+    keys = {name for name in protected_variables(catalogue) if not name.startswith("MLEREDUX_")}
+    hidden = {value for name, value in os.environ.items() if name in keys or _SECRET.search(name)}
+    hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
+    given = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
+    left_out = {one.run.id: why for one in given if (why := _why_not(one, chosen, filters or Filters()))}
+    left = [one for one in given if one.run.id not in left_out]
+    if not left:
+        reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
+        raise MlereduxError(f"No run is left to export. {reasons}", hint="Choose other runs or filters.")
+    if chosen.together or (len(given) == 1 and path.suffix and not path.is_dir()):
+        files = {path: left}
+    else:
+        files = {path / f"{one.run.id}{chosen.suffix}": [one] for one in left}
+    settings = {**chosen.options, **(options or {})}
+    for place, members in files.items():
+        _write(place, chosen, members, settings)
+    return list(files), left_out
+
+
+def _password(address: str) -> str:
+    try:
+        return urlsplit(address).password or ""
+    except ValueError:
+        return ""
+
+
+def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
+    """The reason to leave a run out."""
+    if not one.run.state.final:
+        raise MlereduxError(f"Run {one.run.id} is {one.run.state}.", hint="Wait until it has ended.")
+    for need in chosen.needs:
+        if getattr(one, need) is None:
+            return {"public": "the public files of its task are not prepared here"}.get(need, f"it has no {need}")
+    if one.quotes_canary():
+        return "it quotes the canary, which lies beside the answers"
+    report, score = one.report, one.score
+    if chosen.trusted and report is not None and not report.verdict.trusted:
+        return f"its result is {report.verdict.status}"
+    if filters.verified and (report is None or report.verdict.status != "verified"):
+        return "its result is not verified"
+    if filters.min_score is not None:
+        if report is None or score is None:
+            return "it has no score"
+        if score > filters.min_score if report.is_lower_better else score < filters.min_score:
+            return f"its score {score:g} is worse than {filters.min_score:g}"
+    if filters.licenses and one.license not in filters.licenses:
+        return f"the licence of its task's data is {one.license or 'not declared'}"
+    return None
+
+
+def _write(path: Path, chosen: Format, members: Sequence[ExportedRun], options: Mapping[str, Any]) -> None:
+    """Write one file, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            for piece in _pieces(chosen, members, options):
+                file.write(piece)
+        temporary.replace(path)
+    except OSError as error:
+        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _pieces(chosen: Format, members: Sequence[ExportedRun], options: Mapping[str, Any]) -> Iterable[bytes]:
+    try:
+        yield from chosen.write(members, options)
+    except (MlereduxError, GeneratorExit):
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        told = one_line(error)[:300]
+        raise PluginError(f"Format {chosen.id} fails ({told}).", hint="Fix or update its plugin.") from error

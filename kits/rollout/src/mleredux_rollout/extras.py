@@ -1,0 +1,148 @@
+"""What is particular to ML engineering, in ATIF's `extra` fields.
+
+A step's `extra` holds the fields of `StepExtra` beside whatever else an agent keeps there; a document's
+`extra` holds those of `RunExtra` under the key `mleredux`. Agents write the first; the second is added later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from mleredux.models.rollout import SCHEMA_VERSION, Step, Trajectory, described
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+RUN_KEY = "mleredux"
+
+
+class _Convention(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        allow_inf_nan=False,
+        ser_json_inf_nan="null",
+    )
+    __get_pydantic_json_schema__ = described
+
+
+class StepExtra(_Convention):
+    """The facts of a step that tries a solution. All optional; unknown fields are kept.
+
+    `Step(…, extra=StepExtra(node_id="7", parent_id="3", validation_metric=0.81).as_extra())`
+    """
+
+    node_id: str | None = None
+    """The solution that this step made, in the agent's own search tree."""
+    parent_id: str | None = None
+    """The solution it started from; None for a fresh draft."""
+    stage: str | None = None
+    """What the agent was about: `draft`, `debug`, `improve`, `tune`, `ensemble`, `submit`, …"""
+    metric_name: str | None = None
+    validation_metric: float | None = None
+    """As the agent measured it on data of its own; None where it failed to."""
+    lower_is_better: bool | None = None
+    """Of `validation_metric`."""
+    is_buggy: bool | None = None
+    """Whether the solution's code failed, or its result can't be used."""
+    seconds: float | None = None
+    """How long the step's code ran."""
+    submission_version: int | None = None
+    """The version of the submission that this step wrote, as numbered in the run."""
+    score_after_run: float | None = None
+    """The test score of that version, graded after the run. The agent never saw it."""
+
+    def as_extra(self) -> dict[str, Any]:
+        """For `Step(extra=…)`: what is known, JSON-able."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class SubmissionFact(_Convention):
+    """One version of the submission that the run kept."""
+
+    version: int
+    time: datetime
+    seconds: float | None = None
+    """Since the agent was started."""
+    size: int | None = None
+    """Bytes."""
+    score: float | None = None
+    """Graded after the run; the agent never saw it."""
+
+
+class RunExtra(_Convention):
+    """The facts of the run that a document was made in. Environment variables never belong here."""
+
+    run: str
+    task: str
+    task_version: str | None = None
+    agent: str
+    agent_version: str | None = None
+    seed: int | None = None
+    sandbox: str | None = None
+    image: str | None = None
+    packages: dict[str, str] = {}
+    state: str | None = None
+    cause: str | None = None
+    metric: str | None = None
+    lower_is_better: bool | None = None
+    score: float | None = None
+    medal: str | None = None
+    above_median: bool | None = None
+    percentile: float | None = None
+    valid_submission: bool | None = None
+    submissions: list[SubmissionFact] = []
+    made_from: str | None = None
+    """`agent` (its own document), `native logs`, `llm calls` (the gateway's record of them), or `events` (put together
+    from events, logs and code)."""
+
+
+_Model = TypeVar("_Model", bound=_Convention)
+
+
+def step_extra(step: Step) -> StepExtra:
+    """The ML-engineering facts of a step. Fields of a wrong type are left out, so that this never fails."""
+    return _tolerant(StepExtra, step.extra or {})
+
+
+def run_extra(trajectory: Trajectory) -> RunExtra | None:
+    """The run facts of a document, or None where it has none that can be read."""
+    found = (trajectory.extra or {}).get(RUN_KEY)
+    if not isinstance(found, dict):
+        return None
+    try:
+        return _tolerant(RunExtra, found)
+    except ValidationError:
+        return None
+
+
+def with_run_extra(trajectory: Trajectory, facts: RunExtra) -> Trajectory:
+    """The same document with these run facts in the place of any that were there."""
+    extra = {**(trajectory.extra or {}), RUN_KEY: facts.model_dump(mode="json", exclude_none=True)}
+    return trajectory.model_copy(update={"extra": extra})
+
+
+def _tolerant(model: type[_Model], values: Mapping[str, Any]) -> _Model:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        wrong = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+        return model.model_validate({name: value for name, value in values.items() if name not in wrong})
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
+
+    It says all that JSON schema can say; step numbers, references to tool calls and unique ids are left
+    to `check_rollout`.
+    """
+    schema = Trajectory.model_json_schema()
+    for convention in (StepExtra, RunExtra):
+        own = convention.model_json_schema()
+        schema["$defs"] |= own.pop("$defs", {})
+        schema["$defs"][convention.__name__] = own
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Rollout of mleredux ({SCHEMA_VERSION})",
+        **schema,
+    }

@@ -1,0 +1,253 @@
+"""For readers of agents' native logs: they are hostile input, so nothing here fails on what a value is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.models.rollout import (
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    ToolCall,
+)
+from mleredux.plugin.files import open_below
+
+from mleredux_rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
+
+MAX_LINES = 20_000
+"""Lines of a log that are read."""
+MAX_TEXT = 200_000
+"""Characters of a text that a reader takes over; what is between its halves is left out."""
+
+
+def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool = False) -> bytes:
+    """All bytes of a file in an agent's output folder; no link is followed, not even on the way.
+
+    Args:
+        name: Relative to the folder: `logs/x/journal.json`.
+        cut: Whether a larger file is read up to the limit, as suits a log of lines, or refused.
+
+    Raises:
+        InvalidRollout: It is missing, a link or no regular file, lies behind a link, or is too large.
+    """
+    try:
+        with open_below(output, name) as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidRollout(f"{name} {error.strerror or error}.") from error
+    if len(data) > max_bytes and not cut:
+        raise InvalidRollout(f"{name} is larger than the limit of {max_bytes:,} bytes.")
+    return data[:max_bytes]
+
+
+def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
+    """The value of a JSON file in an agent's output folder: NaN and broken characters are let through.
+
+    Raises:
+        InvalidRollout: As `read_below`; or it is not JSON, or nests too deeply.
+    """
+    return parse_native(read_below(output, name, max_bytes=max_bytes), name)
+
+
+def parse_native(data: bytes, name: str = "The log") -> Any:
+    """The value of a JSON text as agents write it.
+
+    Raises:
+        InvalidRollout: It is not JSON, nests too deeply, or holds too many values.
+    """
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
+        raise InvalidRollout(f"{name} holds more than {MAX_MARKS:,} values.")
+    try:
+        return json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidRollout(f"{name} is not JSON: {error}.") from None
+
+
+def read_object(output: Path, name: str) -> dict[str, Any]:
+    """The object of a JSON file, an empty one where there is none that can be read."""
+    try:
+        return as_dict(read_native(output, name))
+    except InvalidRollout:
+        return {}
+
+
+def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines, as far as they can be read; other lines are ignored.
+
+    Args:
+        limit: Maximum number of lines.
+    """
+    found = []
+    for line in read_log(output, name).split("\n", limit)[:limit]:
+        with contextlib.suppress(InvalidRollout):
+            found.append(parse_native(line.encode(), name))
+    return as_objects(found)
+
+
+def read_log(output: Path, name: str) -> str:
+    """A text file up to the size limit, empty where there is none that can be read."""
+    try:
+        return read_below(output, name, cut=True).decode("utf-8", "replace")
+    except InvalidRollout:
+        return ""
+
+
+def as_text(value: Any, limit: int = MAX_TEXT) -> str:
+    """A text that any document may hold; what is no text as its JSON, None as nothing."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            value = f"({type(value).__name__})"
+    if len(value) > limit:
+        half = limit // 2
+        value = f"{value[:half]}\n… [{len(value) - 2 * half} characters left out] …\n{value[-half:]}"
+    clean: str = value.encode("utf-8", "replace").decode("utf-8")
+    return clean
+
+
+def as_string(value: Any, limit: int = MAX_TEXT) -> str:
+    """A text that any document may hold; empty for what is not a text."""
+    return as_text(value, limit) if isinstance(value, str) else ""
+
+
+def as_arguments(value: Any) -> dict[str, Any]:
+    """Arguments of a tool call that any document may hold, of an object or its JSON; empty for anything else."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        text = json.dumps(as_dict(found), ensure_ascii=False, default=str)
+        return as_dict(json.loads(text.encode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def as_count(value: Any) -> int | None:
+    """A whole number from 0 that fits 63 bits, or None."""
+    number = as_number(value)
+    return int(number) if number is not None and 0 <= number < 2**63 and number == int(number) else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The array, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of an array; what else is in it is ignored."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
+def as_time(value: Any) -> str | None:
+    """A step's timestamp of Unix time in seconds, or of a text in ISO 8601; or None."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).isoformat()
+        number = as_number(value)
+        return None if number is None else datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def usage_of(found: Any, cost: Any = None) -> Metrics | None:
+    """Tokens of one call by the names that providers and LiteLLM use; None where nothing is said of them.
+
+    Args:
+        found: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
+            tokens read from a cache.
+        cost: Dollars; zero counts as unknown.
+    """
+    usage = as_dict(found)
+    details = as_dict(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+    metrics = Metrics(
+        prompt_tokens=_first(usage, "prompt_tokens", "input_tokens"),
+        completion_tokens=_first(usage, "completion_tokens", "output_tokens"),
+        cached_tokens=_first({**usage, **details}, "cached_tokens", "cache_read_tokens", "cache_read_input_tokens"),
+        cost_usd=as_number(cost) or None,
+    )
+    return metrics if metrics.model_dump(exclude_none=True) else None
+
+
+def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
+    """Tokens and cost of several calls together, as far as they are known; None where nothing is."""
+    known = [call for call in calls if call is not None]
+
+    def total(name: str) -> Any:
+        values = [value for call in known if (value := getattr(call, name)) is not None]
+        return sum(values) if values else None
+
+    metrics = Metrics(
+        prompt_tokens=as_count(total("prompt_tokens")),
+        completion_tokens=as_count(total("completion_tokens")),
+        cached_tokens=as_count(total("cached_tokens")),
+        cost_usd=as_number(total("cost_usd")),
+    )
+    return metrics if metrics.model_dump(exclude_none=True) else None
+
+
+def sum_usage(calls: Iterable[Metrics | None], *, cost: Any = None, steps: int | None = None) -> FinalMetrics | None:
+    """Totals of a rollout, as far as they are known; None where there is nothing to say.
+
+    Args:
+        calls: All calls of the run, those that made no step included.
+        cost: Dollars in all where the log says so; zero counts as unknown.
+        steps: Number of steps.
+    """
+    total = add_usage(calls) or Metrics()
+    final = FinalMetrics(
+        total_prompt_tokens=total.prompt_tokens,
+        total_completion_tokens=total.completion_tokens,
+        total_cached_tokens=total.cached_tokens,
+        total_cost_usd=as_number(cost) or total.cost_usd,
+        total_steps=steps,
+    )
+    return final if final.model_dump(exclude_none=True) else None
+
+
+def _first(usage: dict[str, Any], *names: str) -> int | None:
+    return next((count for name in names if (count := as_count(usage.get(name))) is not None), None)
+
+
+def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, Any]:
+    """Fields of a `Step` that calls one tool: `tool_calls` and `observation`.
+
+    Args:
+        call: An id of the call, unique in the step.
+        function: The tool's name.
+        arguments: What it was given: an object.
+        result: What came back: a text.
+    """
+    return {
+        "tool_calls": [ToolCall(tool_call_id=call, function_name=function, arguments=as_arguments(arguments))],
+        "observation": Observation(results=[ObservationResult(source_call_id=call, content=as_text(result))]),
+    }
+
+
+def function_tool(name: str, description: str, argument: str) -> dict[str, Any]:
+    """The definition of a tool that takes one text, for `AgentInfo.tool_definitions`."""
+    parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

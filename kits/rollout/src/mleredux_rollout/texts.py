@@ -1,0 +1,117 @@
+"""What an agent wrote and ran, as lines with their places."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from mleredux import Run
+from mleredux.errors import MlereduxError
+from mleredux.plugin.files import IntakeLimits, open_below, readable_path, walk_files
+
+Kind = Literal["code", "action", "log"]
+"""What a text is: the solution's code, an action of the rollout, or the log."""
+MAX_TEXT = 1 << 20
+"""Maximum number of bytes of a text."""
+MAX_LOG = 4 << 20
+MAX_LINE = 2_000
+"""Maximum number of characters of a line."""
+_LIMITS = IntakeLimits(files=2_000, file_bytes=MAX_TEXT, total_bytes=32 << 20)
+_ENDINGS = (".py", ".ipynb", ".sh", ".r", ".R", ".jl")
+_DEEPEST = 12
+
+
+@dataclass(frozen=True)
+class Text:
+    """Something that the agent wrote.
+
+    Attributes:
+        where: A path in the run, or `rollout step 4`.
+        kind: The solution's code, an action of the rollout (a command, code that was run), or the log.
+    """
+
+    where: str
+    kind: Kind
+    content: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1, and lines, cut where they are very long."""
+        for number, line in enumerate(self.content.splitlines(), start=1):
+            yield number, line[:MAX_LINE]
+
+
+def texts_of(run: Run) -> list[Text]:
+    """Code that was left, actions of the rollout, and the log."""
+    return [*code_of(run), *_actions(run), *_log(run)]
+
+
+def code_of(run: Run, folder: Path | None = None) -> list[Text]:
+    """Programs in a folder, by default the output folder; links are not followed."""
+    found, folder = [], folder or run.output_dir
+    for item in walk_files(folder, _LIMITS):
+        name = os.fsdecode(item.path)
+        if item.reason is not None or not name.endswith(_ENDINGS):
+            continue
+        try:
+            with open_below(folder, name) as file:
+                data = file.read(MAX_TEXT)
+        except OSError:
+            continue  # gone meanwhile, or a link in its place
+        found.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
+    return found
+
+
+def plain_code(name: str, data: bytes) -> str:
+    """A program as text, a notebook as the code of its cells."""
+    content = data.decode("utf-8", "replace")
+    if not name.endswith(".ipynb"):
+        return content
+    try:
+        cells = json.loads(content)["cells"]
+        return "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return content
+
+
+def notebook_runner() -> str:
+    """The program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
+
+    Its arguments are the notebook and those of the notebook itself. `--here` before them executes the cells in the same
+    process, where audit hooks and changes of the working directory hold.
+    """
+    return resources.files(__package__).joinpath("notebook.py").read_text(encoding="utf-8")
+
+
+def _actions(run: Run) -> Iterator[Text]:
+    try:
+        rollout = run.rollout
+    except (MlereduxError, ValueError):
+        return
+    for step in rollout.steps if rollout else ():
+        for call in step.tool_calls or ():
+            content = "\n".join(_strings(call.arguments))
+            if content.strip():
+                yield Text(f"rollout step {step.step_id}", "action", content[:MAX_TEXT])
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list):
+        for item in value:
+            yield from _strings(item, depth + 1)
+
+
+def _log(run: Run) -> Iterator[Text]:
+    path: Path = run.agent_log
+    if path.is_file() and not path.is_symlink():
+        with path.open("rb") as file:
+            yield Text("logs/agent.log", "log", file.read(MAX_LOG).decode("utf-8", "replace"))

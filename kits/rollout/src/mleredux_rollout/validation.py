@@ -1,0 +1,157 @@
+"""Saying what is wrong with a document, in sentences with a JSON path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mleredux.models.rollout import BRANCHES, Step, Trajectory
+from pydantic import BaseModel, ValidationError
+
+MAX_PROBLEMS = 100
+"""So many are named; then one says that there are more."""
+_PLAIN_STEP = {"step_id": 1, "source": "user", "message": ""}
+_SHOWN = 60
+_TYPES = {
+    str: "text",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, and where.
+
+    Attributes:
+        path: JSON path of the place (`$.steps[3].message`); `$` is the whole document.
+        message: One sentence without its full stop.
+    """
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def problems_of(document: Any) -> list[Problem]:
+    """What is wrong with a document (at most `MAX_PROBLEMS` named); empty where it is valid."""
+    found: dict[Problem, None] = {}
+    for problem in _problems(document, ""):
+        if len(found) == MAX_PROBLEMS:
+            return [*found, Problem("$", f"there are more problems than the {MAX_PROBLEMS} named")]
+        found[problem] = None
+    return list(found)
+
+
+def problem_of(error: ValidationError) -> Problem:
+    """The first problem of a failed validation."""
+    return next(_told(error, ""))
+
+
+def _problems(document: Any, at: str) -> Iterator[Problem]:
+    """Its own fields, its steps one by one, its embedded documents, and last what holds between them."""
+    if not isinstance(document, dict):
+        yield Problem(f"${at}", f"a rollout is an object, this is {_type_of(document)}")
+        return
+    clean = True
+    shell = dict(document)
+    steps, embedded = document.get("steps"), document.get("subagent_trajectories")
+    if isinstance(steps, list) and steps:
+        shell["steps"] = [_PLAIN_STEP]
+    if isinstance(embedded, list):
+        shell["subagent_trajectories"] = None
+    for problem in _validate(Trajectory, shell, at):
+        clean = False
+        yield problem
+    for index, step in enumerate(steps if isinstance(steps, list) else ()):
+        for problem in _validate(Step, step, f"{at}.steps[{index}]"):
+            clean = False
+            yield problem
+    for index, part in enumerate(embedded if isinstance(embedded, list) else ()):
+        for problem in _problems(part, f"{at}.subagent_trajectories[{index}]"):
+            clean = False
+            yield problem
+    if clean:
+        yield from _validate(Trajectory, document, at)
+
+
+def _validate(model: type[BaseModel], value: Any, at: str) -> Iterator[Problem]:
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        yield from _told(error, at)
+
+
+def _told(error: ValidationError, at: str) -> Iterator[Problem]:
+    for one in error.errors(include_url=False):
+        loc = one["loc"]
+        places = [part for part in loc[:-1] if part not in BRANCHES] + [*loc[-1:]]
+        if places and places[-1] in BRANCHES:
+            places.pop()
+        if one["type"] == "missing":
+            yield Problem(f"${at}{_path(places[:-1])}", f"`{places[-1]}` is missing")
+        else:
+            context = one.get("ctx", {})
+            place = f"${at}{_path(places)}{context.get('at', '')}"
+            yield Problem(place, _sentence(one["type"], one["msg"], one["input"], context))
+
+
+def _sentence(kind: str, message: str, found: Any, context: dict[str, Any]) -> str:
+    if kind == "extra_forbidden":
+        return "the format has no such field; what is particular to an agent belongs into `extra`"
+    if kind == "literal_error":
+        return f"must be {context['expected']}, is {_shown(found)}"
+    if kind in _WANTED:
+        return f"{_WANTED[kind]} belongs here, this is {_type_of(found)}"
+    if kind == "greater_than_equal":
+        return f"must be {context['ge']:g} or more, is {_shown(found)}"
+    if kind == "too_short":
+        return "must not be empty"
+    if kind == "finite_number":
+        return "must be a finite number"
+    return message
+
+
+_WANTED = {
+    "string_type": "text",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+
+
+def _type_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    return _TYPES.get(type(value), type(value).__name__)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return _type_of(value)
+    text = json.dumps(value[:_SHOWN] if isinstance(value, str) else value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _path(places: Sequence[int | str]) -> str:
+    """As JSON path: names that are no plain words in brackets."""
+    steps = []
+    for place in places:
+        if isinstance(place, int):
+            steps.append(f"[{place}]")
+        elif place.isidentifier() and len(place) <= _SHOWN:
+            steps.append(f".{place}")
+        else:
+            steps.append(f"[{_shown(place)}]")
+    return "".join(steps)

@@ -1,0 +1,213 @@
+"""Turning columns into arrays, or refusing them with one sentence on what to fix."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from mleredux.errors import InvalidSubmission
+
+from mleredux_tables.table import is_missing
+
+Array = npt.NDArray[Any]
+"""A NumPy array of any type and shape."""
+
+Missing = Literal["refuse", "blank", "nan"]
+"""What a missing cell of text counts as: a refusal, the empty text, or the text `nan`."""
+
+Numbers = Literal["refuse", "text"]
+"""Whether a column that was read as numbers is refused, or taken as text as Python prints them (`5`, `0.5`, `True`)."""
+
+
+EMPTY = "Column {name!r} must have text in every row; row {{row}} is empty."
+
+
+def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = True) -> Array:
+    """A column of numbers; True and False count as 1 and 0.
+
+    Args:
+        values: Shape (rows,).
+        finite: Whether missing and infinite cells are refused; otherwise they stay NaN and ±inf.
+        booleans: Whether a column of True and False is accepted.
+
+    Returns:
+        float64, shape (rows,).
+
+    Raises:
+        InvalidSubmission: A cell is no number (or not finite).
+    """
+    if values.dtype.kind == "b" and not booleans:
+        raise InvalidSubmission(f"Column {name!r} must hold numbers, but it is read as true and false.")
+    try:
+        if values.dtype.kind == "O" and not all(map(_readable, values)):
+            raise ValueError
+        result = values.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
+        row = _first_text(values)
+        raise InvalidSubmission(f"Column {name!r} must hold numbers only; row {row} does not.") from None
+    if finite:
+        refuse(
+            ~np.isfinite(result), f"Column {name!r} must hold finite numbers only; row {{row}} is missing or infinite."
+        )
+    return result
+
+
+def within(values: Array, name: str, bounds: tuple[float | None, float | None] | None) -> Array:
+    """The same numbers, refused where some lie outside the bounds (both allowed) or are missing."""
+    low, high = bounds or (None, None)
+    if low is not None:
+        refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
+    if high is not None:
+        refuse(~(values <= high), f"Column {name!r} must not be above {high:g} or missing; row {{row}} is.")
+    return values
+
+
+def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Numbers = "refuse") -> Array:
+    """A column of text.
+
+    Args:
+        values: Shape (rows,).
+        missing: What missing cells count as. A column without any filled cell counts as one of text.
+        numbers: What happens to a column that was read as numbers, or as true and false.
+
+    Returns:
+        An object array of str, shape (rows,).
+
+    Raises:
+        InvalidSubmission: A cell is missing, or the column was read as numbers.
+    """
+    gaps = is_missing(values)
+    if missing == "refuse":
+        refuse(gaps, EMPTY.format(name=name))
+    if values.dtype.kind != "O":
+        if numbers == "refuse" and not gaps.all():
+            raise InvalidSubmission(f"Column {name!r} must hold text, but its cells are read as numbers.")
+        values = values.astype(object)
+    if not only_text(values):
+        values = np.array([None, *(value if type(value) is str else str(value) for value in values)], dtype=object)[1:]
+    if gaps.any():
+        values = values.copy()
+        values[gaps] = "nan" if missing == "nan" else ""
+    return values
+
+
+def only_text(values: Array) -> bool:
+    """Whether all cells of an object array that are not missing are text."""
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
+
+
+def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
+    """A column of labels that are text.
+
+    Args:
+        values: Shape (rows,).
+        missing: `blank`: a missing label is the empty text; `wrong`: the same, but not all may be missing.
+
+    Raises:
+        InvalidSubmission: A label is missing or no text.
+    """
+    gaps = is_missing(values)
+    if missing == "refuse" or (missing == "wrong" and len(values) and gaps.all()):
+        refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
+    if values.dtype.kind != "O" and not gaps.all():
+        raise InvalidSubmission(
+            f"Column {name!r} must hold labels like the sample's, but its cells are read as numbers."
+        )
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = values
+    filled[gaps] = ""
+    if only_text(filled):
+        return filled
+    refuse(
+        np.array([type(value) is not str for value in filled], dtype=bool),
+        f"Column {name!r} must hold labels like the sample's; row {{row}} does not.",
+    )
+    return filled
+
+
+def number_labels(values: Array, name: str) -> Array:
+    """A column of labels that are whole numbers, or true and false.
+
+    Raises:
+        InvalidSubmission: A label is missing, a text, a fraction, or too large for 64 bits.
+    """
+    if values.dtype.kind == "O":
+        gaps = is_missing(values)
+        if gaps.any():
+            refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
+        raise InvalidSubmission(f"Column {name!r} must hold labels like the sample's, but some of its cells are text.")
+    if values.dtype.kind == "f":
+        refuse(
+            ~np.isfinite(values), f"Column {name!r} must have a label in every row; row {{row}} is missing or infinite."
+        )
+        refuse(values != np.trunc(values), f"Column {name!r} must hold labels; row {{row}} is a fraction.")
+    _refuse_huge(values, name)
+    return values
+
+
+def integers(values: Array, name: str) -> Array:
+    """A column cut to whole numbers towards zero, as Python's `int` does cell by cell (`3.9` and `"3"` are 3).
+
+    Raises:
+        InvalidSubmission: A cell is missing, infinite or no number.
+    """
+    if values.dtype.kind == "O":
+        try:
+            if not all(map(_readable, values)):
+                raise ValueError
+            return np.array([int(value) for value in values], dtype=np.int64)
+        except (ValueError, TypeError, OverflowError):
+            row = _first_text(values)
+            raise InvalidSubmission(f"Column {name!r} must hold whole numbers only; row {row} does not.") from None
+    refuse(~np.isfinite(values), f"Column {name!r} must hold whole numbers only; row {{row}} does not.")
+    _refuse_huge(values, name)
+    return values if values.dtype.kind in "iu" else np.trunc(values)
+
+
+def _refuse_huge(values: Array, name: str) -> None:
+    """Refuse labels that 64 bits do not hold.
+
+    Args:
+        values: Finite numbers, shape (rows,).
+    """
+    if values.dtype.kind in "uf":
+        refuse(
+            (values >= 2.0**63) | (values < -(2.0**63)),
+            f"Column {name!r} must hold labels below 2^63; row {{row}} does not.",
+        )
+
+
+def refuse(faulty: Array, message: str) -> None:
+    """Refuse the submission where any row is faulty.
+
+    Args:
+        faulty: Booleans, shape (rows,) or (rows, columns).
+        message: A sentence with `{row}` in place of the first faulty row, counted from 1 below the header.
+
+    Raises:
+        InvalidSubmission: Some row is faulty.
+    """
+    rows = faulty if faulty.ndim == 1 else faulty.any(axis=1)
+    if rows.any():
+        raise InvalidSubmission(message.format(row=int(np.argmax(rows)) + 1))
+
+
+def _readable(value: object) -> bool:
+    """Whether a cell is no text that Python takes for a number and CSV readers do not: `1_000`, digits of others."""
+    return type(value) is not str or ("_" not in value and value.isascii())
+
+
+def _first_text(values: Array) -> int:
+    """The first row, from 1, that can't be turned into a finite number."""
+    for row, value in enumerate(values, start=1):
+        if not _readable(value):
+            return row
+        try:
+            if not np.isfinite(float(value)):
+                return row
+        except (ValueError, TypeError, OverflowError):
+            return row
+    return len(values)

@@ -1,0 +1,273 @@
+"""From a metric to a grader: options, files, columns and rows are dealt with here, once for all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import FormInput, Grader, GradingInput, Score, Task
+from mleredux.models.grader import Direction
+from pydantic import ValidationError
+
+from mleredux_tables.columns import numbers
+from mleredux_tables.ids import compare_ids
+from mleredux_tables.matching import Rows, match_rows, scored_rows
+from mleredux_tables.options import Options
+from mleredux_tables.table import Table, read_header, read_table
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+PredictionsT = TypeVar("PredictionsT")
+Drop = Callable[[Table, OptionsT, tuple[str, ...]], Any]
+
+UNEXPECTED = "The submission holds values that the metric can't handle"
+"""Starts the sentence for what no check foresaw; a grader that ever says it lacks a check."""
+
+_SCORED = "mleredux:scored"
+"""Column of a reference: whether a row counts."""
+
+
+def define(
+    id: str,
+    title: str,
+    direction: Direction,
+    read: Callable[[Rows, OptionsT], PredictionsT],
+    score: Callable[[Rows, PredictionsT, OptionsT], float | Score],
+    *,
+    options: type[OptionsT],
+    perfect: float | None,
+    matching: bool = True,
+    drop: Drop[OptionsT] | None = None,
+) -> Grader:
+    """Make a grader of tables from two functions; files, columns and rows are dealt with here.
+
+    Args:
+        read: Checks and parses the predictions of matched rows; raises `InvalidSubmission`. Validation calls it too,
+            with the sample submission in place of the answers: of these it may use the ids, whether labels are text,
+            and the columns that the options name in `form_columns`.
+        score: Gets the matched rows, what `read` made of the predictions, and the options.
+        options: The model of the options it takes.
+        perfect: The best possible value.
+        matching: Whether rows are matched; otherwise both functions get the two tables, and no rows.
+        drop: Says which rows of the answers are not scored, beside those that `where` leaves out.
+    """
+
+    def grade(given: GradingInput) -> Score:
+        chosen = parse_options(options, given.task, given.options)
+        submission, answers = read_table(given.submission), read_answers(given)
+        return graded(submission, answers, given.task, lambda: _targets(given, answers), chosen)
+
+    def grade_tables(submission: Table, answers: Table, task: Task, given: dict[str, Any]) -> Score:
+        chosen = parse_options(options, task, given)
+        return graded(submission, answers, task, lambda: task.submission.target_columns, chosen)
+
+    def graded(
+        submission: Table, answers: Table, task: Task, targets: Callable[[], tuple[str, ...]], chosen: OptionsT
+    ) -> Score:
+        def scored() -> float | Score:
+            rows = prepare(submission, answers, task, targets(), chosen, drop, matching=matching)
+            return score(rows, read(rows, chosen), chosen)
+
+        return run(scored)
+
+    def check(given: FormInput) -> None:
+        chosen = parse_options(options, given.task)
+        submission, reference = read_table(given.submission), _as_declared(read_table(given.reference), given.task)
+        targets = given.task.submission.target_columns or tuple(
+            name
+            for name in reference.columns
+            if name not in (*given.task.submission.id_columns, *chosen.form_columns(), _SCORED)
+        )
+
+        def checked() -> float:
+            rows = prepare(
+                submission, reference, given.task, targets, chosen, _not_scored, matching=matching, form=True
+            )
+            read(rows, chosen)
+            return 0.0
+
+        run(checked)
+
+    def reference(given: GradingInput, path: Path) -> None:
+        chosen = parse_options(options, given.task, given.options)
+        if chosen.form_columns() or chosen.match == "sorted-covering" or drop is not None:
+            _write_reference(given, path, chosen, drop)
+        else:
+            shutil.copyfile(given.submission, path)
+
+    return Grader(
+        id=id,
+        title=title,
+        direction=direction,
+        perfect=perfect,
+        score=grade,
+        score_tables=grade_tables,
+        check=check,
+        reference=reference,
+    )
+
+
+def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
+    """The target columns: those declared, else all of the sample but its ids."""
+    task, ids = given.task, given.task.submission.id_columns
+    sample = given.private.parent / "public" / (task.submission.sample or "")
+    if task.submission.target_columns or not sample.is_file():
+        return task.submission.target_columns or tuple(name for name in answers.columns if name not in ids)
+    return tuple(name for name in read_header(sample) if name not in ids)
+
+
+def _as_declared(reference: Table, task: Task) -> Table:
+    """A reference whose columns are of text where the declaration says so, whatever the sample fills them with."""
+    for name, kind in task.submission.types.items():
+        if kind == "string" and name in reference:
+            reference = reference.as_text(name)
+    return reference
+
+
+def _not_scored(reference: Table, options: Options, truth: tuple[str, ...]) -> Any:
+    return ~reference[_SCORED].astype(bool) if _SCORED in reference else None
+
+
+def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
+    """Write the sample with what else decides on the form of a submission: shapes, and which rows count."""
+    sample, answers = read_table(given.submission), read_answers(given)
+    ids = given.task.submission.id_columns
+    truth = options.truth or _truth(answers, ids, _targets(given, answers))
+    mine = compare_ids(sample, answers, ids) if ids else None
+    places = np.arange(len(sample)) if mine is None else np.where(mine.mine >= 0, mine.firsts()[mine.mine], -1)
+    added: dict[str, Any] = {name: answers[name][places] for name in options.form_columns() if name not in sample}
+    dropped = drop(answers, options, truth) if drop else None
+    if dropped is not None:
+        added[_SCORED] = ~dropped[places]
+    sample.write(path, added, np.flatnonzero(places >= 0))
+
+
+def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | None = None) -> OptionsT:
+    """The options of a task's metric.
+
+    Args:
+        given: Others than those the task declares.
+
+    Raises:
+        TaskBroken: They are not what the grader takes.
+    """
+    try:
+        return model(**(task.metric.options if given is None else given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise TaskBroken(
+            f"Task {task.id} gives its metric {task.metric.id!r} a wrong option {where!r}: {first['msg']}.",
+            hint=f"It takes: {', '.join(sorted(model.model_fields))}.",
+        ) from None
+
+
+def read_answers(given: GradingInput) -> Table:
+    """The table of the answers.
+
+    Raises:
+        TaskBroken: There is none.
+    """
+    path = (given.private / given.task.answers).resolve()
+    try:
+        return read_table(path)
+    except InvalidSubmission as error:
+        raise TaskBroken(
+            f"The answers of task {given.task.id} in {path} can't be used: "
+            f"{error.message.replace('The submission', 'the file').replace('submission', 'answers')}",
+            hint="Prepare the task again.",
+        ) from None
+
+
+def prepare(
+    submission: Table,
+    answers: Table,
+    task: Task,
+    targets: tuple[str, ...],
+    options: OptionsT,
+    drop: Callable[[Table, OptionsT, tuple[str, ...]], Any] | None = None,
+    *,
+    matching: bool = True,
+    form: bool = False,
+) -> Rows:
+    """Check the columns of a submission and match its rows.
+
+    Args:
+        targets: The columns that the submission must have beside its ids.
+        form: Whether `answers` are no answers but the reference that validation knows.
+
+    Raises:
+        InvalidSubmission: Columns or rows are not as they must be.
+        TaskBroken: The answers lack a column.
+    """
+    ids = task.submission.id_columns
+    truth = (
+        tuple(name for name in targets if name in answers) if form else options.truth or _truth(answers, ids, targets)
+    )
+    matched = () if options.match.startswith("position") else ids
+    needed = [*matched, *truth, *(options.form_columns() if form else options.answer_columns())]
+    if lacking := [name for name in needed if name not in answers]:
+        raise TaskBroken(
+            f"The answers of task {task.id} lack the columns {', '.join(lacking)}.",
+            hint="Prepare the task again, or fix its declaration.",
+        )
+    for old, new in options.synonyms.items():
+        if old in submission and new in submission:
+            raise InvalidSubmission(f"The submission has both {old!r} and {new!r}, which mean the same; keep one.")
+        submission = submission.renamed(old, new) if old in submission else submission
+    targets = _check_columns(submission, ids, targets, options, exact=not task.submission.extra_columns)
+    dropped = drop(answers, options, truth) if drop else None
+    if not matching:
+        return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0), form=form, dropped=dropped)
+    kept = scored_rows(answers, options)
+    if dropped is not None and options.match != "sorted-known":  # which lets submissions leave those rows out
+        kept = ~dropped if kept is None else kept & ~dropped
+    mine, theirs = match_rows(submission, answers, ids, options.match, dropped)
+    if kept is not None:
+        mine, theirs = mine[kept[theirs]], theirs[kept[theirs]]
+    weight = numbers(answers[options.weight], options.weight)[theirs] if options.weight and not form else None
+    return Rows(submission, answers, ids, targets, truth, mine, theirs, weight, form=form)
+
+
+def run(score: Callable[[], float | Score]) -> Score:
+    """Call a metric; whatever it trips over is said in one sentence.
+
+    Raises:
+        InvalidSubmission: There is no score.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            result = score()
+    except (InvalidSubmission, TaskBroken):
+        raise
+    except Exception as error:  # libraries raise anything on odd values; the sentence names it
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise InvalidSubmission(
+            f"{UNEXPECTED} ({type(error).__name__}: {reason}); write it like the sample."
+        ) from error
+    return result if isinstance(result, Score) else Score(value=float(result))
+
+
+def _truth(answers: Table, ids: tuple[str, ...], targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets themselves; or the column of the label, where the answers hold no column per class."""
+    others = tuple(name for name in answers.columns if name not in ids)
+    return others if len(others) == 1 and not set(targets) & set(others) else targets
+
+
+def _check_columns(
+    submission: Table, ids: tuple[str, ...], targets: tuple[str, ...], options: Options, *, exact: bool
+) -> tuple[str, ...]:
+    submission.require([*ids, *targets])
+    if exact and set(submission.columns) != {*ids, *targets}:
+        extra = next(name for name in submission.columns if name not in {*ids, *targets})
+        raise InvalidSubmission(f"The submission has the further column {extra!r}; write those of the sample only.")
+    if options.column_order == "strict" and submission.columns != (*ids, *targets):
+        raise InvalidSubmission("The columns of the submission must be in the order of the sample's.")
+    if options.column_order == "id-first" and submission.columns[: len(ids)] != ids:
+        raise InvalidSubmission(f"The submission must begin with the column {ids[0]!r}.")
+    if options.column_order == "file":
+        return tuple(name for name in submission.columns if name not in ids)
+    return targets

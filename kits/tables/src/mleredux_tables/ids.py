@@ -1,0 +1,264 @@
+"""Ids as whole numbers, so that rows are matched without comparing text twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_tables.columns import Array
+from mleredux_tables.table import Table, is_missing
+from mleredux_tables.utf8 import Utf8, first_equals, sorted_with_places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_FEW = 1_000
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Ids of both tables, equal numbers where they are equal.
+
+    Attributes:
+        name: How the id columns are called in a sentence.
+        theirs: Of the answers, from 0 in order of first appearance, shape (rows of the answers,).
+        mine: Of the submission, shape (rows of the submission,); an id that the answers lack is -1.
+    """
+
+    name: str
+    theirs: Array
+    mine: Array
+
+    @cached_property
+    def known(self) -> int:
+        """How many different ids the answers have."""
+        return int(self.theirs.max(initial=-1)) + 1
+
+    @cached_property
+    def counts(self) -> Array:
+        """How often each of them occurs in the submission, shape (known,)."""
+        return np.bincount(self.mine[self.mine >= 0], minlength=self.known)
+
+    @property
+    def unknown(self) -> int:
+        """Rows of the submission whose id the answers lack."""
+        return int(np.count_nonzero(self.mine < 0))
+
+    @property
+    def missing(self) -> int:
+        """Ids of the answers that the submission lacks."""
+        return int(np.count_nonzero(self.counts == 0))
+
+    @property
+    def unique(self) -> bool:
+        """Whether no id of the answers occurs twice, in either table."""
+        return self.known == len(self.theirs) and bool((self.counts <= 1).all())
+
+    def places(self) -> Array:
+        """The row of the submission with each id, where ids are unique and none is missing, shape (known,)."""
+        found = np.empty(self.known, dtype=np.intp)
+        rows = np.flatnonzero(self.mine >= 0)
+        found[self.mine[rows]] = rows
+        return found
+
+    def firsts(self) -> Array:
+        """The first row of the answers with each id, shape (known,)."""
+        found: Array = np.unique(self.theirs, return_index=True)[1]
+        return found
+
+    def refuse_differences(self) -> None:
+        """Refuse another set of ids than that of the answers.
+
+        Raises:
+            InvalidSubmission: Ids are missing, or others are there.
+        """
+        if self.unknown or self.missing:
+            raise InvalidSubmission(
+                f"Column {self.name} must hold the ids of the sample: {self.missing} of them are missing, "
+                f"{self.unknown} rows have others."
+            )
+
+
+def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Ids:
+    """Number the ids of both tables."""
+    import pandas as pd
+
+    expected = len(answers)
+    total: Array | None = None
+    lost = np.zeros(len(submission), dtype=bool)
+    for name in columns:
+        mine, theirs = submission.series(name), answers.series(name)
+        lost |= np.asarray(mine.isna(), dtype=bool)
+        if is_text(mine) != is_text(theirs):
+            lost[:] = True  # a text is never equal to a number
+            mine = theirs.iloc[:0].reindex(range(len(mine)))
+        codes = _codes(theirs, mine)
+        if total is not None:
+            codes, _ = pd.factorize(total * (int(codes.max(initial=0)) + 2) + codes + 1)
+        total = codes
+    codes = np.zeros(expected + len(submission), dtype=np.int64) if total is None else total
+    ids = Ids(" and ".join(repr(name) for name in columns), codes[:expected], codes[expected:])
+    ids.mine[lost | (ids.mine >= ids.known)] = -1
+    return ids
+
+
+def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
+    """Where each id of the answers is in the submission, if both have the same ids, each of them once.
+
+    Returns:
+        Rows of the submission, shape (rows,); None where it is not so, or can't be told quickly.
+    """
+    keys = _keys(theirs, mine) if len(theirs) == len(mine) else None
+    if keys is None:
+        return None
+    texts, (theirs_sorted, mine_sorted) = keys.texts, (sorted_with_places(side) for side in keys.numbers)
+    places = np.uint64((1 << max(len(theirs) - 1, 1).bit_length()) - 1)
+    if ((theirs_sorted ^ mine_sorted) > places).any():
+        return None
+    here, there = (theirs_sorted & places).astype(np.int64), (mine_sorted & places).astype(np.int64)
+    twins = np.flatnonzero((theirs_sorted[1:] ^ theirs_sorted[:-1]) <= places)
+    if len(twins) and (
+        texts is None or (np.diff(twins) == 1).any() or texts[0].equal(here[twins], here[twins + 1]).any()
+    ):
+        return None
+    found = np.empty(len(theirs), dtype=np.int64)
+    found[here] = there
+    if texts is None:
+        return found
+    wrong = np.flatnonzero(~texts[0].equal(np.arange(len(found)), found, texts[1]))
+    rows = {texts[1].cell(row): row for row in found[wrong].tolist()}  # few, whose hashes begin alike
+    for row in wrong.tolist():
+        cell = texts[0].cell(row)
+        if cell not in rows:
+            return None
+        found[row] = rows[cell]
+    return found
+
+
+def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bool:
+    """Whether both tables have the same ids, row by row."""
+    if len(submission) != len(answers):
+        return False
+    for name in columns:
+        mine, theirs = submission.series(name), answers.series(name)
+        if is_text(mine) != is_text(theirs):
+            return False
+        # Where rows are in another order, their first few are enough to see it.
+        if not np.asarray(mine.array[:_FEW] == theirs.array[:_FEW], dtype=bool).all():
+            return False
+        if not np.asarray(mine.array == theirs.array, dtype=bool).all():
+            return False
+    return True
+
+
+def is_text(values: pd.Series[Any]) -> bool:
+    """Whether a column was read as something else than numbers or true and false."""
+    return getattr(values.dtype, "kind", "O") not in "biuf"
+
+
+def sorted_rows(table: Table, columns: Sequence[str], rows: Array | None = None) -> Array:
+    """Row numbers in the order of the ids, missing ids last.
+
+    Text is sorted by NumPy's quicksort of objects, whose order of equal ids is the same everywhere and is that of the
+    published graders; numbers keep the order of equal ids.
+
+    Args:
+        rows: Only these rows.
+
+    Raises:
+        InvalidSubmission: A column mixes texts and other values.
+    """
+    chosen = np.arange(len(table)) if rows is None else rows
+    arrays = [table[name][chosen] for name in columns]
+    if len(arrays) == 1:
+        return chosen[_order(arrays[0])]
+    return chosen[np.lexsort([_ranks(values) for values in reversed(arrays)])]
+
+
+def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
+    """Whole numbers from 0 by first appearance, the answers' first, -1 for missing ones, shape (all rows,)."""
+    firsts = _first_equals(theirs, mine)
+    if firsts is None:
+        import pandas as pd
+
+        return pd.factorize(_joined(theirs, mine))[0]
+    new = firsts == np.arange(len(firsts))
+    if new[: len(theirs)].all():
+        return firsts  # further ids of the submission are unknown, whatever their numbers
+    codes: Array = (np.cumsum(new) - 1)[firsts]
+    return codes
+
+
+def _first_equals(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
+    """Where each id occurs first; None for what has to be done in a more patient way."""
+    keys = _keys(theirs, mine)
+    if keys is None:
+        return None
+    return (
+        first_equals(np.concatenate(keys.numbers))
+        if keys.texts is None
+        else (keys.texts[0] + keys.texts[1]).first_equals()
+    )
+
+
+class _Keys(NamedTuple):
+    """Ids of both tables as numbers.
+
+    Attributes:
+        numbers: Equal where ids are, uint64; the upper bits tell nearly all others apart.
+        texts: The ids themselves, where numbers may be equal that should not.
+    """
+
+    numbers: tuple[Array, Array]
+    texts: tuple[Utf8, Utf8] | None
+
+
+def _keys(theirs: pd.Series[Any], mine: pd.Series[Any]) -> _Keys | None:
+    """None for ids that are neither texts nor plain whole numbers throughout."""
+    kinds = [getattr(ids.dtype, "name", "") for ids in (theirs, mine)]
+    if kinds == ["str", "str"] and not (theirs.hasnans or mine.hasnans):
+        texts = Utf8.of_column(theirs), Utf8.of_column(mine)
+        return _Keys((texts[0].hashes, texts[1].hashes), texts)
+    if kinds == ["int64", "int64"] and len(theirs) and len(mine):
+        numbers = [ids.to_numpy() for ids in (theirs, mine)]
+        lowest, highest = min(int(side.min()) for side in numbers), max(int(side.max()) for side in numbers)
+        span = (highest - lowest).bit_length() or 1
+        if span + (len(theirs) + len(mine)).bit_length() <= 64:
+            upper = [(side - lowest).astype(np.uint64) << np.uint64(64 - span) for side in numbers]
+            return _Keys((upper[0], upper[1]), None)
+    return None
+
+
+def _joined(theirs: pd.Series[Any], mine: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    if {getattr(theirs.dtype, "kind", "O"), getattr(mine.dtype, "kind", "O")} == {"i", "u"}:
+        theirs, mine = theirs.astype(object), mine.astype(object)  # float64 would merge large ids
+    return pd.concat([theirs, mine], ignore_index=True)
+
+
+def _order(values: Array) -> Array:
+    if values.dtype.kind != "O":
+        return np.argsort(values, kind="stable")
+    gaps = is_missing(values)
+    filled = np.flatnonzero(~gaps)
+    try:
+        order = filled[np.argsort(values[filled], kind="quicksort")]
+    except TypeError:
+        raise InvalidSubmission("The id column mixes texts and other values; write ids as the sample does.") from None
+    return np.concatenate([order, np.flatnonzero(gaps)])
+
+
+def _ranks(values: Array) -> Array:
+    """Whole numbers that sort as the values do, equal where they are."""
+    order = _order(values)
+    ordered = values[order]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.cumsum(np.append(False, np.asarray(ordered[1:] != ordered[:-1], dtype=bool))[: len(order)])
+    return ranks

@@ -1,0 +1,82 @@
+"""Plain functions as metrics: `metric(y_true, y_pred, sample_weight=None) -> float`."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mleredux.errors import MlereduxError, NotFound, one_line
+from mleredux.models import Grader
+from mleredux.models.grader import Direction, Targets
+
+Result = TypeVar("Result")
+
+
+def make_grader(
+    function: Callable[..., Any],
+    *,
+    direction: Direction,
+    targets: Targets = "numbers",
+    perfect: float | None = None,
+    title: str | None = None,
+) -> Grader:
+    """Make a grader from a metric on matched arrays, for `Metric(grader=…)`; scikit-learn's metrics are such functions.
+
+    Rows are matched by the task's id columns, and predictions checked before the function sees them.
+
+    Args:
+        function: `function(y_true, y_pred)`, and `sample_weight=` where the metric's options name a `weight` column of
+            the answers. Arrays have the shape (rows,), or (rows, targets) where there are several target columns.
+        direction: `maximize` or `minimize`.
+        targets: What the target columns hold, and so what is refused. `numbers`: finite ones. `probabilities`: 0 to 1,
+            adding up to 1 in each row where there are several columns. `labels`: text or integers, as the true
+            ones are. `texts`: any text. y_true is numbers for the first two, where the answers hold numbers.
+        perfect: The best possible value, where there is one.
+        title: The function's name where None.
+    """
+
+    @cache
+    def made() -> Grader:
+        from mleredux_tables.functions import define_function
+
+        return define_function(function, name, title or name, direction, targets, perfect)
+
+    name = getattr(function, "__name__", "metric").strip("_<>").replace("_", "-").lower()
+    return Grader(
+        id=name,
+        title=title or name,
+        direction=direction,
+        perfect=perfect,
+        score=lambda given: made().score(given),
+        score_tables=lambda *given: _needed(made().score_tables)(*given),
+        check=lambda given: _needed(made().check)(given),
+        reference=lambda given, path: _needed(made().reference)(given, path),
+    )
+
+
+def _needed(found: Callable[..., Result] | None) -> Callable[..., Result]:
+    assert found is not None
+    return found
+
+
+def find_function(name: str) -> Callable[..., Any] | Grader:
+    """Load the function or grader `name` (`folder/metric.py:function`) of a Python file.
+
+    Raises:
+        NotFound: There is no such file, or no such function in it.
+        MlereduxError: The file can't be run.
+    """
+    place, _, attribute = name.rpartition(":")
+    path = Path(place)
+    if not path.is_file() or not attribute:
+        raise NotFound(f"There is no file {place or name!r}.", hint="Use the form --metric metric.py:function.")
+    try:
+        found = runpy.run_path(str(path)).get(attribute)
+    except Exception as error:  # the user's own code may raise anything
+        raise MlereduxError(f"{path} can't be executed ({one_line(error)}).") from error
+    if not isinstance(found, Grader) and not callable(found):
+        raise NotFound(f"{path} has no function {attribute!r}.", hint="Give one that accepts y_true and y_pred.")
+    return found

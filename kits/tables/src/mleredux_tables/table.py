@@ -1,0 +1,171 @@
+"""Reading CSV files that may hold anything."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from mleredux.errors import InvalidSubmission
+from mleredux.plugin.files import open_regular
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST_HEADER = 1 << 20
+"""Bytes. A longer first line is no header; pandas would take hours over a million columns."""
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Table:
+    """A CSV file as NumPy arrays, whatever the version of pandas.
+
+    Columns of text are object arrays of `str`, with NaN where a cell is missing.
+
+    Args:
+        frame: The table as pandas read it.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        self.columns: tuple[str, ...] = tuple(str(name) for name in frame.columns)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """A column, shape (rows,)."""
+        if name not in self._arrays:
+            array = self.series(name).to_numpy()
+            if array.dtype.kind not in "biufO":
+                array = array.astype(object)
+            self._arrays[name] = array
+        return self._arrays[name]
+
+    def series(self, name: str) -> pd.Series[Any]:
+        """A column as pandas holds it, which compares text faster than NumPy can."""
+        return self._frame.iloc[:, self.columns.index(name)]
+
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Some of the rows, by their numbers."""
+        return Table(self._frame.iloc[rows])
+
+    def renamed(self, old: str, new: str) -> Table:
+        """The same table with one column under another name."""
+        return Table(self._frame.rename(columns={old: new}))
+
+    def as_text(self, name: str) -> Table:
+        """The same table with one column as text."""
+        return Table(self._frame.astype({name: object}))
+
+    def write(self, path: Path, added: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> None:
+        """Write some of the rows with further columns, of one cell for each row of the table, as CSV."""
+        self._frame.assign(**added).iloc[rows].to_csv(path, index=False)
+
+    def require(self, names: Sequence[str]) -> None:
+        """Refuse the table where it lacks one of these columns.
+
+        Raises:
+            InvalidSubmission: A column is missing.
+        """
+        missing = [name for name in names if name not in self]
+        if missing:
+            some = ", ".join(repr(name) for name in missing[:5]) + (", …" if len(missing) > 5 else "")
+            noun = "column" if len(missing) == 1 else "columns"
+            raise InvalidSubmission(f"The submission lacks the {noun} {some}; name the columns as the sample does.")
+
+
+def read_table(source: Path | BinaryIO) -> Table:
+    """Read a submission: a file's path, or the file opened in binary mode.
+
+    Raises:
+        InvalidSubmission: It is no regular file, or no CSV in UTF-8.
+    """
+    if isinstance(source, Path):
+        try:
+            with open_regular(source) as file:
+                return read_table(file)
+        except FileNotFoundError:
+            raise InvalidSubmission("There is no submission file; write it where the task says.") from None
+        except OSError as error:
+            raise InvalidSubmission(f"The submission {error.strerror or error}.") from None
+    import pandas as pd
+
+    _inspect(source)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame = pd.read_csv(source, low_memory=False, compression=None, **_exact_numbers())
+    except UnicodeDecodeError:
+        raise InvalidSubmission("The submission is not encoded in UTF-8; write it as UTF-8 text.") from None
+    except pd.errors.EmptyDataError:
+        raise InvalidSubmission("The submission holds no table; write a header line and a line per row.") from None
+    except MemoryError:
+        raise InvalidSubmission("The submission is too large to be read; write the rows of the sample only.") from None
+    except Exception as error:
+        # pandas' parser raises many types; whatever it trips over is the file's fault.
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
+    return Table(_with_long_numbers_as_text(frame))
+
+
+def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whole numbers of more than 64 bits as text, as all versions of pandas before 3 read them."""
+    import pandas as pd
+
+    for place, kind in enumerate(frame.dtypes):
+        if kind.name == "object" and pd.api.types.infer_dtype(frame.iloc[:, place], skipna=True) == "integer":
+            texts = frame.iloc[:, place].map(str, na_action="ignore")
+            frame.isetitem(place, texts.astype(pd.Series([""]).dtype).array)
+    return frame
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a table that is known to be good."""
+    import pandas as pd
+
+    return tuple(str(name) for name in pd.read_csv(path, nrows=0, compression=None).columns)
+
+
+def _exact_numbers() -> dict[str, Any]:
+    """What makes pandas read each number as the nearest float64; since 3.1 it always does."""
+    import pandas as pd
+
+    exact_by_default = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
+    return {} if exact_by_default else {"float_precision": "round_trip"}
+
+
+def _inspect(file: BinaryIO) -> None:
+    """Refuse what would take for ever to read."""
+    start = file.read(LONGEST_HEADER)
+    file.seek(0)
+    if not start:
+        raise InvalidSubmission("The submission is empty; write a header line and a line per row.")
+    if start.startswith(_UTF16):
+        raise InvalidSubmission("The submission is encoded in UTF-16; write it as UTF-8 text.")
+    if b"\0" in start:
+        raise InvalidSubmission("The submission is a binary file; write a CSV as UTF-8 text.")
+    if len(start) == LONGEST_HEADER and b"\n" not in start and b"\r" not in start:
+        raise InvalidSubmission("The first line of the submission is over a megabyte long; write it like the sample.")
+
+
+def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which cells of a column are missing, shape (rows,)."""
+    missing: npt.NDArray[np.bool_]
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+        return missing
+    if values.dtype.kind == "O":
+        import pandas as pd
+
+        missing = pd.isna(values)
+        return missing
+    return np.zeros(len(values), dtype=bool)

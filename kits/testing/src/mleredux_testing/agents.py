@@ -1,0 +1,142 @@
+"""Checks that every agent must pass."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.capabilities import needs_of
+from mleredux._core.data import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref, current
+from mleredux._core.sandboxes.slots import machine
+from mleredux._core.store import Run, RunStore
+from mleredux.models import Agent
+from mleredux_rollout import check_rollout
+
+from mleredux_testing.findings import Findings
+from mleredux_testing.toys import TOY_PLUGIN
+
+_LOG_TAIL = 800
+
+
+def check_agent(
+    agent: Agent | str,
+    tmp: Path | None = None,
+    *,
+    task: str = "toy",
+    sandbox: str = "process",
+    time_limit: float = 90,
+    options: dict[str, Any] | None = None,
+    isolated: bool = True,
+    catalogue: Catalogue | None = None,
+) -> Findings:
+    """Check an agent: its declaration, and that a run of it on a toy task ends with a valid submission.
+
+    Args:
+        agent: The agent, or its id.
+        tmp: A folder for the run; None: a temporary folder.
+        task: The task to run it on; the built-in toy task is a small table.
+        sandbox: The sandbox to run it in.
+        time_limit: Time limit in seconds.
+        options: Options of the agent for this run.
+        isolated: Whether the agent's need of isolation counts; False runs one without whose language model is scripted.
+        catalogue: Plugins; None: those of this process.
+
+    Raises:
+        NotConforming: With all problems.
+    """
+    given = catalogue or current()
+    catalogue = Catalogue(block=given.block, load=dict.fromkeys((*given.load, TOY_PLUGIN)))
+    findings = Findings(f"Agent {agent if isinstance(agent, str) else agent.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("agent"):
+        # Looked up in another catalogue, which remembers it: this one gets it as it is to be run.
+        found = given.agent(agent) if isinstance(agent, str) else agent
+        known = catalogue.entries("agents")
+        if found.id not in known or not isolated:
+            found = found if isolated else _without_isolation(found)
+            own = Plugin(found.id, "given", source="given")
+            known[found.id] = Entry(found.id, "agents", own, Ref(found.id), found)
+        _check_declaration(findings, found)
+        asked = catalogue.agent(found.id, options) if options else found
+        if lacking := needs_of(asked).lacking(catalogue.sandbox(sandbox).capabilities):
+            findings.good("run", f"not checked: the sandbox {sandbox} lacks {', '.join(lacking)}")
+        else:
+            _check_run(findings, found, catalogue, tmp or Path(folder), (task, sandbox, time_limit, options or {}))
+    return findings.close()
+
+
+def _without_isolation(agent: Agent) -> Agent:
+    """The agent, also as its options make it, for sandboxes that don't isolate."""
+    configure = agent.configure
+
+    def configured(options: dict[str, Any]) -> Agent:
+        assert configure is not None
+        return configure(options).model_copy(update={"isolated": False})
+
+    return agent.model_copy(update={"isolated": False, "configure": configured if configure else None})
+
+
+def _check_declaration(findings: Findings, agent: Agent) -> None:
+    findings.expect("title", agent.title.strip(), "it has no title.")
+    findings.expect("command", agent.command and all(agent.command), "its command is empty.")
+    with findings.looking_at("options"):
+        json.dumps(agent.options)
+        findings.good("options")
+    told = sorted(set(agent.secrets) & set(agent.env))
+    findings.expect(
+        "secrets",
+        not told,
+        f"the values of the secrets {', '.join(told)} are in its declaration.",
+        "Name them in `secrets` only; they are passed on from the caller's environment.",
+    )
+    ours = sorted(name for name in agent.env if name.startswith("MLEREDUX_"))
+    findings.expect("variables", not ours, f"it sets {', '.join(ours)}, which mleredux sets.")
+    pinned = [requirement for requirement in agent.build.python if not any(sign in requirement for sign in "=<>~@")]
+    findings.expect(
+        "requirements",
+        not pinned,
+        f"its image would get any version of {', '.join(pinned)}.",
+        "Give versions, or a range of them.",
+    )
+
+
+def _check_run(
+    findings: Findings, agent: Agent, catalogue: Catalogue, tmp: Path, asked: tuple[str, str, float, dict[str, Any]]
+) -> None:
+    from mleredux._core.plans import plan
+
+    task, sandbox, time_limit, options = asked
+    limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}
+    here = agent.attended
+    fields = plan(catalogue, task, agent.id, sandbox=sandbox, limits=limits, options=options, own_machine=here)
+    store, data = RunStore(tmp / "runs"), DataStore(tmp / "data")
+    run = store.create(**fields, data_dir=str(data.path))
+    Pipeline(store, catalogue, data).execute([run])
+    ended = run.message or f"it ended as {run.state}."
+    if not findings.expect("run", str(run.state) == "done", f"{ended} Its log ends: {_log_tail(run)}"):
+        return
+    report = run.report
+    findings.expect(
+        "submission",
+        report is not None and report.valid_submission,
+        (report.message if report else None) or "it left none.",
+    )
+    findings.expect("submission versions", run.submissions(), "no version of its submission was kept.")
+    left = run.output_dir / "rollout" / "trajectory.json"
+    if left.exists():
+        for problem in check_rollout(left):
+            findings.bad(
+                "rollout", str(problem), "Compare with docs/reference/examples/ and `python -m mleredux_rollout`."
+            )
+    else:
+        findings.good("rollout", "it leaves none of its own")
+
+
+def _log_tail(run: Run) -> str:
+    try:
+        return run.agent_log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "backslashreplace").strip()
+    except OSError:
+        return "(there is no log)"

@@ -1,0 +1,61 @@
+"""`mleredux export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import catalogue, json_option, print_json, read_options, runs_dir_option
+
+
+@click.command("export")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--to", "to", required=True, metavar="FORMAT", help="A format of `mleredux list formats`.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file; or a folder.  [required]")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
+@click.option("--min-score", type=float, help="Only runs with this score or a better one.")
+@click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
+@click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
+@runs_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    runs: tuple[str, ...],
+    to: str,
+    output: Path | None,
+    options: tuple[str, ...],
+    min_score: float | None,
+    verified: bool,
+    licenses: tuple[str, ...],
+    runs_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Write RUNS as documents of other systems.
+
+    A format with a file for each run writes into the folder OUTPUT, or to the file OUTPUT if there is one run.
+    Runs that quote a canary are left out; so are tainted results if the format is for training or publication.
+    """
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_rollout.exports import Filters, export
+
+    store, plugins = RunStore(runs_dir), catalogue(ctx)
+    found = plugins.get("formats", to)
+    if output is None:
+        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
+    filters = Filters(min_score=min_score, verified=verified, licenses=licenses)
+    files, left_out = export(
+        map(store.get, runs),
+        found,
+        output,
+        plugins,
+        filters=filters,
+        options=read_options(options),
+    )
+    if as_json:
+        print_json({"format": to, "files": [str(path) for path in files], "left_out": left_out})
+        return
+    for name, why in left_out.items():
+        click.echo(f"Left out {name}: {why}.", err=True)
+    for path in files:
+        click.echo(str(path))

@@ -1,0 +1,10 @@
+"""Servers and clusters for the tests of this repository; not shipped.
+
+| module | content |
+|---|---|
+| `postgresql` | a PostgreSQL server |
+| `s3` | an S3 server, and nodes that share only it |
+| `server_local` | mleredux's server in this process |
+| `server_docker` | a Docker engine with a private folder |
+| `slurm`, `ray_cluster`, `ray_nodes` | clusters of several nodes on this machine |
+"""

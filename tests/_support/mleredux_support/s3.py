@@ -1,0 +1,108 @@
+"""An S3 server, and nodes that have only it in common with the machine that gives them runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from mleredux._core.executors.local import LocalExecutor
+from mleredux._core.executors.protocol import JobStatus, Ticket
+from mleredux_testing.ports import free_port
+
+BUCKET = "mleredux"
+
+
+class S3Server:
+    """moto's S3 server; what it stores outlives a stop.
+
+    Attributes:
+        environment: Variables with its address and credentials.
+        requests: Method and path of each request so far.
+    """
+
+    def __init__(self) -> None:
+        self._port = free_port()
+        self._server: Any = None
+        self.requests: list[tuple[str, str]] = []
+        self.environment = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
+            "AWS_ACCESS_KEY_ID": "a-key-of-tests",
+            "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests",
+            "AWS_REGION": "us-east-1",
+        }
+        self.start()
+        import_module("boto3").client(
+            "s3",
+            endpoint_url=self.environment["AWS_ENDPOINT_URL"],
+            aws_access_key_id="a",
+            aws_secret_access_key="b",
+            region_name="us-east-1",
+        ).create_bucket(Bucket=BUCKET)
+
+    def start(self) -> None:
+        """Start it, again with what it had stored."""
+        from moto.server import ThreadedMotoServer
+        from werkzeug.serving import WSGIRequestHandler
+
+        def note(handler: WSGIRequestHandler, *_: object) -> None:
+            self.requests.append((handler.command, handler.path))
+
+        mock.patch.object(WSGIRequestHandler, "log_request", note).start()
+        self._server = ThreadedMotoServer("127.0.0.1", port=self._port, verbose=False)
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop it: connections are refused."""
+        self._server.stop()
+        mock.patch.stopall()
+
+    def url(self, prefix: str) -> str:
+        """The URL of a part of its bucket."""
+        return f"s3://{BUCKET}/{prefix}"
+
+
+class ApartExecutor(LocalExecutor):
+    """Processes that see neither each other's folders nor those of the machine that gives them runs.
+
+    Args:
+        home: A folder of this machine, which is empty on each node.
+        nodes: The nodes' own folders; runs go to them in turn.
+
+    Attributes:
+        given: Number of jobs so far.
+    """
+
+    id = "apart"
+    title = "Machines that share no files; for tests"
+
+    def __init__(self, home: Path, nodes: Sequence[Path]) -> None:
+        super().__init__()
+        self._home, self._nodes, self.given = home, nodes, 0
+
+    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        """Start processes in mount namespaces of their own."""
+        jobs: list[str] = []
+        for ticket in tickets:
+            place = self._nodes[self.given % len(self._nodes)]
+            self.given += 1
+            hidden = f"mount -t tmpfs none {shlex.quote(str(self._home))} && exec {shlex.join(ticket.command)}"
+            command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", hidden)
+            with mock.patch.dict(os.environ, {"MLEREDUX_NODE_DIR": str(place)}):
+                jobs += super().give([replace(ticket, command=command)])
+        return jobs
+
+    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+        """Return which processes live."""
+        return super().news(jobs)
+
+
+def can_hide_folders() -> bool:
+    """Whether this machine allows mount namespaces."""
+    return subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
