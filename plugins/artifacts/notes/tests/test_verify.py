@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.models.verdict import verdict_on
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
+from mleredux.models.verdict import verdict_on
 from mleredux.plugin.artifact import Evidence, Verification
 from mleredux.plugin.host import verify_run
 from mleredux.plugin.task import Metric, Submission, Task
