@@ -29,8 +29,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.store.states import TRANSITIONS
-from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
-from mleredux.models.agent import Agent, Limits
+from mleredux.models import CAUSES, Agent, Limits, Model, Report, RunSpec, RunUse, Task
 from mleredux.models.experiment import Arm, Design, Plan, Stop
 from mleredux.models.report import Ledger
 from mleredux.models.run import Outcome, State

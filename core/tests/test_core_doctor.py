@@ -13,7 +13,7 @@ from mleredux._core.capabilities import Capabilities
 from mleredux._core.data import DataStore
 from mleredux._core.plans import check_metric
 from mleredux._core.plugins import Catalogue, Plugin
-from mleredux._core.plugins.catalogue import Entry, Ref
+from mleredux._core.plugins.discovery import Entry, Ref
 from mleredux._core.protocols import Finding
 from mleredux._core.store import RunStore
 from mleredux.errors import NotFound

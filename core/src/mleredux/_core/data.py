@@ -69,8 +69,7 @@ class Prepared:
         schema: The folder of the submission schema.
         digest: Identity of the prepared files (`tree_digest`).
         differences: Files that differ from the published ones, if the user gave other raw data.
-        neutral: Whether inodes follow a neutral order, so that no file tells anything but by its name and bytes; not
-            where another program, or an earlier version, prepared it.
+        neutral: Whether inodes follow a neutral order; False if another program, or an earlier version, prepared it.
     """
 
     public: Path

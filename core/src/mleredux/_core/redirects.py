@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from mleredux._core.egress import is_public
 
 MAX_HOPS = 5
+"""Maximum number of redirects that are followed."""
 
 
 def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:

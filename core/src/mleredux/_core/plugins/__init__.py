@@ -10,7 +10,7 @@
 | `directory` | known plugins that are not installed |
 """
 
-from mleredux._core.plugins.catalogue import Catalogue, Entry, current
-from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
+from mleredux._core.plugins.catalogue import Catalogue, current
+from mleredux._core.plugins.discovery import KINDS, Entry, Plugin, Ref, discover
 
 __all__ = ["KINDS", "Catalogue", "Entry", "Plugin", "Ref", "current", "discover"]

@@ -6,13 +6,12 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured
-from mleredux._core.plugins.discovery import KINDS, SINGULAR, Plugin, Ref, discover
+from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import NotFound, PluginError, one_line
 
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
     from mleredux.models.tool import Tool
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One registered object, and its plugin."""
-
-    id: str
-    kind: str
-    plugin: Plugin
-    ref: Ref
-    object: Any = None
 
 
 class Catalogue:
@@ -325,12 +313,10 @@ class Catalogue:
 
     @staticmethod
     def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
-        message = (
+        plugin.report(
             f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({type(error).__name__}: "
             f"{' '.join(str(error).split())}); fix mleredux_register_{kind} in {plugin.target}."
         )
-        if message not in plugin.errors:
-            plugin.errors.append(message)
 
     def resolved(self, entry: Entry) -> Any:
         """Import and check the object of an entry.
@@ -362,8 +348,7 @@ class Catalogue:
                 f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
                 f"{entry.ref.target} ({one_line(error)})."
             )
-            if message not in entry.plugin.errors:
-                entry.plugin.errors.append(message)
+            entry.plugin.report(message)
             raise PluginError(message, hint=f"Fix or reinstall {entry.plugin.distribution or 'it'}.") from error
         if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
             raise PluginError(

@@ -79,6 +79,22 @@ class Plugin:
         self.state = "failed"
         self.errors.append(message)
 
+    def report(self, message: str) -> None:
+        """Add a problem, unless it was added before."""
+        if message not in self.errors:
+            self.errors.append(message)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered object, and its plugin."""
+
+    id: str
+    kind: str
+    plugin: Plugin
+    ref: Ref
+    object: Any = None
+
 
 def blocked_names(extra: tuple[str, ...] = ()) -> frozenset[str]:
     """Names of plugins not to load: from the option and from `MLEREDUX_BLOCK_PLUGINS` (commas between)."""

@@ -152,7 +152,7 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     }
     if named := tuple(folder for folder, below in classes.items() if len(below) > 1):
         return Relabelling(targets, folders=named)
-    raise NotPermutable("Neither a table nor folders of the training data have the values that are predicted.")
+    raise NotPermutable("The training data has neither a table nor folders with the values that are predicted.")
 
 
 def agreement(first: Path, second: Path) -> float:
