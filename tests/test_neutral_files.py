@@ -39,6 +39,14 @@ TOO_SMALL = {
     "multi-modal-gesture-recognition": "no MATLAB file",
 }
 """Competitions whose miniature data the variant `+fixed` refuses, and why."""
+NAMED_BY_IDS = {
+    *("AI4Code", "alaska2-image-steganalysis", "bms-molecular-translation", "dogs-vs-cats-redux-kernels-edition"),
+    *("herbarium-2020-fgvc7", "herbarium-2021-fgvc8", "histopathologic-cancer-detection", "imet-2020-fgvc7"),
+    *("iwildcam-2020-fgvc7", "paddy-disease-classification", "plant-pathology-2021-fgvc8", "seti-breakthrough-listen"),
+    *("siim-isic-melanoma-classification", "tensorflow-speech-recognition-challenge"),
+    *("tgs-salt-identification-challenge", "whale-categorization-playground"),
+}
+"""Competitions whose miniature data has at least a dozen test files, named by ids: the bystander must see them."""
 CLASSES, EACH = 20, 30
 LIMIT = 5.0
 """Standard deviations; chance passes them once in 3 million normal tries."""
@@ -288,7 +296,9 @@ def test_each_competition(
         assert (TOO_SMALL[competition] if variant == "fixed" else "no random split") in error.message
         return
     check_times(prepared)
-    if sight := look(given, prepared):
+    sight = look(given, prepared)
+    assert variant or sight or competition not in NAMED_BY_IDS
+    if sight:
         for mark, value in sight.surprise.items():
             sights.setdefault(mark, []).append(value)
 

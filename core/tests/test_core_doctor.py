@@ -146,6 +146,21 @@ def test_low_disk_and_memory_are_warnings(
     assert found["disk/runs disk"].level == found["disk/data disk"].level == found["memory/machine"].level == "warning"
 
 
+def test_data_that_others_prepared_is_a_warning_with_a_remedy(
+    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
+) -> None:
+    assert look(catalogue, tmp_path)["data/files"].level == "ok"
+    for name, record in (("ours", '{"neutral": true}'), ("older", "{}"), ("damaged", "{"), ("of-mle-bench", None)):
+        folder = tmp_path / "data" / name / "prepared"
+        (folder / "public").mkdir(parents=True)
+        if record:
+            (folder / "prepared.json").write_text(record)
+    diagnosis = look(catalogue, tmp_path)["data/files"]
+    assert diagnosis.level == "warning"
+    assert "damaged, of-mle-bench, older may" in diagnosis.finding.message
+    assert "--force" in (diagnosis.finding.remedy or "")
+
+
 def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, no_kaggle: Path, tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
     found = look(catalogue, tmp_path)

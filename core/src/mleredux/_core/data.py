@@ -125,8 +125,7 @@ class DataStore:
             return None
         record = self._record(task)
         known = record is not None
-        if record is None:
-            record = self._adopt(task, prepared)
+        record = record or self._adopt(task, prepared)
         if record["task_version"] != task.version:
             raise DataError(
                 f"The prepared data of {task.id} in {prepared} is of version {record['task_version']}, "
@@ -202,8 +201,7 @@ class DataStore:
         return self._found(task)
 
     def _found(self, task: Task) -> Prepared:
-        found = self.find(task)
-        if found is None:
+        if (found := self.find(task)) is None:
             raise DataError(f"The prepared data of {task.id} disappeared from {self.home(task)}.")
         return found
 

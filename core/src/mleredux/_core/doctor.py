@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import platform
 import shutil
@@ -31,7 +33,7 @@ class Diagnosis:
     """One finding and its severity.
 
     Attributes:
-        area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `memory`, `kaggle`.
+        area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `data`, `memory`, `kaggle`.
         required: Whether runs are impossible without it; otherwise it is a warning.
     """
 
@@ -65,6 +67,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
         *_executors(catalogue),
         *_disk("runs", runs.path, "--runs-dir"),
         *_disk("data", data.path, "--data-dir"),
+        _prepared(data),
         _memory(),
         _kaggle(),
     ]
@@ -161,6 +164,21 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
         f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
     )
     return [*found, Diagnosis("disk", room)]
+
+
+def _prepared(data: DataStore) -> Diagnosis:
+    """Check whether files of prepared data tell nothing by their inodes."""
+    older = []
+    for folder in sorted(data.path.glob("*/prepared/public")):
+        record = {}
+        with contextlib.suppress(OSError, ValueError):
+            record = json.loads((folder.parent / "prepared.json").read_bytes())
+        if not record.get("neutral"):
+            older.append(folder.parts[-3])
+    some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
+    message = f"Inodes of {some} may tell classes: another program or version prepared them."
+    remedy = "Prepare them again: `mleredux prepare TASK --force`."
+    return Diagnosis("data", Finding("files", not older, message if older else "Files tell no class.", remedy))
 
 
 def _memory() -> Diagnosis:

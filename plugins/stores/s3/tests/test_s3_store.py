@@ -208,15 +208,17 @@ def test_data_are_staged_once_verified_and_repaired(bucket: Bucket, tmp_path: Pa
     assert sorted(fetched for _, fetched in staged)[:3] == [0, 0, 0]
     found = DataStore(staged[0][0]).find(task)
     assert found is not None and found.digest == prepared.digest
+    times = {path.stat().st_mtime_ns for path in (found.public, *found.public.parent.rglob("*"))}
+    assert times == {prepared.public.stat().st_mtime_ns}, "copies tell no more than the prepared files"
     before = len(server.requests)
     assert stage(bucket, name, task.id, home)[1] == 0 and len(server.requests) == before
     answers = next(path for path in found.private.iterdir() if path.is_file())
     assert answers.stat().st_mode & 0o222 == 0
     right = answers.read_bytes()
-    times = answers.stat()
+    status = answers.stat()
     answers.chmod(0o644)
     answers.write_bytes(b"x" * len(right))
-    os.utime(answers, ns=(times.st_atime_ns, times.st_mtime_ns))
+    os.utime(answers, ns=(status.st_atime_ns, status.st_mtime_ns))
     (found.public / "added").write_text("x")
     assert stage(bucket, name, task.id, home)[1] == len(right)
     assert answers.read_bytes() == right and not (found.public / "added").exists()

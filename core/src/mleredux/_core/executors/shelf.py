@@ -11,6 +11,8 @@ from mleredux._core.checksums import MEMORY_FILE
 from mleredux._core.data import LEADERBOARD_FILE, SPOILED_FILE, DataStore
 from mleredux._core.executors.objects import ObjectStore, digest, read_verified
 from mleredux._core.executors.snapshots import File, Scanner, Tree, restore
+from mleredux._core.models import Task
+from mleredux._core.neutral import settle_times
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import StoreError
@@ -117,6 +119,7 @@ def stage(objects: ObjectStore, name: str, task_id: str, home: Path) -> tuple[Pa
         else:
             remove_tree(made)
         restore(made / task_id, tree, get, skip=lambda path: path.rpartition("/")[2] == MEMORY_FILE)
+        settle_times(made)
         for path in tree.files:
             (made / task_id / path).chmod(0o444)
         for path in sorted(tree.folders, reverse=True):
