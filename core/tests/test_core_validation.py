@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -236,7 +237,9 @@ def test_answers_are_never_opened(toy: Any) -> None:
 
 @pytest.mark.parametrize("command", ["grade", "validate"])
 def test_a_file_and_a_task_in_the_wrong_order_are_told(command: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").touch()
-    ended = CliRunner().invoke(root, [command, "digits", str(tmp_path / "mine.csv")], prog_name="mleredux")
-    assert ended.exit_code == 2
-    assert f"The file comes first: `mleredux {command} {tmp_path / 'mine.csv'} digits`." in ended.output
+    for name in ("mine.csv", "it's $(mine).csv"):
+        file = str(tmp_path / name)
+        Path(file).touch()
+        ended = CliRunner().invoke(root, [command, "digits", file], prog_name="mleredux")
+        assert ended.exit_code == 2
+        assert f"The file comes first: `{shlex.join(('mleredux', command, file, 'digits'))}`." in ended.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Sequence
@@ -255,7 +256,7 @@ def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
             if not _readable(path.lstat(), user):
                 raise SandboxError(
                     f"{path} can't be read by the agent's user ({user[0]}:{user[1]}) in the container.",
-                    hint=f"Allow it: `chmod -R o+rX {folder}`.",
+                    hint=f"Allow it: `chmod -R o+rX {shlex.quote(str(folder))}`.",
                 )
             looked += 1
         if looked > _MOST_LOOKED_AT:

@@ -28,7 +28,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.references import granted
 from mleredux_server.settings import Settings
 from mleredux_server.sources import check_source, delete_source, store_source
-from mleredux_server.uploaded import sources_dir
+from mleredux_server.uploaded import read_reference, sources_dir
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
@@ -371,3 +371,9 @@ def test_what_is_too_large_is_refused_though_it_is_small_when_sent(ann: Client, 
     many = archive(*[(f"f{number}", {"content": b""}) for number in range(20_001)])
     headers = {"Authorization": f"Bearer {ann._http._token}"}
     assert httpx.post(f"{ann.url}/v1/sources", headers=headers, files={"file": many}, timeout=120).status_code == 413
+
+
+@pytest.mark.parametrize("part", [None, "solve.py", "sub/a b", "it's.py", "x#1@y%20 $(z)é.py", "[x], {a}&;.py"])
+def test_a_script_of_any_name_is_part_of_an_uploaded_agent(part: str | None) -> None:
+    reference = f"upload:own@{'0' * 64}"
+    assert read_reference(f"{reference}#{part}" if part else reference) == ("own", "0" * 64, part)

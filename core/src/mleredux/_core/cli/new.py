@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -204,4 +205,4 @@ def _write(
 
 def _say_next(folder: Path, run: str) -> None:
     place = str(folder) if folder.is_absolute() else f"./{folder}"
-    click.echo(f"\nNext:\n  pip install -e '{place}[test]'\n  pytest {place}\n  {run}")
+    click.echo(f"\nNext:\n  pip install -e {shlex.quote(f'{place}[test]')}\n  pytest {shlex.quote(place)}\n  {run}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -165,4 +166,4 @@ def _escape(char: str) -> str:
 def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Refuse a file and a task in the wrong order."""
     if not submission.exists() and Path(task).is_file():
-        raise click.UsageError(f"The file comes first: `{ctx.command_path} {task} {submission}`.")
+        raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")

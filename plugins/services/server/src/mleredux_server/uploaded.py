@@ -14,7 +14,7 @@ from mleredux_server.settings import Settings
 
 UPLOAD = "upload:"
 _VARIABLE = "MLEREDUX_UPLOADED_AGENTS"
-_REFERENCE = re.compile(r"upload:([a-z0-9][a-z0-9._-]{0,63})@([0-9a-f]{64})(?:#([\w./ -]{1,256}))?")
+_REFERENCE = re.compile(r"upload:([a-z0-9][a-z0-9._-]{0,63})@([0-9a-f]{64})(?:#([^\0]{1,256}))?")
 _places: list[Path] = []
 
 

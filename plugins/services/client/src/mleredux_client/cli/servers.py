@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import stat
 import tempfile
 from pathlib import Path
@@ -111,7 +112,7 @@ def _read() -> dict[str, dict[str, Any]]:
     if os.name == "posix" and mode & 0o077:
         raise MlereduxError(
             f"{path} holds tokens, and others than you may read it (mode {mode:04o}).",
-            hint=f"`chmod 600 {path}`, and revoke the tokens if somebody may have read them.",
+            hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if somebody may have read them.",
         )
     servers = content.get("servers") if isinstance(content, dict) else None
     if not isinstance(servers, dict) or not all(
