@@ -38,6 +38,17 @@ def call(number, *arguments):
         raise OSError(ctypes.get_errno(), "refused")
 """
 _MANY = "for _ in range(15):\n    if os.fork() == 0: break\n"
+_UNMAPPED = """
+C.mmap.restype = ctypes.c_void_p
+C.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+C.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+def step():
+    begin = C.mmap({})
+    if begin == ctypes.c_void_p(-1).value: raise OSError
+    ctypes.memset(begin, 1, 16 * MB)
+    C.munmap(begin + 4096, 16 * MB - 4096)
+until_refused(step)
+"""
 ATTACKS = {
     "buffers of streams": _MANY
     + """
@@ -69,6 +80,33 @@ def step():
     first.close(); second.close()
 until_refused(step)
 """,
+    "connections that nobody accepts": _MANY
+    + """
+def step():
+    name = f"{os.getpid()}-{len(kept)}"
+    listening = socket.socket(socket.AF_UNIX)
+    kept.append(listening)
+    listening.bind(name); listening.listen(4096)
+    for _ in range(4000):
+        end = socket.socket(socket.AF_UNIX)
+        end.setblocking(False); end.connect(name)
+        fill(end); end.close()
+until_refused(step)
+""",
+    "datagrams of closed senders": _MANY
+    + """
+def step():
+    name = f"{os.getpid()}-{len(kept)}"
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    kept.append(bound)
+    bound.bind(name)
+    for _ in range(10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.sendto(bytes(200 << 10), socket.MSG_DONTWAIT, name)
+until_refused(step)
+""",
+    "shared memory of which a page stays mapped": _UNMAPPED.format("None, 16 * MB, 3, 0x21, -1, 0"),
+    "the same of a device": "zero = os.open('/dev/zero', os.O_RDWR)\n" + _UNMAPPED.format("None, 16 * MB, 3, 1, zero, 0"),
     "pipes": _MANY
     + """
 def step():
@@ -213,6 +251,8 @@ REFUSED = {
     "sockets of the kernel": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
     "sockets of ciphers": "socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)",
     "sockets of virtual machines": "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
+    "policies of memory": "call(237, None, 0, 0, None, 0, 0)",
+    "policies of a thread's memory": "call(238, 0, None, 0)",
     "other processors": "os.sched_setaffinity(0, os.sched_getaffinity(0))",
 }
 HONEST = """

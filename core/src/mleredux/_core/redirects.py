@@ -40,11 +40,25 @@ def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
     same_host = new.hostname == old.hostname
     if not new.hostname or not (new.scheme == "https" or (new.scheme == old.scheme and same_host)):
         raise PermissionError("only https:// addresses are followed")
+    return target, host_addresses(new.hostname, new.port or new.scheme, private=same_host)
+
+
+def host_addresses(host: str, port: int | str, *, private: bool = False) -> tuple[str, ...]:
+    """Return the addresses of a host, to which alone to connect.
+
+    Args:
+        host: Its name or address.
+        port: A number, or the name of a service.
+        private: Whether they may be in a private network.
+
+    Raises:
+        PermissionError: They may not, or it can't be resolved.
+    """
     try:
-        found = socket.getaddrinfo(new.hostname, new.port or new.scheme, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise PermissionError("its host can't be resolved") from None
     addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
-    if not same_host and not all(is_public(address) for address in addresses):
+    if not private and not all(is_public(address) for address in addresses):
         raise PermissionError("its host is in a private network")
-    return target, addresses
+    return addresses

@@ -16,7 +16,7 @@ from mleredux._core.locations import cache_dir
 from mleredux._core.masks import Mask
 from mleredux._core.masks import forms as secret_forms
 from mleredux._core.plain import plain_path
-from mleredux._core.redirects import MAX_HOPS, redirected
+from mleredux._core.redirects import MAX_HOPS, host_addresses, redirected
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.files import open_below, open_regular
@@ -34,6 +34,7 @@ __all__ = [
     "Mask",
     "cache_dir",
     "disk_usage",
+    "host_addresses",
     "media_type",
     "open_below",
     "open_regular",

@@ -71,3 +71,27 @@ def test_a_token_is_sent_to_no_other_server(repository: Path, tls: ssl.SSLContex
         with lend({GIT_TOKEN: "pat-0123456789"}):
             assert Catalogue().agent(f"repo:https://localhost:{port}/moved.git@main").id == "sampler"
     assert sent and not any(sent)
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]", "[::1]"])
+@pytest.mark.parametrize("form", ["https://{}:{}/agent.git", "ssh://git@{}:{}/agent.git"])
+@pytest.mark.attack
+def test_any_host_does_not_mean_private_ones(
+    name: str, form: str, repository: Path, tls: ssl.SSLContext, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "*")
+    sent: list[str] = []
+    with (
+        served(repository, tls, sent=sent) as port,
+        pytest.raises(MlereduxError, match=r"can't be fetched: its host (is in a private network|can't be resolved)\."),
+    ):
+        Catalogue().agent(f"repo:{form.format(name, port)}@main")
+    assert not sent
+
+
+def test_a_private_host_is_named_beside_any(
+    repository: Path, tls: ssl.SSLContext, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "*,localhost")
+    with served(repository, tls) as port:
+        assert Catalogue().agent(f"repo:https://localhost:{port}/agent.git@main").id == "sampler"

@@ -26,50 +26,34 @@ RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-DEVICES = ("null", "zero", "urandom", "random")
+DEVICES = ("null", "urandom", "random", "zero")  # the last gives shared memory without a file
 JOB, EMPTY = "job", ".empty"
 FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
 COUNTED = ("RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:")
 # System calls by machine that are refused: memory of the kernel that no limit counts, namespaces, mounts, other
-# processes' memory, the choice of processors.
+# processes' memory, the choice of processors and of memory's place.
 REFUSED = {
     "x86_64": (
-        29,
-        64,
-        68,
-        101,
-        165,
-        203,
-        206,
-        240,
-        246,
-        248,
-        249,
-        250,
-        253,
-        272,
-        278,
-        294,
-        298,
-        300,
-        308,
-        310,
-        311,
-        317,
+        *(29, 64, 68, 101, 165, 203, 206, 237, 238, 240, 246, 248, 249, 250, 253),
+        *(256, 272, 278, 279, 294, 298, 300, 308, 310, 311, 317),
     ),
-    "aarch64": (0, 26, 40, 75, 97, 104, 117, 122, 180, 186, 190, 194, 217, 218, 219, 241, 262, 268, 270, 271, 277, 279),
+    "aarch64": (
+        *(0, 26, 40, 75, 97, 104, 117, 122, 180, 186, 190, 194, 217, 218, 219),
+        *(235, 237, 238, 239, 241, 262, 268, 270, 271, 277, 279),
+    ),
 }
-NEWER = {"x86_64": (319, 321, 323, 425, 444, 447), "aarch64": (280, 282, 425, 444, 447)}
-# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `clone`; `clone3`, whose flags no filter can read.
-CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 220, 435)}
+NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
+# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags no filter can read.
+CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 220, 435)}
+MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and those of open files
 # Bytes of the kernel's memory, at most, for what a process has, where no control group counts it.
 SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES = 1 << 19, 1 << 10, 1 << 8
-KINDS = {"socket": SOCKET_BYTES, "pipe": 1 << 16, "eventpoll]": 1 << 16}
+KINDS = {"pipe": 1 << 16, "eventpoll]": 1 << 16}
 FILES_PER_MB = 64
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -90,7 +74,8 @@ def main(path: str) -> None:
         sys.path.insert(0, load["module"])
         from load import serve_load  # type: ignore[import-not-found]
     try:
-        user = leave(asked["root"], asked["readable"], asked["hidden"], asked["disk_mb"])
+        devices = DEVICES if group else DEVICES[:-1]
+        user = leave(asked["root"], asked["readable"], asked["hidden"], asked["disk_mb"], devices)
         if load is not None:
             raise_loopback(processes)
         job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
@@ -125,7 +110,7 @@ def main(path: str) -> None:
     os.write(report, json.dumps(told_of).encode())
 
 
-def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> int:
+def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devices: tuple[str, ...]) -> int:
     """Move to namespaces of our own, and to a file system in memory; the user that the command is to run as."""
     outer, group = os.geteuid(), os.getegid()
     check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
@@ -153,7 +138,7 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int) -> in
         elif os.path.exists(root + path):
             mount(f"{root}/{EMPTY}", root + path, None, BIND)
     os.mkdir(f"{root}/dev")
-    for name in DEVICES:
+    for name in devices:
         with open(f"{root}/dev/{name}", "w"):
             mount(f"/dev/{name}", f"{root}/dev/{name}", None, BIND)
     os.mkdir(f"{root}/dev/shm")
@@ -207,7 +192,7 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
             hard = resource.getrlimit(number)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(number, (limit, limit))
-        forbid()
+        forbid(shared=asked["group"] is not None)
         os.chdir(f"/{JOB}")
         os.execve(asked["command"][0], asked["command"], asked["env"])
     except OSError as error:
@@ -216,13 +201,16 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
         os._exit(1)
 
 
-def forbid() -> None:
+def forbid(*, shared: bool) -> None:
     """Refuse the system calls of `REFUSED` and `NEWER`, for this process and all that it starts.
 
     So are sockets of other families than `FAMILIES`. Sizes of sockets' buffers, and locks of ranges of files, are
     ignored: the files are the command's alone, and nothing counts such locks.
+
+    Args:
+        shared: Whether to allow shared memory without a file, which stays whole if all but a page of it is unmapped.
     """
-    machine, opened, option, control, clone, clone3 = CALLS[platform.machine()]
+    machine, opened, option, control, maps, clone, clone3 = CALLS[platform.machine()]
     load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
     refuse, missing, ignore, allow, kill = 0x00050001, 0x00050026, 0x00050000, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
     code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
@@ -238,6 +226,9 @@ def forbid() -> None:
     code += [(equal, 0, 3 + len(LOCKS), control), (load, 0, 0, 24)]
     code += [(equal, len(LOCKS) - number, 0, lock) for number, lock in enumerate(LOCKS)]
     code += [(equal, 1, 1, 0), (give, 0, 0, ignore), (load, 0, 0, 0)]
+    if not shared:
+        code += [(equal, 0, 5, maps), (load, 0, 0, 40), (has, 0, 2, MAP_ANONYMOUS), (has, 0, 1, MAP_SHARED)]
+        code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
     code += [(equal, 0, 3, clone), (load, 0, 0, 16), (has, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
     code += [(give, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
@@ -289,7 +280,7 @@ class Watch:
             self.limit = "time"
         elif time.monotonic() - self._looked > MEMORY_SECONDS:
             self._seen.clear()
-            if self._felled() or self._used(self.child, own=False) > self.memory:
+            if self._felled() or self._used(self.child, own=False) + self._sockets() > self.memory:
                 self.limit = "memory"
             self._looked = time.monotonic()
         if self.limit:
@@ -335,33 +326,38 @@ class Watch:
             used += sum(map(self._used, map(int, below)))
         return used
 
-    def _held(self, process: int) -> int:
-        """Bytes of the kernel's memory, at most, for a process's files and mappings; for a shared one once.
+    def _sockets(self) -> int:
+        """Bytes of the kernel's memory, at most, for the sockets of the namespace, also those that no process holds."""
+        if self._events is not None:
+            return 0
+        try:
+            count = int(self._read(f"{self.child}/net/sockstat").split()[2])
+        except OSError:  # it has ended
+            return 0
+        return SOCKET_BYTES * (count - sum(file.startswith("socket:") for file in self._files("self")))
 
-        Of shared memory without a file all counts: what a process drops of its mapping stays.
-        """
-        used = 0
+    def _held(self, process: int) -> int:
+        """Bytes of the kernel's memory, at most, for a process's files and mappings; for a pipe once."""
+        used = MAPPING_BYTES * self._read(f"{process}/maps").count("\n")
+        for file in self._files(str(process)):
+            if file not in self._seen:
+                kind = file.partition(":[")
+                used += KINDS.get(kind[2] if kind[0] == "anon_inode" else kind[0], FILE_BYTES)
+            if file.startswith("pipe:"):
+                self._seen.add(file)
+        return used
+
+    def _files(self, process: str) -> list[str]:
+        """Return what a process has open."""
+        found = []
         folder = os.open(f"{process}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
         try:
             for name in os.listdir(folder):
                 with contextlib.suppress(OSError):  # closed meanwhile
-                    file = os.readlink(name, dir_fd=folder)
-                    if file not in self._seen:
-                        kind = file.partition(":[")
-                        used += KINDS.get(kind[2] if kind[0] == "anon_inode" else kind[0], FILE_BYTES)
-                    if file.startswith(("socket:", "pipe:")):
-                        self._seen.add(file)
+                    found.append(os.readlink(name, dir_fd=folder))
         finally:
             os.close(folder)
-        for line in self._read(f"{process}/maps").splitlines():
-            used += MAPPING_BYTES
-            if line.endswith("/dev/zero (deleted)"):
-                addresses, _, _, _, number, *_ = line.split()
-                if number not in self._seen:
-                    begin, end = addresses.split("-")
-                    used += int(end, 16) - int(begin, 16)
-                    self._seen.add(number)
-        return used
+        return found
 
     def _read(self, name: str) -> str:
         with open(os.open(name, os.O_RDONLY, dir_fd=self.processes)) as file:
@@ -385,7 +381,7 @@ def keep(name: str, job: int, results: int, most: int) -> None:
 def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:
     """As mount(2)."""
     check(
-        LIBC.mount(source.encode(), target.encode(), kind.encode() if kind else None, flags, options.encode() or None)
+        LIBC.mount(os.fsencode(source), os.fsencode(target), kind.encode() if kind else None, flags, options.encode() or None)
     )
 
 

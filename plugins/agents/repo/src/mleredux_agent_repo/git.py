@@ -13,9 +13,9 @@ from urllib.parse import quote, urlsplit
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
-from mleredux.plugin.files import MAX_HOPS, redirected
+from mleredux.plugin.files import MAX_HOPS, host_addresses, redirected
 
-from mleredux_agent_repo.references import check_url
+from mleredux_agent_repo.references import HOSTS_VARIABLE, check_url, unnamed_host
 from mleredux_agent_repo.trees import MAX_BYTES
 
 FETCH_SECONDS = 300.0
@@ -85,7 +85,7 @@ def _fetch_from_server(arguments: list[str], store: Path, origin: str, wanted: s
     """
     trace = store / "redirects"
     variables = _credentials(origin) | {"GIT_TRACE_CURL": str(trace), "GIT_TRACE_CURL_NO_DATA": "1"}
-    url, pins = origin, list[str]()
+    url, pins = origin, _first_pins(origin, failure)
     for _ in range(MAX_HOPS):
         trace.unlink(missing_ok=True)
         try:
@@ -117,9 +117,30 @@ def _next_hop(url: str, location: str, failure: str) -> tuple[str, list[str]]:
     except (PermissionError, MlereduxError) as error:
         reason = f"its server redirects to {location[:300]!a}: {str(error).rstrip('.')}"
         raise MlereduxError(f"{failure}: {reason}.", hint="Name the address of the repository itself.") from None
-    parts = urlsplit(repository)
-    pinned = f"{parts.hostname}:{parts.port or 443}:{','.join(addresses)}"
-    return repository, ["-c", f"http.curloptResolve={pinned}"] if addresses else []
+    return repository, _pins(repository, addresses)
+
+
+def _first_pins(url: str, failure: str) -> list[str]:
+    """Return the options by which git connects only to public addresses of a host that is allowed as any other is.
+
+    Raises:
+        MlereduxError: It has others, or none.
+    """
+    host = unnamed_host(url)
+    if host is None:
+        return []
+    try:
+        return _pins(url, host_addresses(host, 443))
+    except PermissionError as error:
+        hint = f"Whoever runs this machine can name {host} in {HOSTS_VARIABLE}: `*` stands for public hosts."
+        raise MlereduxError(f"{failure}: {error}.", hint=hint) from None
+
+
+def _pins(url: str, addresses: tuple[str, ...]) -> list[str]:
+    if not addresses or "://" not in url:
+        return []
+    parts = urlsplit(url)
+    return ["-c", f"http.curloptResolve={parts.hostname}:{parts.port or 443}:{','.join(addresses)}"]
 
 
 def run(arguments: list[str], store: Path, *, tree: Path | None = None, given: bytes = b"") -> bytes:

@@ -15,7 +15,7 @@ from mleredux_agent_repo.scripts import SUFFIXES, is_script
 
 SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
-"""Hosts that agents may be fetched from, commas between; `*` allows all."""
+"""Hosts that agents may be fetched from, commas between; `*` allows all public ones."""
 PATHS_VARIABLE = "MLEREDUX_AGENT_PATHS"
 """Folders of this machine that agents may be taken from, as in PATH; unset: all."""
 DEFAULT_HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "huggingface.co")
@@ -139,6 +139,13 @@ def _check_host(host: str, url: str) -> None:
             f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",
             hint=f"Whoever runs this machine can allow more in {HOSTS_VARIABLE}.",
         )
+
+
+def unnamed_host(url: str) -> str | None:
+    """Return the host of a URL if it is allowed only because all public hosts are."""
+    scp = _SCP.match(url)
+    host = (scp["host"] if scp else urlsplit(url).hostname or "").lower()
+    return None if host in (*named_hosts(), *DEFAULT_HOSTS) else host
 
 
 def is_allowed(path: Path) -> bool:
