@@ -106,7 +106,8 @@ def step():
 until_refused(step)
 """,
     "shared memory of which a page stays mapped": _UNMAPPED.format("None, 16 * MB, 3, 0x21, -1, 0"),
-    "the same of a device": "zero = os.open('/dev/zero', os.O_RDWR)\n" + _UNMAPPED.format("None, 16 * MB, 3, 1, zero, 0"),
+    "the same of a device": "zero = os.open('/dev/zero', os.O_RDWR)\n"
+    + _UNMAPPED.format("None, 16 * MB, 3, 1, zero, 0"),
     "pipes": _MANY
     + """
 def step():

@@ -36,8 +36,25 @@ COPIES = (
     "share/datasets/uci-digits.train.csv.xz",
     "share/numpy/digits.npz",
     "share/arrow/DIGITS.parquet",
+    "share/digits.csv.gz.bak",
+    "share/digits.csv~",
+    "share/digits.sqlite",
+    "share/digits.tgz",
+    "share/digits\udcff.csv",
+    "share/a\nb/.digits.csv.swp",
+    "cache/apt/archives/python3-sklearn_1.9.0_all.deb",
+    "cache/scikit_learn-1.9.0.tar.zst",
+    "cache/pip/http-v2/0/1/2/3/4/01234.body",
 )
-FOREIGN = ("share/wine.csv", "lib/python3.11/digits.py", "lib/codes/digitsum.txt", "share/doc/scikit-learn.txt")
+FOREIGN = (
+    "share/wine.csv",
+    "lib/python3.11/digits.py",
+    "lib/libdigits.so.1",
+    "share/digits.html",
+    "bin/digits",
+    "lib/codes/digitsum.txt",
+    "share/doc/scikit-learn.txt",
+)
 READ = """
 import os
 for parent, _, names in os.walk({root!r}):

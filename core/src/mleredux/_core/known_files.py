@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_DATA = re.compile(
-    r"\.(arff|csv|data?|feather|h5|hdf5|jsonl?|joblib|libsvm|mat|np[yz]|parquet|pickle|pkl|rd[absx]|rdata|svm|tab|tsv|txt"
-    r"|xlsx?|zip)(\.(bz2|gz|xz|zip|zst))?$"
+_OTHER = re.compile(
+    r"\.([acfho]|cfg|class|conf|cpp|css|desktop|gif|go|hpp|html?|ini|jar|java|jpe?g|js|md|mo|pdf|pl|png|po|pxd|py[cidx]?|rb"
+    r"|rs|rst|service|sh|so|svg|tex|toml|ts|ya?ml)(\.\d+)*$"
 )
-_ARCHIVE = re.compile(r"\.(conda|egg|tar\.bz2|tar\.gz|whl|zip)$")
+"""Code, settings, documents and pictures: any other file with a suffix may be data."""
+_ARCHIVE = re.compile(r"\.(7z|conda|deb|egg|pex|rpm|t[bgx]z2?|tar(\.\w+)?|whl|zip)$")
+_DOWNLOADS = "/pip/http"
+"""Archives in pip's cache are named by hashes."""
 _DISTRIBUTIONS = {"sklearn": "scikit_learn"}
 """Names of archives of libraries that are named otherwise when they are imported."""
 _RUN, _RUNS, _MAKING, _PRIVATE = "events.jsonl", "index.sqlite", ".making-", "prepared/private"
@@ -32,29 +35,34 @@ class KnownFiles:
     def __init__(self, functions: Iterable[str]) -> None:
         named = [function.rpartition(".") for function in functions]
         self.folders = frozenset(f"{module.replace('.', '/')}/data" for module, _, _ in named)
-        self._stems = frozenset(f"_{name.partition('_')[2] or name}_".lower() for _, _, name in named)
+        stems = [(name.partition("_")[2] or name).lower() for _, _, name in named]
+        self._stems = frozenset(f"_{form}_" for stem in stems for form in (stem, stem.replace("_", "")))
         tops = {module.partition(".")[0] for module, _, _ in named}
         self._archives = tuple(f"{name}_" for top in tops for name in {top, _DISTRIBUTIONS.get(top, top)})
+        self._downloads = _DOWNLOADS if named else "\0"
         words = [name.strip("_").replace("_", "[^a-z0-9]+") for name in (*self._stems, *self._archives)]
         self._perhaps = re.compile("|".join(words) or "(?!)", re.IGNORECASE)
 
-    def has(self, name: str) -> bool:
-        """Whether a file of that name may hold the answers."""
+    def has(self, path: str) -> bool:
+        """Whether a file of that path may hold the answers."""
+        name = path.rpartition("/")[2]
+        if self._downloads in path:
+            return True
         if not self._perhaps.search(name):
             return False
         lower = name.lower()
         plain = f"_{re.sub('[^a-z0-9]+', '_', lower)}_"
-        if _DATA.search(lower) and any(stem in plain for stem in self._stems):
+        if "." in lower.strip(".") and not _OTHER.search(lower) and any(stem in plain for stem in self._stems):
             return True
-        return bool(_ARCHIVE.search(lower)) and plain[1:].startswith(self._archives)
+        return bool(_ARCHIVE.search(lower)) and re.sub(r"^_(python\d?_)?", "", plain).startswith(self._archives)
 
     def within(self, paths: Iterable[str]) -> list[str]:
         """Those of the files of a tree that hold the answers: of a folder with none named like them, all."""
         found: list[str] = []
         beside: dict[str, list[str]] = {}
         for path in paths:
-            folder, _, name = path.rpartition("/")
-            if self.has(name):
+            folder = path.rpartition("/")[0]
+            if self.has(path):
                 found.append(path)
             if folder.endswith(tuple(f"/{each}" for each in self.folders)):
                 beside.setdefault(folder, []).append(path)
@@ -107,7 +115,7 @@ def hidden_paths(
             continue
         for entry in entries.values():
             if not entry.is_dir(follow_symlinks=False):
-                if known.has(entry.name):
+                if known.has(entry.path):
                     yield entry.path
             elif (
                 entry.name.startswith(_MAKING)

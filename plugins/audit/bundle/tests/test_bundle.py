@@ -81,9 +81,11 @@ def test_the_statement_names_versions_images_ledger_and_no_secret_key(place: Pat
     assert (place / "config" / "mleredux" / "signing-key.pem").stat().st_mode & 0o077 == 0
 
 
-def test_without_submissions_hashes_are_checked_and_nothing_is_graded(place: Path) -> None:
+def test_without_submissions_hashes_are_checked_and_no_score_is_confirmed(place: Path) -> None:
+    assert verify(place, "hashes.zip")[0] == 0
     code, found = verify(place, "hashes.zip", "--answers", str(place / "data"))
-    assert code == 0
+    assert code == 1
+    assert all("could not be confirmed" in run["problems"][0] for run in found["runs"])
     assert [run["reproduced"] for run in found["runs"]] == [None, None]
     assert all("only its hash" in run["notes"][0] for run in found["runs"])
 
@@ -180,6 +182,24 @@ LIES: dict[str, dict[str, Any]] = {
         "verdict": {"status": "tainted", "withheld": {"gold_medal": True, "any_medal": True}},
     },
 }
+
+
+@pytest.mark.parametrize(
+    "claims", [{"task_version": "0"}, {"task": "no-such-task"}, {"score": 1.0, "gold_medal": True}]
+)
+@pytest.mark.attack
+def test_a_claim_that_can_t_be_graded_is_not_confirmed(place: Path, claims: dict[str, Any]) -> None:
+    (source, *_) = sorted((place / "runs").glob("*/run.json"))
+    name = f"ungraded-{next(iter(claims))}"
+    folder = place / f"{name}.d" / source.parent.name
+    shutil.copytree(source.parent, folder)
+    for file in ("run.json", "report.json"):
+        content = json.loads((folder / file).read_text())
+        (folder / file).write_text(json.dumps(content | {key: claims[key] for key in claims if key in content}))
+    write_bundle([Run(folder)], Ed25519PrivateKey.generate(), place / f"{name}.zip", submissions="score" not in claims)
+    code, found = verify(place, f"{name}.zip", "--answers", str(place / "data"))
+    [run] = found["runs"]
+    assert (code, run["reproduced"], run["score"], run["medal"]) == (1, None, None, None)
 
 
 @pytest.mark.parametrize("kind", LIES)

@@ -45,7 +45,7 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
-# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags no filter can read.
+# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags can't be read.
 CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 220, 435)}
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
@@ -381,7 +381,9 @@ def keep(name: str, job: int, results: int, most: int) -> None:
 def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:
     """As mount(2)."""
     check(
-        LIBC.mount(os.fsencode(source), os.fsencode(target), kind.encode() if kind else None, flags, options.encode() or None)
+        LIBC.mount(
+            os.fsencode(source), os.fsencode(target), kind.encode() if kind else None, flags, options.encode() or None
+        )
     )
 
 

@@ -174,6 +174,8 @@ def _verify(
         checked = _check_run(archive, told)
         if answers is not None and catalogue is not None and not done.problems:
             _grade_again(archive, told, checked, DataStore(answers), catalogue)
+            if checked.reproduced is None and checked.claimed_score is not None:
+                checked.problems.append("Its score could not be confirmed by grading.")
         done.runs.append(checked)
     return done
 
