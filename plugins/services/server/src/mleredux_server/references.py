@@ -209,7 +209,7 @@ def _check_listed(host: str, settings: Settings) -> None:
 
 
 def _check_public(host: str) -> None:
-    """Check that each address is public. git resolves the host again; for a strict guarantee, list allowed hosts."""
+    """Check that each address is public; git checks again, and connects only where it did."""
     try:
         found = socket.getaddrinfo(host, _HTTPS_PORT, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
