@@ -195,7 +195,9 @@ def test_a_claim_that_can_t_be_graded_is_not_confirmed(place: Path, claims: dict
     shutil.copytree(source.parent, folder)
     for file in ("run.json", "report.json"):
         content = json.loads((folder / file).read_text())
-        (folder / file).write_text(json.dumps(content | {key: claims[key] for key in claims if key in content}))
+        for part in (content, content.get("spec", {})):
+            part.update((key, claims[key]) for key in claims if key in part)
+        (folder / file).write_text(json.dumps(content))
     write_bundle([Run(folder)], Ed25519PrivateKey.generate(), place / f"{name}.zip", submissions="score" not in claims)
     code, found = verify(place, f"{name}.zip", "--answers", str(place / "data"))
     [run] = found["runs"]

@@ -56,6 +56,19 @@ def test_a_server_that_can_not_listen_creates_no_user(tmp_path: Path) -> None:
     assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()
 
 
+@pytest.mark.parametrize(("host", "open_to_others"), [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_a_server_that_is_open_to_other_machines_warns_of_missing_tls(
+    tmp_path: Path, host: str, open_to_others: bool
+) -> None:
+    command = [sys.executable, "-m", "mleredux", "serve", "--host", host, "--port", "0", "--runs-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stderr is not None
+        assert any(line.startswith("Listening on ") for line in server.stdout)
+        server.terminate()
+        said = server.stderr.read()
+    assert ("is open to other machines without TLS" in said) is open_to_others
+
+
 def test_who_connects_before_a_server_has_imported_its_libraries_waits(tmp_path: Path) -> None:
     with bound(Settings(runs_dir=tmp_path, port=0)) as listening:
         socket.create_connection(listening.getsockname(), 10).close()
