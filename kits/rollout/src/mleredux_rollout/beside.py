@@ -76,18 +76,25 @@ def _names(program: Path, beside: dict[str, Path]) -> set[str]:
     needs = _needs_of(program)
     found = set()
     for name, path in beside.items():
-        module = name.removesuffix(".py") if path.is_file() else name
+        module = name.partition(".")[0] if path.is_file() else name
         if path.is_dir():
             is_package = (path / "__init__.py").is_file()
-            wanted = (module in needs.modules or (needs.unclear and is_package)) and any(path.glob("*.py"))
-            named = name in needs.words and any(path.glob("*.py"))  # sys.path.append("lib")
+            wanted = module in needs.modules or (needs.unclear and is_package)
+            wanted = wanted and next(path.rglob("*.py"), None) is not None
+            named = name in needs.words and _has_modules(path)  # sys.path.append("src")
         else:
             is_program = path.suffix.lower() in _PROGRAMS
-            wanted = path.suffix == ".py" and (module in needs.modules or needs.unclear)
-            named = name in needs.words and "." in name and (is_program or path.stat().st_size <= MAX_NAMED)
+            wanted = path.suffix in (".py", ".so") and (module in needs.modules or needs.unclear)
+            named = name in needs.words and "." in name and not name.startswith("submission")
+            named = named and (is_program or path.stat().st_size <= MAX_NAMED)
         if wanted or named:
             found.add(name)
     return found
+
+
+def _has_modules(folder: Path) -> bool:
+    """Return whether a folder has modules, or packages that have some."""
+    return any(next(folder.glob(pattern), None) is not None for pattern in ("*.py", "*/*.py"))
 
 
 def _has_first_line(program: Path) -> bool:

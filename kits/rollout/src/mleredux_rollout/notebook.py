@@ -2,13 +2,16 @@
 
 Its arguments are `[--here] NOTEBOOK [ARGUMENT…]`. With nbclient and ipykernel, a kernel executes the cells, and the
 executed notebook is written to `$MLEREDUX_OUTPUT_DIR/logs`; without them, or with `--here`, IPython in this process.
+Modules are imported from the working directory, then from the notebook's folder; `%run` looks in both, too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import json
+import logging
 import os
 import re
 import sys
@@ -18,6 +21,20 @@ from typing import Any, NamedTuple, cast
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 START_SECONDS, OUTPUT_SECONDS = 600, 60
+RUN_BESIDE = """
+def beside(line, run=get_ipython().find_line_magic("run"), folder={folder!r}):
+    from contextlib import suppress
+    from pathlib import Path
+    from IPython.utils.path import get_py_filename
+    def find(name):
+        for place in (Path(name), Path(folder, name)):
+            with suppress(OSError):
+                return get_py_filename(str(place))
+        return get_py_filename(name)
+    return run(line, file_finder=find)
+get_ipython().register_magic_function(beside, magic_name="run")
+del beside
+"""
 
 
 class Failure(NamedTuple):
@@ -43,10 +60,11 @@ def main(arguments: list[str]) -> int | str:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"{place.name} is not a notebook of version 4 ({type(error).__name__}); save it again in Jupyter."
     python = language.lower() == "python"
+    folder = str(place.absolute().parent)
     # `exit()` ends the program, as it does not only stop the kernel.
     start = f"__import__('sys').argv[:] = {[path, *others]!r}; exit = quit = __import__('sys').exit; "
-    start += f"__import__('sys').path.insert(0, {str(place.absolute().parent)!r})"
-    options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=ERROR"] if python else []
+    start += f"__import__('sys').path[:0] = ['', {folder!r}]" + RUN_BESIDE.format(folder=folder)
+    options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=CRITICAL"] if python else []
     kernel = "python3" if python else about["kernelspec"].get("name", language)
     if not here and has("nbclient") and (has("ipykernel") or not python):
         failure = run_in_kernel(book, place.name, kernel, options)
@@ -102,13 +120,14 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
                     Path(f"{kept}.part").replace(kept)
 
     book = nbformat.from_dict(content)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a signal leaves tasks whose errors nothing retrieves
     warnings.filterwarnings("ignore", module="nbformat")  # cells without ids, which old notebooks have
     seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
     try:
         Client(book, kernel_name=kernel, extra_arguments=options, **seconds).execute()
     except CellExecutionError as error:
         return Failure(number, error.ename, error.evalue)
-    except (DeadKernelError, AssertionError):  # the latter where a signal ended it
+    except (DeadKernelError, AssertionError, asyncio.CancelledError):  # the others if a signal ended it
         return Failure(number, "Killed", "the kernel was stopped, or ended for lack of memory")
     except NoSuchKernel:
         return Failure(number, "Error", f"the kernel {kernel} is not installed")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,9 @@ CELLS = [
     "with multiprocessing.Pool(2) as pool:\n    print(pool.map(square, [1, 2, 3]))",
     "import asyncio\nawait asyncio.sleep(0)\ndisplay({'shown': beside.NAME})\n"
     "get_ipython().run_line_magic('time', 'x')",
+    "%run beside.py\nprint('by %run', NAME)",
+    "%%writefile stale.py\nSTATE = 'written'",
+    "import stale\nprint(stale.STATE)",
     "!echo from a shell $x\nnames = !echo a\nlen?",
     "%%bash\necho bash $((1 + 2))",
     "%%writefile written.txt\nnot { python",
@@ -39,6 +44,7 @@ EXPECTED = [
     "{'shown': 'a module'}",
     *("from a shell 5", "bash 3", "loop 0", "loop 1", "the last value"),
     "not { python",
+    *("by %run a module", "written"),
 ]
 
 
@@ -63,6 +69,7 @@ def write_notebook(path: Path, cells: list[str]) -> Path:
 
 def test_a_notebook_runs_as_in_jupyter_and_is_kept_with_its_output(tmp_path: Path, mleredux_home: Path) -> None:
     (tmp_path / "beside.py").write_text("NAME = 'a module'\n")
+    (tmp_path / "stale.py").write_text("STATE = 'stale'\n")
     record = run(write_notebook(tmp_path / "my book.ipynb", CELLS), "-o", "args=--fast")
     log = str(record["log"])
     assert record["status"] == "done", log
@@ -79,6 +86,31 @@ def test_without_a_kernel_ipython_runs_the_same_cells(tmp_path: Path, missing: s
     ended = run_without(tmp_path, CELLS, missing)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert [line for line in EXPECTED if line not in ended.stdout] == []
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_notebook_that_is_stopped_ends_with_one_sentence(tmp_path: Path, started: bool) -> None:
+    write_notebook(tmp_path / "book.ipynb", ["print('started', flush=True)", "import time\ntime.sleep(600)"])
+    command = [sys.executable, "-c", notebook_runner(), "book.ipynb"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        if started:
+            assert program.stdout.readline() == "started\n"
+        else:
+            wait_for_child(program.pid)
+        os.killpg(program.pid, signal.SIGTERM)
+        _, said = program.communicate(timeout=120)
+    assert program.returncode == 1
+    assert said.splitlines()[-1].endswith("Killed: the kernel was stopped, or ended for lack of memory")
+    assert "nbclient" not in said and "ipykernel" not in said, said
+
+
+def wait_for_child(pid: int) -> None:
+    """Wait until a process has a kernel as its child."""
+    while not Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        time.sleep(0.05)
 
 
 def test_without_ipython_one_sentence_says_what_to_install(tmp_path: Path) -> None:
@@ -197,6 +229,26 @@ def test_a_version_is_what_the_script_imports(tmp_path: Path, mleredux_home: Pat
     assert (version(tmp_path / "a.py") != before) is changes
     (tmp_path / "a.py").write_text(text + "\n")
     assert version(tmp_path / "a.py") != before
+
+
+BESIDE = {
+    "a package of packages": ("from lib.deep.tools import f", "lib/deep/tools.py", True),
+    "a folder on the path": ("import sys\nsys.path.append('src')\nimport mod", "src/mod/__init__.py", True),
+    "a compiled module": ("import fast", "fast.cpython-311-x86_64-linux-gnu.so", True),
+    "a configuration": ("open('config.yaml')", "config.yaml", True),
+    "an earlier submission": ("table.to_csv('submission.csv')", "submission.csv", False),
+    "a module of submissions": ("import submission", "submission.py", True),
+    "a folder of data": ("read(DATA + '/images/1.png')", "images/1.png", False),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_a_script_imports_or_reads_belongs_to_it_and_what_it_submits_does_not(tmp_path: Path, case: str) -> None:
+    text, name, belongs = BESIDE[case]
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("x")
+    (tmp_path / "solve.py").write_text(text)
+    assert files_beside(tmp_path / "solve.py") == {"solve.py", *([name.partition("/")[0]] if belongs else [])}
 
 
 def test_packages_requirements_and_named_settings_are_of_the_version(tmp_path: Path, mleredux_home: Path) -> None:

@@ -112,6 +112,7 @@ def test_an_experiment_is_analysed_by_its_plan(local: LocalServer, ann: httpx.Cl
         ({"arms": {"v1": {"agent": "dummy", "image": "python"}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "grid": {"limits": {"gpu": [1]}}}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "limits": {"cpus": 4000}}}}, 422),
+        ({"experiment": {"name": "first", "tasks": ["digits"], "seeds": [0, -1]}}, 422),
         ({"arms": {"v1": {"agent": "no-such-agent"}}}, 404),
         ({"arms": {"v1": {"agent": "human:ada"}}}, 403),
         ({"arms": {"v1": {"agent": "dummy", "grid": {"seed": [*range(40)], "model": [*range(40)]}}}}, 422),
@@ -147,6 +148,8 @@ def test_the_list_counts_runs_without_listing_them(local: LocalServer, ann: http
         ({"tasks": []}, 422),
         ({"tasks": ["digits"], "agents": []}, 422),
         ({"tasks": ["digits"], "options": {"nonsense": 1}}, 422),
+        ({"tasks": ["digits"], "seeds": [0, -1]}, 422),
+        ({"tasks": ["digits"], "seeds": [2**32]}, 422),
         ({"tasks": ["digits"], "limits": {"cpus": 4000}}, 422),
         (
             {

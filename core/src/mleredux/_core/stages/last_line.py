@@ -13,7 +13,10 @@ _LONGEST = 300
 _TRACEBACK = "Traceback (most recent call last):"
 _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
 _TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
-_WHERE = "The data is in the folder $MLEREDUX_DATA_DIR; the working directory is the output folder."
+_WHERE = (
+    "The data is in the folder $MLEREDUX_DATA_DIR, files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
+    "the working directory is the output folder."
+)
 
 
 def failure_line(log: Path, mask: Mask) -> str | None:
