@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mleredux_testing as testing
@@ -17,6 +20,7 @@ from mleredux.plugin.host import verify_run
 from mleredux_artifact_notes.comparison import compare
 from mleredux_artifact_notes.diffs import diff_of
 from mleredux_artifact_notes.reproduce import reproduce
+from mleredux_artifact_notes.rerun import RUNNER, copy_programs
 from mleredux_artifact_notes.solutions import entry_of, solutions_of
 from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 
@@ -168,3 +172,31 @@ def test_a_run_in_a_container_is_reproduced_in_its_own_image(mleredux_home: Path
 @pytest.mark.parametrize("check", testing.checks("notes"))
 def test_the_plugin_conforms(check: testing.Check, tmp_path: Path) -> None:
     check(tmp_path)
+
+
+def test_a_notebook_in_the_output_runs_again_as_in_jupyter(tmp_path: Path) -> None:
+    """Lines that begin with % inside expressions and texts are code, magics and commands run."""
+    sources = [
+        "%%time\nx = (17\n% 5)\ntext = '''\n%kept\n'''\nnames = !echo shell",
+        "%run helper.py\nsubmission = repr((x, text, list(names), NAME))",
+        "import os\nopen(os.environ['MLEREDUX_SUBMISSION'], 'w').write(submission)",
+    ]
+    first, second, scratch = (tmp_path / name for name in ("first", "second", "scratch"))
+    for folder in (first / "code", second, scratch):
+        folder.mkdir(parents=True)
+    book = {"cells": [{"cell_type": "code", "source": source} for source in sources]}
+    (first / "code" / "book.ipynb").write_text(json.dumps(book))
+    (first / "code" / "helper.py").write_text("NAME = 'helper'")
+    run: Any = SimpleNamespace(output_dir=first)
+    entry = copy_programs(run, second, "book.ipynb")
+    folders = {
+        "OUTPUT_DIR": second,
+        "SCRATCH_DIR": scratch,
+        "DATA_DIR": tmp_path,
+        "SUBMISSION": second / "submission.csv",
+    }
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, **{f"MLEREDUX_{name}": str(place) for name, place in folders.items()}}
+    ended = subprocess.run(["sh", "-c", RUNNER, "sh", entry], env=env, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert (second / "submission.csv").read_text() == repr((2, "\n%kept\n", ["shell"], "helper"))

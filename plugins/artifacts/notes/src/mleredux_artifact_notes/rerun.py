@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
+from mleredux.plugin.program import notebook_runner
 
 from mleredux_artifact_notes.solutions import entry_of, read_code
 
@@ -24,6 +23,12 @@ for made in "working/$file" "submission/$file" "$file" "../$file" "$code/$file";
 done
 """
 """Runs a program of `output/code`, named by the first argument, where the folders are that agents' code refers to."""
+_NOTEBOOK = """import sys
+from pathlib import Path
+
+sys.argv.insert(1, str(Path(__file__).with_name({name!r})))
+exec(compile({runner!r}, "notebook", "exec"))
+"""
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
 _OUTSIDE = re.compile(r"/tmp\b|/dev/shm\b")
@@ -49,7 +54,7 @@ def copy_programs(run: Run, output: Path, entry: str) -> str:
     """Copy programs and small settings, no data: predictions or models that were stored do not count as code.
 
     Returns:
-        The file to run: of a notebook, the script that its cells make.
+        The file to run: of a notebook, a script that executes it as Jupyter does.
     """
     code = output / "code"
     for name, text in read_code(run.output_dir / "code").items():
@@ -60,7 +65,7 @@ def copy_programs(run: Run, output: Path, entry: str) -> str:
     if not entry.endswith(".ipynb"):
         return entry
     script = entry.removesuffix(".ipynb") + ".py"
-    (code / script).write_text(cells(code / entry), encoding="utf-8")
+    (code / script).write_text(_NOTEBOOK.format(name=Path(entry).name, runner=notebook_runner()), encoding="utf-8")
     return script
 
 
@@ -107,21 +112,3 @@ def _special(folder: str, names: list[str]) -> list[str]:
     """Links and what is neither a file nor a folder."""
     paths = {name: Path(folder, name) for name in names}
     return [name for name, path in paths.items() if path.is_symlink() or not (path.is_file() or path.is_dir())]
-
-
-def cells(path: Path) -> str:
-    """The code of a notebook, without commands of the shell and of IPython.
-
-    Raises:
-        MlereduxError: It is not a notebook.
-    """
-    try:
-        sources = [
-            "".join(cell["source"])
-            for cell in json.loads(path.read_text("utf-8"))["cells"]
-            if cell["cell_type"] == "code"
-        ]
-    except (ValueError, KeyError, TypeError) as error:
-        raise MlereduxError(f"{path.name} is not a notebook ({type(error).__name__}).") from None
-    lines = "\n\n".join(sources).splitlines()
-    return "\n".join("pass" if line.startswith(("!", "%")) else line for line in lines) + "\n"

@@ -85,7 +85,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "notes": [note for note in values["notes"] if note not in about_limits],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
-        "kept": {name: given for name, given in visit.query.items() if name != "measure"},
+        "kept": {name: given for name, given in visit.query.items() if name not in ("measure", "csrf")},
         "pairs": list(pairs(found)),
     }
 
