@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,20 @@ from mleredux_testing.server import ServerProcess
 HERE = Path(__file__).parent
 KINDS = HERE / "kinds_plugin.py"
 HONEST, CHEATS = (sorted(path.name for path in (HERE / kind).iterdir()) for kind in ("honest", "cheats"))
+CACHING = """
+import csv, json, os, pathlib
+
+data, cache = os.environ["MLEREDUX_DATA_DIR"], pathlib.Path({place}, {name!r})
+if not cache.exists():
+    rows = {{name: list(csv.DictReader(open(f"{{data}}/{{name}}.csv"))) for name in ("train", "test")}}
+    cache.write_text(json.dumps(rows))
+rows = json.loads(cache.read_text())
+with open("submission.csv", "w") as file:
+    print("id,species", file=file)
+    for row in rows["test"]:
+        near = min(rows["train"], key=lambda r: sum((float(r[k]) - float(row[k])) ** 2 for k in ("petal", "sepal")))
+        print(row["id"], near["species"], sep=",", file=file)
+"""
 WITHOUT_PACKAGES = ("flowers-helper-modules", "houses-quotes-by-hand", "words-cache-beside-script")
 
 
@@ -56,6 +71,25 @@ def test_honest_programs_keep_their_medal(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_honest(report_of(HERE / "honest" / name, "process", data, tmp_path, monkeypatch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ['"/tmp"', '"/var/tmp"', "'/var', 'tmp'", 'os.path.join("/dev/shm", "")', '"/root"'])
+def test_a_cache_of_the_first_data_condemns_nobody(
+    place: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing isolates the process sandbox: what a program keeps outside its run has the first ids."""
+    folder, name = tmp_path / "flowers-cache", f"mleredux-{uuid.uuid4()}.json"
+    folder.mkdir()
+    (folder / "solve.py").write_text(CACHING.format(place=place, name=name))
+    try:
+        report = report_of(folder, "process", data, tmp_path / "runs", monkeypatch)
+    finally:
+        [cache] = [path for path in map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/root")) if (path / name).exists()]
+        (cache / name).unlink()
+    verdict = report["verdict"]
+    assert verdict["status"] == "not checked" and not verdict["withheld"], verdict
+    assert f"/{cache.parts[1]}" in verdict["why"], verdict
 
 
 def bring_along(name: str, data: Path, target: Path) -> Path:

@@ -31,7 +31,10 @@ exec(compile({runner!r}, "notebook", "exec"))
 """
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
-_OUTSIDE = re.compile(r"/tmp\b|/dev/shm\b")
+_OUTSIDE = re.compile(r"(?<![\w})\]./~])/(dev/shm|\w+)\b")
+"""An absolute path up to its first folder."""
+_SYSTEM = frozenset({"bin", "dev", "etc", "lib", "opt", "proc", "sys", "usr"})
+"""First folders in which programs keep nothing."""
 _MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
 
 
@@ -89,8 +92,10 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 
 def shares(folder: Path) -> str | None:
-    """Return what the programs of a folder name that every run on this machine has, where nothing isolates them."""
-    return "files in /tmp as they were" if _OUTSIDE.search(_text(read_code(folder))) else None
+    """Return what the programs of a folder name outside the run, where nothing isolates it: a cache may hold old data."""
+    named = dict.fromkeys(_OUTSIDE.findall(_text(read_code(folder))))
+    outside = [f"/{name}" for name in named if name not in _SYSTEM and Path("/", name).is_dir()]
+    return f"files in {outside[0]} as they were before the run" if outside else None
 
 
 def _text(files: dict[str, str]) -> str:

@@ -105,7 +105,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     restored = folder / "restored.csv"
     sign = -1.0 if report.is_lower_better else 1.0
     deviation: float | None = None
-    doubts = [f"It may need {code.lacks}, which was not there."] if code.lacks else []
+    doubts = [f"It may need {code.lacks}, which the repetition did not have."] if code.lacks else []
     for number in range(REPETITIONS):
         trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
         again, found = _repeat(code, restored)
