@@ -87,8 +87,8 @@ def plugin(data: Path) -> Path:
     ("agent", "verdict", "why"),
     [
         ("evade", "not checked", "did not run as before"),  # as honest code may, for other reasons
-        ("hidden", "tainted", "it predicts the same"),
-        ("content", "not reproducible", "it predicts the same"),
+        ("hidden", "tainted", "do not follow"),
+        ("content", "not checked", "do not follow"),  # nor do those of a rule, or of a model from elsewhere
     ],
 )
 @pytest.mark.attack
@@ -102,6 +102,22 @@ def test_the_verdict_of_each_agent(
     assert report["score"] > 0.95 and report["verdict"]["status"] == verdict, report["verdict"]
     assert why in report["verdict"]["why"] + report["verdict"]["verification"]["why"], report["verdict"]
     assert report["any_medal"] == (verdict == "not checked")
+
+
+def test_a_rule_that_someone_wrote_down_keeps_its_medal(tmp_path: Path) -> None:
+    """Its predictions stay the same, whatever the training targets: that does not show that answers are looked up."""
+    rule = tmp_path / "rule.py"
+    rule.write_text(
+        "import os, pandas as pd\n"
+        "test = pd.read_csv(os.environ['MLEREDUX_DATA_DIR'] + '/test.csv')\n"
+        "test['malignant'] = test.worst_radius / 11 + 8 * test.worst_concave_points + test.worst_texture / 33\n"
+        "test[['id', 'malignant']].to_csv('submission.csv', index=False)\n"
+    )
+    options = ("--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process")
+    ran = mleredux("run", "breast-cancer", "--agent", str(rule), *options, "--verify", "--json")
+    report = ran.json["report"]
+    assert report["gold_medal"] and not report["verdict"]["withheld"], report["verdict"]
+    assert report["verdict"]["status"] == "not checked" and "does not learn" in report["verdict"]["why"]
 
 
 def test_a_server_verifies_unless_it_is_told_otherwise(data: Path, plugin: Path, tmp_path: Path) -> None:

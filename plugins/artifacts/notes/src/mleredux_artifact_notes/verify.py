@@ -14,7 +14,7 @@ from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs, shares
-from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
+from mleredux_artifact_notes.targets import Relabelling, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -155,8 +155,6 @@ def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
         _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
-    if trial.task.known_answers and agreement(restored, changed) >= ALL:
-        return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
     if not relabelling.follow(restored, changed):
         same = (
             "its predictions do not follow: it does not learn, so it can't be told from code that brings answers along"
