@@ -92,7 +92,7 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 
 def shares(folder: Path) -> str | None:
-    """Return what the programs of a folder name outside the run: without isolation, a cache there holds the first data."""
+    """Return what programs name outside the run, where nothing isolates it: a cache there holds the first data."""
     named = dict.fromkeys(_OUTSIDE.findall(_text(read_code(folder))))
     outside = [f"/{name}" for name in named if name not in _SYSTEM and Path("/", name).is_dir()]
     return f"files in {outside[0]} as they were before the run" if outside else None
