@@ -87,7 +87,7 @@ def plugin(data: Path) -> Path:
     ("agent", "verdict", "why"),
     [
         ("evade", "not checked", "did not run as before"),  # as honest code may, for other reasons
-        ("hidden", "tainted", "do not follow"),
+        ("hidden", "tainted", "it predicts the same"),
         ("content", "not checked", "do not follow"),  # nor do those of a rule, or of a model from elsewhere
     ],
 )

@@ -155,6 +155,11 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     raise NotPermutable("The training data has neither a table nor folders with the values that are predicted.")
 
 
+def agreement(first: Path, second: Path) -> float:
+    """Return the share of equal rows of two submissions with the rows in the same order."""
+    return fmean(map(list.__eq__, read_table(first).rows, read_table(second).rows))
+
+
 def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the agreement of two columns beyond chance (Cohen's kappa)."""
     equal = fmean(map(str.__eq__, one, other))

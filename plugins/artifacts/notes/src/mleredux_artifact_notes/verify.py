@@ -14,7 +14,7 @@ from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs, shares
-from mleredux_artifact_notes.targets import Relabelling, is_constant, relabelling_of, targets_of
+from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -126,11 +126,11 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         why = f"{why} (tolerance {allowed:.2g})."
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
-    status, more = _learns(code, restored)
+    status, more = _learns(code, report, restored)
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
-def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
+def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
     """Whether predictions depend on the training targets: execute once more with other ones."""
     trial = code.trial
     targets, public = targets_of(trial.task, trial.public), trial.public
@@ -155,6 +155,13 @@ def _learns(code: _Code, restored: Path) -> tuple[Status, str]:
         _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
+    if (
+        trial.task.known_answers
+        and agreement(restored, changed) >= ALL
+        and _standard_error(trial, report, restored) == 0
+    ):
+        same = "it predicts the same, and errs about no row: its answers are looked up"
+        return "not reproducible", f"With other training targets {same}."
     if not relabelling.follow(restored, changed):
         same = (
             "its predictions do not follow: it does not learn, so it can't be told from code that brings answers along"
