@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mleredux.errors import SandboxError
 from mleredux_gateway.config import Price, load_config
 from mleredux_gateway.prices import Prices, cost_of, highest
-from mleredux_gateway.usage import Tokens, tokens_of
+from mleredux_llm_protocols import Tokens, tokens_of
 
 
 def config(tmp_path: Path, text: str, **environment: str):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mleredux._core.store import Run
 from mleredux_gateway.record import Record, read_calls
 from mleredux_gateway.secrets import Mask, run_token
-from mleredux_gateway.streams import Frames
+from mleredux_llm_protocols import Splitter
 
 SECRET = "sk-planted-5f1d0c77e2"
 
@@ -166,7 +166,7 @@ def test_after_a_kill_budgets_continue_from_the_record_with_the_interrupted_call
 def test_events_of_a_stream_are_complete_however_they_are_chunked(events, line, cuts):
     sent = "".join(f"data: {event}{line}{line}" for event in events).encode()
     places = [0, *sorted(min(cut, len(sent)) for cut in cuts), len(sent)]
-    frames = Frames()
+    frames = Splitter()
     came = [frame for start, end in itertools.pairwise(places) for frame in frames.feed(sent[start:end])]
     assert b"".join(came) + frames.rest() == sent
     assert [frame.decode().strip("\r\n").removeprefix("data: ") for frame in came] == events

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from mleredux_llm_protocols import Kind, Tokens
+
 from mleredux_gateway.config import Upstream
 from mleredux_gateway.demand import Demand, Prompt
 from mleredux_gateway.meter import Ticket
 from mleredux_gateway.prices import Priced, cost_of
-from mleredux_gateway.usage import Kind, Tokens, estimated, is_plausible, written_in
+from mleredux_gateway.usage import estimated, is_plausible, written_in
 
 AGENT_LEFT = "The agent closed the connection."
 _TIMEOUTS, _NOT_SERVED = (408, 499), (503, 529)

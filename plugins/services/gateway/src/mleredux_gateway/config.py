@@ -7,16 +7,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.agent import lent
 from mleredux.plugin.gateway import includes_model
+from mleredux_llm_protocols import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
-Family = Literal["openai", "anthropic", "google"]
 _README = "See the README of mleredux-gateway."
 
 

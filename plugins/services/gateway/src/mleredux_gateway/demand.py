@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux_gateway import google
+from mleredux_llm_protocols import Kind, Tokens
+
 from mleredux_gateway.config import Upstream
 from mleredux_gateway.screening import Screened, count
-from mleredux_gateway.usage import Kind, Tokens
 
 LEAST_ANSWER = 16
 """Tokens below which an answer is useless; the least that OpenAI's responses take."""
@@ -66,6 +66,14 @@ def demand_of(body: Mapping[str, Any], prompt: int, known: int | None, default: 
     return Demand(prompt, answer + budget, budget, count(body.get("n")) or 1, hour)
 
 
+def google_bounds(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a request that bound its answers, by their names in the other protocols."""
+    config = body.get("generationConfig")
+    config = config if isinstance(config, dict) else {}
+    # Its maximum includes reasoning.
+    return {"max_output_tokens": config.get("maxOutputTokens"), "n": config.get("candidateCount")}
+
+
 def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, upstream: Upstream) -> dict[str, Any]:
     """Return the fields by which a request states the granted maximum where its provider observes it, and only there.
 
@@ -76,13 +84,22 @@ def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, up
         New values; None for a field to be removed.
     """
     if kind == "generate":
-        return google.limited(body, granted)
+        return _limited(body, granted)
     changes: dict[str, Any] = dict.fromkeys(name for name in _MAXIMA if name in body)
     thinking = demand.thinking
     if thinking and granted < demand.answer:
         thinking = min(thinking, max(_LEAST_THINKING, granted // 3))
         changes["thinking"] = {**body["thinking"], "budget_tokens": thinking}
     return {**changes, _field_of(kind, str(body["model"]), upstream): granted - thinking}
+
+
+def _limited(body: Mapping[str, Any], granted: int) -> dict[str, Any]:
+    """Return the fields of Google's protocol that state a maximum of tokens."""
+    config = dict(body.get("generationConfig") or {})
+    thinking = config.get("thinkingConfig") or {}
+    if (count(thinking.get("thinkingBudget")) or 0) > granted:
+        config["thinkingConfig"] = {**thinking, "thinkingBudget": granted // 2}
+    return {"generationConfig": {**config, "maxOutputTokens": granted}}
 
 
 def changed(body: dict[str, Any], written: bytes, changes: dict[str, Any]) -> bytes:

@@ -18,6 +18,7 @@ from mleredux.plugin.artifact import LlmUse
 from mleredux.plugin.events import GatewayUse, Warned
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import installation_salt
+from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.bounds import bounded
 from mleredux_gateway.config import load_config, replaying, run_variables
@@ -29,7 +30,6 @@ from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
 from mleredux_gateway.replay import Replay
 from mleredux_gateway.secrets import Mask, run_token
 from mleredux_gateway.trajectory import write_trajectory
-from mleredux_gateway.usage import Tokens
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Run

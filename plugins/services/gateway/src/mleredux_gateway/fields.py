@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux_gateway.usage import Kind
+from mleredux_llm_protocols import Kind
 
 
 @dataclass(frozen=True)

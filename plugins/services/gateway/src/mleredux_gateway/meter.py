@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import LlmUse
+from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.config import Price
 from mleredux_gateway.demand import Demand
 from mleredux_gateway.prices import highest
-from mleredux_gateway.usage import Tokens
 
 _COMFORTABLE = 8192
 """Tokens of an answer for which a call with a higher maximum does not wait for others."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
+from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.config import Price
-from mleredux_gateway.usage import Tokens
 
 _PROVIDERS = ("openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "groq")
 _MODES = ("chat", "responses", "completion")

@@ -11,23 +11,32 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from mleredux_llm_protocols import Family, Kind, Splitter, assembler, content_of, frames_of, reported
+from mleredux_llm_protocols.routes import (
+    COUNT_TOKENS,
+    METHODS,
+    PATHS,
+    below_v1,
+    family_at,
+    family_of,
+    google_call,
+    google_path,
+    key_in,
+    kind_at,
+)
 
-from mleredux_gateway import google
-from mleredux_gateway.answers import COUNT_TOKENS, PATHS, below_v1, error, family_of, given_key, refusal
+from mleredux_gateway.answers import error, refusal
 from mleredux_gateway.bounds import Room
 from mleredux_gateway.calls import AGENT_LEFT, Call
-from mleredux_gateway.config import Family, GatewayConfig
-from mleredux_gateway.demand import Prompts, Received, changed, demand_of, limits_of
-from mleredux_gateway.frames import frames_of
+from mleredux_gateway.config import GatewayConfig
+from mleredux_gateway.demand import Prompts, Received, changed, demand_of, google_bounds, limits_of
 from mleredux_gateway.meter import Meter, Refused
 from mleredux_gateway.prices import Prices
 from mleredux_gateway.record import Record
 from mleredux_gateway.replay import Replay
 from mleredux_gateway.screening import screen
 from mleredux_gateway.secrets import Mask
-from mleredux_gateway.streams import Frames, assembler, content_of
 from mleredux_gateway.upstream import Sender, passed_headers, read_whole
-from mleredux_gateway.usage import Kind, reported
 
 MAX_BODY = 32 << 20
 _MAX_BODIES = 4
@@ -87,13 +96,8 @@ class Proxy:
         path = below_v1(request.path)
         if path == "/health":
             return web.json_response({"status": "running"})
-        named = google.asked_of(path)
-        kind: Kind | None = PATHS.get(path) if named is None or named[1] == "countTokens" else "generate"
-        anthropic = "Anthropic-Version" in request.headers or path.startswith("/messages")
-        family: Family = "anthropic" if anthropic else "openai"
-        if named is not None or (kind is None and "X-Goog-Api-Key" in request.headers):
-            family = "google"
-        if not hmac.compare_digest(given_key(request.headers).encode("utf-8", "replace"), self._token.encode()):
+        named, kind, family = google_call(path), kind_at(path), family_at(path, request.headers)
+        if not hmac.compare_digest(key_in(request.headers).encode("utf-8", "replace"), self._token.encode()):
             return error(family, 401, "authentication_error", "Invalid API key for this run.", "invalid_api_key")
         if request.method == "GET" and path == "/budget":
             return web.json_response(self._meter.left())
@@ -101,7 +105,7 @@ class Proxy:
             return await self._sender.models(family)
         if request.method != "POST" or (kind is None and named is None and path != COUNT_TOKENS):
             return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
-        if named is not None and google.METHODS[named[1]] and request.query.get("alt") != "sse":
+        if named is not None and METHODS[named[1]] and request.query.get("alt") != "sse":
             return error(family, 400, "invalid_request_error", "The gateway streams events only: add `?alt=sse`.")
         length = request.content_length
         if length is not None and length > MAX_BODY:
@@ -115,7 +119,7 @@ class Proxy:
                 if not isinstance(body, dict):
                     raise ValueError("no object")
                 if named is not None:
-                    body |= {"model": named[0], "stream": google.METHODS[named[1]]}
+                    body |= {"model": named[0], "stream": METHODS[named[1]]}
                 written = json.dumps(body).encode()
             except (ValueError, RecursionError):
                 return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
@@ -153,7 +157,7 @@ class Proxy:
             # The provider's own name decides: that is what it bills.
             priced = self._prices.of(upstream.config.rename.get(body["model"], body["model"]), body["model"])
             known = priced.price.max_output if priced is not None else None
-            bounds = google.flat(body) if kind == "generate" else body
+            bounds = google_bounds(body) if kind == "generate" else body
             demand = demand_of(bounds, tokens, known, upstream.config.max_output, hour=b'"1h"' in written)
             try:
                 ticket = await self._meter.admit(demand, None if priced is None else priced.price, upstream.host)
@@ -252,7 +256,7 @@ class Proxy:
         drop_usage: bool,
     ) -> web.StreamResponse:
         out = web.StreamResponse(headers={**headers, "Cache-Control": "no-cache"})
-        whole, frames, read = assembler(call.kind), Frames(), 0
+        whole, frames, read = assembler(call.kind), Splitter(), 0
         try:
             await out.prepare(request)
             async with asyncio.timeout(None) as drain:
@@ -365,5 +369,5 @@ def _no_constant(name: str) -> Any:
 def _path(call: Call) -> str:
     if call.kind == "generate":
         model = call.upstream.config.rename.get(call.model, call.model)
-        return google.path_of(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
+        return google_path(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
     return next(path for path, of in PATHS.items() if of == call.kind)

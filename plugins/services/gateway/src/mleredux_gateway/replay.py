@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mleredux_gateway.usage import Kind
+from mleredux_llm_protocols import Kind
 
 IGNORED = ("metadata", "prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
 _PORT = re.compile(r"(127\.0\.0\.1|localhost):\d+")

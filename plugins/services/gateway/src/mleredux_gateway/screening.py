@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from mleredux_llm_protocols import Kind
+
 from mleredux_gateway.fields import COUNT, FIELDS, IMAGE, OWN, PICTURE, SCALAR, SCHEMA, Kept, Typed
-from mleredux_gateway.usage import Kind
 
 _PLAIN = re.compile(r"[\w$:-]{1,64}")
 _DATA = re.compile(r"data:image/(png|jpe?g|gif|webp|bmp|heic|heif|avif|tiff);base64,")

@@ -19,9 +19,9 @@ from mleredux_rollout import (
     Trajectory,
     write_rollout,
 )
+from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
-from mleredux_gateway.turns import Turn, asked_turns, reply_turn, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +87,7 @@ def make_trajectory(
             continue
         for tool in tools_of(request):
             tools.setdefault(tool["function"]["name"], tool)
-        _add_new(asked_turns(call["kind"], request), call, drafts, seen)
+        _add_new(request_turns(call["kind"], request), call, drafts, seen)
         reply = None if call["status"] != 200 else reply_turn(call["kind"], call.get("response"))
         if reply is not None:
             ended = datetime.fromisoformat(call["time"]) + timedelta(seconds=call.get("seconds") or 0)

@@ -10,10 +10,11 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from mleredux_llm_protocols import Family
+from mleredux_llm_protocols.routes import COUNT_TOKENS, google_path, model_list
 
-from mleredux_gateway import google
-from mleredux_gateway.answers import COUNT_TOKENS, error
-from mleredux_gateway.config import Family, GatewayConfig, Upstream
+from mleredux_gateway.answers import error
+from mleredux_gateway.config import GatewayConfig, Upstream
 from mleredux_gateway.fields import BETAS
 from mleredux_gateway.screening import is_granted, plain
 from mleredux_gateway.secrets import Mask
@@ -69,23 +70,14 @@ class Sender:
             for item in listed:
                 if isinstance(item, dict) and isinstance(item.get("id"), str) and upstream.offers(item["id"]):
                     names.setdefault(item["id"], item)
-        if family == "google":
-            methods = list(google.METHODS)
-            listing = [{"name": f"models/{name}", "supportedGenerationMethods": methods} for name in names]
-            return web.json_response({"models": listing})
-        if family == "anthropic":
-            shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
-            found = [{**shape, "display_name": name, **item} for name, item in names.items()]
-            return web.json_response({"data": found, "has_more": False, "first_id": None, "last_id": None})
-        shape = {"object": "model", "created": 0, "owned_by": "gateway"}  # type: ignore[dict-item]
-        return web.json_response({"object": "list", "data": [{**shape, **item} for item in names.values()]})
+        return web.json_response(model_list(family, names, "gateway"))
 
     async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
         """Count tokens at the upstream; it is free and not a model call."""
         family, model = upstream.config.protocol, upstream.config.rename.get(body["model"], body["model"])
         path, sent = COUNT_TOKENS, {**body, "model": model}
         if family == "google":
-            path, sent = google.path_of(model, "countTokens"), {"contents": body.get("contents")}
+            path, sent = google_path(model, "countTokens"), {"contents": body.get("contents")}
         try:
             headers, _ = passed_headers(request, upstream)
             async with self.post(headers, upstream, path, json.dumps(sent).encode()) as answer:

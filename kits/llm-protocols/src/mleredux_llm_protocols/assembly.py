@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from typing import Any, Protocol
 
-from mleredux_gateway.usage import Kind, Tokens, reported, tokens_of
-
-_MAX_FRAME = 32 << 20
-_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
-
-
-class Frames:
-    """Splits bytes into server-sent events, however they are chunked."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield complete events, each with the blank line at its end.
-
-        Raises:
-            ValueError: One is too large.
-        """
-        whole, position = self._rest + data, 0
-        for end in _BLANK_LINE.finditer(whole):
-            yield whole[position : end.end()]
-            position = end.end()
-        self._rest = whole[position:]
-        if len(self._rest) > _MAX_FRAME:
-            raise ValueError("an event of the stream is too large")
-
-    def rest(self) -> bytes:
-        """Return what follows the last complete event."""
-        return self._rest
-
-
-def content_of(frame: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of an event, None if it holds none (`[DONE]`, comments)."""
-    lines = [line[5:].strip() for line in frame.splitlines() if line.startswith(b"data:")]
-    try:
-        found = json.loads(b"\n".join(lines))
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+from mleredux_llm_protocols.routes import Kind
+from mleredux_llm_protocols.usage import Tokens, reported, tokens_of
 
 
 class Assembler(Protocol):
@@ -67,13 +28,13 @@ class Assembler(Protocol):
 
 def assembler(kind: Kind) -> Assembler:
     """Return a collector for a response of this protocol."""
-    made: dict[Kind, type[Assembler]] = {
+    assemblers: dict[Kind, type[Assembler]] = {
         "chat": _Chat,
         "responses": _Responses,
         "messages": _Messages,
         "generate": _Generate,
     }
-    return made[kind]()
+    return assemblers[kind]()
 
 
 class _Chat:
