@@ -5,50 +5,69 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from mleredux_llm_protocols import Action, Kind, Turn, request_turns, tools_of
+from mleredux_llm_protocols.turns import Finish
 
 from mleredux_scripted_llm.scenario import Call, Protocol, Reply, Rule, Scenario, When, fill
 
 _FLAGS = re.MULTILINE | re.DOTALL
-_SYSTEM = ("system", "developer")
-
-
-@dataclass(frozen=True)
-class Message:
-    """A role, and all its text: content, tool calls, tool results."""
-
-    role: str
-    text: str
+_PROTOCOLS: dict[Kind, Protocol] = {
+    "chat": "openai-chat",
+    "responses": "openai-responses",
+    "messages": "anthropic",
+    "generate": "google",
+}
+"""Their names in scenarios."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """The contents of a request, for any protocol."""
 
-    protocol: Protocol
-    model: str
-    messages: tuple[Message, ...]
-    tools: tuple[str, ...]
-    stream: bool
+    kind: Kind
+    turns: tuple[Turn, ...]
     body: dict[str, Any]
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol's name in scenarios."""
+        return _PROTOCOLS[self.kind]
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return str(self.body.get("model") or "")
+
+    @property
+    def stream(self) -> bool:
+        """Whether the reply is sent in pieces."""
+        return bool(self.body.get("stream"))
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that are offered."""
+        return tuple(tool["function"]["name"] for tool in tools_of(self.body))
 
     @property
     def last(self) -> str:
         """Messages since the model's last reply, without the system prompt unless there is nothing else."""
-        start = max((i + 1 for i, message in enumerate(self.messages) if message.role == "assistant"), default=0)
-        new = self.messages[start:]
-        return _joined([message for message in new if message.role not in _SYSTEM] or list(new))
+        start = max((i + 1 for i, turn in enumerate(self.turns) if turn.role == "assistant"), default=0)
+        new = self.turns[start:]
+        return _joined([turn for turn in new if turn.role != "system"] or new)
 
     @property
     def system(self) -> str:
         """The system prompt."""
-        return _joined([message for message in self.messages if message.role in _SYSTEM])
+        return _joined(turn for turn in self.turns if turn.role == "system")
 
     @property
     def any(self) -> str:
         """All messages."""
-        return _joined(list(self.messages))
+        return _joined(self.turns)
 
 
 @dataclass(frozen=True)
@@ -59,7 +78,7 @@ class Answer:
     text: str | None
     tools: tuple[tuple[str, str], ...]
     """Name and arguments (JSON) of each tool call."""
-    finish: str
+    finish: Finish
     prompt: int
     cached: int
     completion: int
@@ -73,7 +92,7 @@ class Conversation:
 
     calls: int = 0
     uses: Counter[int] = field(default_factory=Counter)
-    kept: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    kept: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
     """Messages of earlier responses, by id, which the responses protocol can continue from."""
 
 
@@ -151,76 +170,19 @@ def tokens_in(text: str) -> int:
     return max(1, -(-len(text) // 4))
 
 
-def read_chat(body: dict[str, Any]) -> Asked:
-    """Parse a request of OpenAI's chat completions."""
-    messages = []
-    for message in body.get("messages") or ():
-        calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-        calls += [message["function_call"]] if message.get("function_call") else []
-        said = [_text(message.get("content")), *(f"{call.get('name')}({call.get('arguments')})" for call in calls)]
-        messages.append(Message(str(message.get("role")), "\n".join(part for part in said if part)))
-    tools = [tool.get("function") or tool for tool in body.get("tools") or ()] + list(body.get("functions") or ())
-    return _asked("openai-chat", body, messages, tools)
+def read(kind: Kind, body: dict[str, Any], earlier: tuple[Turn, ...] = ()) -> Asked:
+    """Parse a request, after the turns of the response that it continues from."""
+    turns = request_turns(kind, body)
+    system = [turn for turn in turns[:1] if turn.role == "system"]
+    return Asked(kind, (*system, *earlier, *turns[len(system) :]), body)
 
 
-def read_responses(body: dict[str, Any], earlier: tuple[Message, ...] = ()) -> Asked:
-    """Parse a request of OpenAI's responses, after the messages of the response that it continues from."""
-    messages = [Message("system", body["instructions"])] if body.get("instructions") else []
-    messages += earlier
-    given = body.get("input") or ()
-    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
-        kind = item.get("type", "message")
-        if kind == "message":
-            messages.append(Message(str(item.get("role")), _text(item.get("content"))))
-        elif kind.endswith("_call"):
-            messages.append(Message("assistant", f"{item.get('name', kind)}({item.get('arguments')})"))
-        elif kind.endswith("_output"):
-            messages.append(Message("tool", _text(item.get("output"))))
-    return _asked("openai-responses", body, messages, list(body.get("tools") or ()))
+def _joined(turns: Iterable[Turn]) -> str:
+    """Return all text of turns, with their tool calls."""
+    return "\n\n".join("\n".join(filter(None, (turn.text, *map(_written, turn.actions)))) for turn in turns)
 
 
-def read_anthropic(body: dict[str, Any]) -> Asked:
-    """Parse a request of Anthropic's messages."""
-    messages = [Message("system", _text(body["system"]))] if body.get("system") else []
-    messages += [
-        Message(str(message.get("role")), _text(message.get("content"))) for message in body.get("messages") or ()
-    ]
-    return _asked("anthropic", body, messages, list(body.get("tools") or ()))
-
-
-def read_google(body: dict[str, Any], model: str, *, stream: bool) -> Asked:
-    """Parse a request of Google's generateContent; its URL names the model, and says whether to stream."""
-    messages = [Message("system", _text(body["systemInstruction"]))] if body.get("systemInstruction") else []
-    for content in body.get("contents") or ():
-        role = "assistant" if content.get("role") == "model" else "user"
-        messages.append(Message(role, _text(content)))
-    tools = [one for tool in body.get("tools") or () for one in tool.get("functionDeclarations") or [tool]]
-    return _asked("google", {**body, "model": model, "stream": stream}, messages, tools)
-
-
-def _asked(protocol: Protocol, body: dict[str, Any], messages: list[Message], tools: list[dict[str, Any]]) -> Asked:
-    names = tuple(str(tool.get("name") or tool.get("type")) for tool in tools)
-    return Asked(protocol, str(body.get("model") or ""), tuple(messages), names, bool(body.get("stream")), body)
-
-
-def _text(content: Any) -> str:
-    """Return all text of a content: a string, or parts of any protocol."""
-    if isinstance(content, list):
-        return "\n".join(part for part in map(_text, content) if part)
-    if not isinstance(content, dict):
-        return "" if content is None else str(content)
-    if content.get("type") == "tool_use":
-        return f"{content.get('name')}({json.dumps(content.get('input'), ensure_ascii=False)})"
-    if isinstance(content.get("functionCall"), dict):
-        call = content["functionCall"]
-        return f"{call.get('name')}({json.dumps(call.get('args'), ensure_ascii=False)})"
-    if isinstance(content.get("functionResponse"), dict):
-        return "\n".join(str(part) for part in (content["functionResponse"].get("response") or {}).values())
-    for name in ("text", "content", "thinking", "parts"):
-        if content.get(name):
-            return _text(content[name])
-    return ""
-
-
-def _joined(messages: list[Message]) -> str:
-    return "\n\n".join(message.text for message in messages)
+def _written(call: Action) -> str:
+    arguments = call.arguments
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return f"{call.name}({text})"
