@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from mleredux.models import Artifact
 from mleredux_client import Client
 from mleredux_client.display import MAX_ROWS
 from mleredux_client.frames import Listing
-from mleredux_client.models import Artifact, Report, RunRecord
+from mleredux_client.models.run import Report, RunRecord
 
 EVIL = "<script>alert('x')</script>\"'&<img src=x onerror=y>"
 TIME = "2026-11-21T12:00:00Z"

@@ -10,11 +10,11 @@ from typing import Any
 import mleredux.models as core
 import mleredux.models.rollout as core_rollout
 import mleredux_client
-import mleredux_client.models as client
 import pytest
 from mleredux.models import formats, read
 from mleredux_client import UsageError
 from mleredux_client.durations import seconds
+from mleredux_client.models import account, base, catalogue, run
 from pydantic import BaseModel, ValidationError
 
 REPORT = core.Report(
@@ -52,7 +52,7 @@ TRAJECTORY: dict[str, Any] = {
     "final_metrics": {"total_steps": 2},
 }
 MINUTE = timedelta(minutes=1)
-DOCUMENTS = [(client.Report, REPORT.model_dump(mode="json")), (core_rollout.Trajectory, TRAJECTORY)]
+DOCUMENTS = [(mleredux_client.Report, REPORT.model_dump(mode="json")), (core_rollout.Trajectory, TRAJECTORY)]
 
 
 def places(document: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -72,23 +72,31 @@ def at(document: Any, place: tuple[Any, ...]) -> Any:
 
 
 def test_there_are_no_copies() -> None:
-    same = {name for name in client.__all__ if hasattr(core, name)}
-    other = {name for name in same if getattr(client, name) is not getattr(core, name)}
+    names = {
+        name: value
+        for module in (mleredux_client, base, account, catalogue, run)
+        for name, value in vars(module).items()
+    }
+    models = {
+        name: value for name, value in names.items() if isinstance(value, type) and issubclass(value, BaseModel | str)
+    }
+    same = {name for name in models if hasattr(core, name)}
+    other = {name for name in same if models[name] is not getattr(core, name)}
     assert other == {"Agent", "Grader", "Model", "Report", "RunRecord", "State", "Task", "Technique"}, "as servers send"
-    assert issubclass(client.Report, core.Report)
-    assert client.Report.model_fields.keys() == core.Report.model_fields.keys()
+    assert issubclass(mleredux_client.Report, core.Report)
+    assert mleredux_client.Report.model_fields.keys() == core.Report.model_fields.keys()
     assert mleredux_client.Trajectory is core_rollout.Trajectory
     assert len(same) > 15
 
 
 def test_final_states_are_those_of_the_core() -> None:
-    assert {str(state): client.State(state).final for state in core.State} == {
+    assert {str(state): mleredux_client.State(state).final for state in core.State} == {
         str(state): state.final for state in core.State
     }
 
 
 def test_a_report_is_the_same_after_its_way_through_json() -> None:
-    received = client.Report.model_validate_json(REPORT.model_dump_json())
+    received = mleredux_client.Report.model_validate_json(REPORT.model_dump_json())
     assert received.medal == REPORT.medal == "gold"
     assert received.model_dump(mode="json") == REPORT.model_dump(mode="json")
 
@@ -96,7 +104,7 @@ def test_a_report_is_the_same_after_its_way_through_json() -> None:
 def test_a_report_is_shown_the_same_here_and_there() -> None:
     shown = dict(formats.facts(REPORT))
     assert shown["score"] == "0.99000 (accuracy)" and shown["medal"] == "gold" and "note" not in shown
-    assert dict(formats.facts(client.Report.model_validate(REPORT.model_dump()))) == shown
+    assert dict(formats.facts(mleredux_client.Report.model_validate(REPORT.model_dump()))) == shown
 
 
 @pytest.mark.parametrize(("model", "document"), DOCUMENTS, ids=["report", "trajectory"])
@@ -116,9 +124,9 @@ def test_fields_of_newer_servers_are_kept_wherever_they_are(model: type[BaseMode
 @pytest.mark.parametrize(
     ("model", "document", "place"),
     [
-        (client.Report, DOCUMENTS[0][1], ("verdict", "status")),
-        (client.Report, DOCUMENTS[0][1], ("verdict", "evidence", 0, "level")),
-        (client.Report, DOCUMENTS[0][1], ("ledger", "disk", "enforced_by")),
+        (mleredux_client.Report, DOCUMENTS[0][1], ("verdict", "status")),
+        (mleredux_client.Report, DOCUMENTS[0][1], ("verdict", "evidence", 0, "level")),
+        (mleredux_client.Report, DOCUMENTS[0][1], ("ledger", "disk", "enforced_by")),
         (core_rollout.Trajectory, TRAJECTORY, ("schema_version",)),
         (core_rollout.Trajectory, TRAJECTORY, ("steps", 1, "source")),
     ],
@@ -140,9 +148,11 @@ def test_texts_of_newer_servers_are_kept_where_there_is_a_list_of_them(
 
 
 def test_a_state_of_a_newer_server_is_not_final() -> None:
-    run = client.RunRecord.model_validate({"id": "r", "task": "t", "agent": "a", "status": "paused", "moon": "full"})
-    assert run.model_extra == {"moon": "full"}
-    assert (client.State(run.status), client.State(run.status).final) == ("paused", False)
+    record = mleredux_client.RunRecord.model_validate(
+        {"id": "r", "task": "t", "agent": "a", "status": "paused", "moon": "full"}
+    )
+    assert record.model_extra == {"moon": "full"}
+    assert (mleredux_client.State(record.status), mleredux_client.State(record.status).final) == ("paused", False)
 
 
 @pytest.mark.parametrize(
@@ -161,4 +171,4 @@ def test_other_values_are_no_durations(value: Any) -> None:
 
 def test_models_are_values() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        client.Verdict(valid=True, message="Fine.").valid = False  # type: ignore[misc]
+        mleredux_client.Verdict(valid=True, message="Fine.").valid = False  # type: ignore[misc]

@@ -11,6 +11,8 @@ with Client("http://127.0.0.1:8765", token="mlr_…") as client:
 
 from typing import TYPE_CHECKING, Any
 
+from mleredux.models import Artifact, DiskLimit, Event, HostUse, Ledger, LlmUse, Sample, Verdict, VersionScore
+
 from mleredux_client._async.artifacts import AsyncArtifactFile, AsyncArtifacts
 from mleredux_client._async.client import AsyncClient
 from mleredux_client._async.experiments import AsyncExperiment
@@ -48,32 +50,9 @@ from mleredux_client.errors import (
     WorkFailed,
 )
 from mleredux_client.frames import Listing
-from mleredux_client.models import (
-    Agent,
-    Artifact,
-    DiskLimit,
-    Event,
-    HostUse,
-    Ledger,
-    LlmUse,
-    LogFile,
-    Me,
-    Project,
-    Quota,
-    Report,
-    RunRecord,
-    Sample,
-    SecretInfo,
-    State,
-    Task,
-    Technique,
-    Token,
-    TokenInfo,
-    Usage,
-    User,
-    Verdict,
-    VersionScore,
-)
+from mleredux_client.models.account import Me, Project, Quota, SecretInfo, Token, TokenInfo, Usage, User
+from mleredux_client.models.catalogue import Agent, Task, Technique
+from mleredux_client.models.run import LogFile, Report, RunRecord, State
 from mleredux_client.version import VERSION as __version__
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import json
 from typing import Any, TypeVar
 
 import httpx
-from mleredux.models import read
+from mleredux.models import Event, read
 from pydantic import BaseModel, ValidationError
 
 from mleredux_client.errors import MlereduxApiError, UnexpectedAnswer, Unreachable, problem_of
 from mleredux_client.events import Message
-from mleredux_client.models import Event
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from mleredux.models import Model
 
 from mleredux_client.display import experiment_html, fields_html, run_html
-from mleredux_client.models import BuildRecord, ExperimentRecord, QueuePlace, RunRecord, State, SubmissionRecord
+from mleredux_client.models.run import BuildRecord, ExperimentRecord, QueuePlace, RunRecord, State, SubmissionRecord
 
 Record = TypeVar("Record", bound=Model)
 _Work = TypeVar("_Work", SubmissionRecord, BuildRecord)

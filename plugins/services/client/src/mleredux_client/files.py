@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from mleredux.models import Artifact
+
 from mleredux_client.errors import Damaged, UnsafePath
-from mleredux_client.models import Artifact
 
 try:
     import fcntl

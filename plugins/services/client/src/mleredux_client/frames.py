@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from mleredux_client.display import rows_html, runs_html, seconds_of
 from mleredux_client.errors import UsageError
-from mleredux_client.models import RunRecord
+from mleredux_client.models.run import RunRecord
 
 if TYPE_CHECKING:
     import pandas as pd

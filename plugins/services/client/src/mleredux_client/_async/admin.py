@@ -12,7 +12,7 @@ from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
 from mleredux_client.durations import Duration, seconds
 from mleredux_client.frames import Listing
-from mleredux_client.models import (
+from mleredux_client.models.account import (
     Delivery,
     Project,
     Quota,

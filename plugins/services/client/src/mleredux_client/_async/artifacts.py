@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+from mleredux.models import Artifact
 
 from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
@@ -15,7 +16,6 @@ from mleredux_client.answers import parse
 from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageError
 from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
 from mleredux_client.frames import Listing
-from mleredux_client.models import Artifact
 from mleredux_client.pairs import async_each, async_sleep, keep_on
 from mleredux_client.retries import Attempts
 

@@ -24,7 +24,7 @@ from mleredux_client._async.runs import AsyncRun
 from mleredux_client.answers import parse
 from mleredux_client.durations import Duration, seconds
 from mleredux_client.errors import WaitTimeout
-from mleredux_client.models import Me
+from mleredux_client.models.account import Me
 from mleredux_client.pairs import async_sleep
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, settings

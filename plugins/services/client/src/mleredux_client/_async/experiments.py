@@ -10,7 +10,7 @@ from mleredux_client._async.resources import AsyncResource
 from mleredux_client._async.runs import AsyncRun
 from mleredux_client.facts import ExperimentFacts
 from mleredux_client.frames import RUN_COLUMNS, Listing, frame, run_row
-from mleredux_client.models import ExperimentRecord
+from mleredux_client.models.run import ExperimentRecord
 
 if TYPE_CHECKING:
     import pandas as pd

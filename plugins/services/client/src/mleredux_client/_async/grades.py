@@ -6,12 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, overload
 
+from mleredux.models import Verdict
+
 from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client._async.work import AsyncSubmission
 from mleredux_client.answers import parse
-from mleredux_client.models import Report, Verdict
+from mleredux_client.models.run import Report
 
 _ASKED_TO_WAIT = 20.0
 """Seconds that the service may take to grade before it answers; after that it is asked again and again."""

@@ -8,7 +8,7 @@ from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
-from mleredux_client.models import Agent, Grader, Sandbox, Task, Technique
+from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
 
 
 class AsyncOffers:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mleredux.models import Event, Sample, VersionScore
+
 from mleredux_client import calls
 from mleredux_client._async.artifacts import AsyncArtifacts
 from mleredux_client._async.pages import AsyncPager
@@ -15,7 +17,7 @@ from mleredux_client.answers import event_of, items_of, log_text_of, parse
 from mleredux_client.errors import NotFound, NotYet
 from mleredux_client.facts import RunFacts
 from mleredux_client.frames import Listing
-from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, VersionScore
+from mleredux_client.models.run import LogFile, Report, RunRecord
 from mleredux_client.pairs import async_sleep
 
 if TYPE_CHECKING:

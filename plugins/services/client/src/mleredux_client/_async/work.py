@@ -12,7 +12,7 @@ from mleredux_client.answers import log_text_of
 from mleredux_client.durations import Duration
 from mleredux_client.errors import WorkFailed
 from mleredux_client.facts import BuildFacts, SubmissionFacts
-from mleredux_client.models import BuildRecord, Report, SubmissionRecord
+from mleredux_client.models.run import BuildRecord, Report, SubmissionRecord
 
 _follow = follow
 """By another name: `follow` is an argument too."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from mleredux import errors
 from mleredux.errors import MlereduxError
+from mleredux.models import Artifact
 from mleredux.plugin.command import SERVER_VARIABLE, backend, server_of
 
 from mleredux_client import calls
@@ -26,7 +27,6 @@ from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
 from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated, WorkFailed
 from mleredux_client.events import Message
 from mleredux_client.files import target_of
-from mleredux_client.models import Artifact
 from mleredux_client.models.run import FINAL
 from mleredux_client.pairs import each
 from mleredux_client.retries import RetryPolicy
