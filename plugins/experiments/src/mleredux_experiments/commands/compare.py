@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from mleredux.plugin.command import json_option, print_json
@@ -36,17 +35,13 @@ def command(
     ctx: click.Context,
     a: str,
     b: str,
-    runs_dir: str | None,
-    reports: Path | None,
-    experiment: str | None,
-    where: tuple[str, ...],
-    published: bool,
     measure: str | None,
     margin: float | None,
     alpha: float | None,
     equivalence: bool,
     ci: bool,
     as_json: bool,
+    **selected: Any,
 ) -> None:
     """Compare agent or arm B with A: scores by task, then by how much, how sure, where, and what would tell.
 
@@ -57,8 +52,8 @@ def command(
     from mleredux_experiments.measures import usual_measure
     from mleredux_experiments.sequence import reading_alpha
 
-    results = results_of(ctx, runs_dir, reports, experiment, where, published, rollouts=True)
-    plan = plan_of(ctx, runs_dir, experiment)
+    results = results_of(ctx, **selected, rollouts=True)
+    plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
     if plan is not None:
         design = plan.experiment
         same = measure in (None, design.primary)

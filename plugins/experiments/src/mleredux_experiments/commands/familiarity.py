@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.plugin.artifact import default_runs_dir
@@ -22,22 +23,12 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @measure_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    arm: str,
-    table: Path | None,
-    runs_dir: str | None,
-    reports: Path | None,
-    experiment: str | None,
-    where: tuple[str, ...],
-    measure: str,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, arm: str, table: Path | None, measure: str, as_json: bool, **selected: Any) -> None:
     """Correlate how familiar tasks are to an arm's model with how well the arm does on them."""
     from mleredux_experiments.familiarity import familiarity, read_table, recorded
 
-    results = results_of(ctx, runs_dir, reports, experiment, where)
-    known = read_table(table) if table else recorded(results.arm(arm), Path(runs_dir or default_runs_dir()))
+    results = results_of(ctx, **selected)
+    known = read_table(table) if table else recorded(results.arm(arm), Path(selected["runs_dir"] or default_runs_dir()))
     found = familiarity(results, arm, known, measure)
     note(results)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.plugin.command import json_option, print_json
@@ -15,23 +15,14 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @measure_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    runs_dir: str | None,
-    reports: Path | None,
-    experiment: str | None,
-    where: tuple[str, ...],
-    published: bool,
-    measure: str,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, measure: str, as_json: bool, **selected: Any) -> None:
     """Rank agents by their runs, with errors over seeds and over tasks."""
     from mleredux_experiments.leaderboard import leaderboard
     from mleredux_experiments.measures import PUBLISHED
     from mleredux_experiments.measures import measure as measure_of
     from mleredux_experiments.tables import echo, leaderboard_tables
 
-    results = results_of(ctx, runs_dir, reports, experiment, where, published)
+    results = results_of(ctx, **selected)
     names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))
     standings = leaderboard(results, names, measure)
     note(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
@@ -39,13 +39,9 @@ def command(
     within: float | None,
     alpha: float,
     power: float,
-    runs_dir: str | None,
-    reports: Path | None,
-    experiment: str | None,
-    where: tuple[str, ...],
-    published: bool,
     measure: str,
     as_json: bool,
+    **selected: Any,
 ) -> None:
     """Tell how many tasks and seeds detect a difference, or which difference they detect.
 
@@ -56,7 +52,7 @@ def command(
     if len(arms) == 2:
         from mleredux_experiments.inference.comparison import compare
 
-        results = results_of(ctx, runs_dir, reports, experiment, where, published)
+        results = results_of(ctx, **selected)
         found = compare(results, *arms, measure, alpha=alpha)
         note(results)
         variance, tasks, seeds = found.variance, tasks or len(found.tasks), seeds or max(round(found.seeds), 1)
