@@ -33,6 +33,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     a: str,
     b: str,
     measure: str | None,

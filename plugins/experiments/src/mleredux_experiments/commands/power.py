@@ -31,6 +31,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     arms: tuple[str, ...],
     difference: float | None,
     tasks: int | None,
