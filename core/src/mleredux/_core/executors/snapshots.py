@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from mleredux._core.store.trees import remove_tree
+from mleredux._core.submissions.files import open_regular
 from mleredux.errors import StoreError
 
 PIECE = 8 << 20
@@ -168,16 +169,11 @@ class Scanner:
         kept: Pieces = ()
         if before is not None and self._grows(path) and before[0][0] == status.st_ino and before[1].size < size:
             kept = _few(before[1].pieces)
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        try:
-            now = os.fstat(descriptor)
-            if not stat.S_ISREG(now.st_mode):
-                raise OSError("not a regular file")
-            pieces = (*kept, *_pieces(descriptor, sum(length for _, length in kept), size, put))
-            if now.st_ctime_ns > time.time_ns() - _FRESH_NS:
+        with open_regular(name, folder) as file:
+            changed_at = os.fstat(file.fileno()).st_ctime_ns
+            pieces = (*kept, *_pieces(file.fileno(), sum(length for _, length in kept), size, put))
+            if changed_at > time.time_ns() - _FRESH_NS:
                 identity = (status.st_ino,)
-        finally:
-            os.close(descriptor)
         held = sum(length for _, length in pieces)
         changed = status.st_mtime_ns if self._times else 0
         return identity, File(stat.S_IMODE(status.st_mode), held, changed, pieces)

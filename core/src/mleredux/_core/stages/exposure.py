@@ -11,6 +11,7 @@ from typing import Literal
 
 from mleredux._core.canary import canary
 from mleredux._core.store import Run
+from mleredux._core.submissions.files import open_regular
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
 from mleredux.errors import MlereduxError
 from mleredux.models import Evidence
@@ -82,6 +83,5 @@ def _private_files(private: Path, sizes: set[int]) -> dict[int, dict[str, str]]:
 
 
 def _holds(path: Path, wanted: bytes) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb"), mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+    with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return data.find(wanted) >= 0

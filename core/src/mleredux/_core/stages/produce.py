@@ -13,6 +13,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import write_pages
+from mleredux._core.submissions.files import open_regular
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
 from mleredux.errors import one_line
 from mleredux.models import Artifact, Manifest
@@ -100,20 +101,19 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
 
 def _mask(path: Path, mask: Mask) -> bool:
     """Hide what is secret in one file, by a new file: another name of the old one may lie outside the run."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb"):
+    with open_regular(path) as file:
 
         def read(offset: int, most: int) -> bytes:
-            return os.pread(descriptor, most, offset)
+            return os.pread(file.fileno(), most, offset)
 
-        places = range(0, os.fstat(descriptor).st_size, _BLOCK)
+        places = range(0, os.fstat(file.fileno()).st_size, _BLOCK)
         if not any(mask.finds(read(place, _BLOCK + mask.reach)) for place in places):
             return False
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".masking-")
         with os.fdopen(handle, "wb") as masked:
             for place in places:
                 write_pages(mask.read(read, place, _BLOCK), place, handle)
-            masked.truncate(os.fstat(descriptor).st_size)
+            masked.truncate(os.fstat(file.fileno()).st_size)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     return True

@@ -5,24 +5,40 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 from mleredux.models import NotSubmitted, Submitted, Unusable
 
 MAX_BYTES = 4 << 30
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: str | bytes | Path, folder: int | None = None) -> BufferedReader:
     """Open a file an agent left, for reading, if it is a regular file and no link.
+
+    Args:
+        path: The file.
+        folder: An open folder to which the path is relative.
 
     Raises:
         OSError: It is not there, or is a link, a folder, a device; the message is a sentence's end.
     """
-    return _open(str(path), None)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        raise FileNotFoundError("does not exist") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("is a link; write the file itself") from None
+        raise OSError(f"can't be read ({error.strerror})") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
 
 
-def open_below(root: Path, name: str) -> BinaryIO:
+def open_below(root: Path, name: str) -> BufferedReader:
     """Open a file in a folder an agent writes, by its name there (`a/b.csv`), following no link on the way.
 
     Raises:
@@ -42,25 +58,9 @@ def open_below(root: Path, name: str) -> BinaryIO:
                 raise OSError(f"lies in {folder!r}, which is no folder but a link or a file") from None
             os.close(here)
             here = below
-        return _open(last, here)
+        return open_regular(last, here)
     finally:
         os.close(here)
-
-
-def _open(name: str, folder: int | None) -> BinaryIO:
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
-        raise FileNotFoundError("does not exist") from None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError("is a link; write the file itself") from None
-        raise OSError(f"can't be read ({error.strerror})") from None
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
 
 
 def named(message: str, usual: str, given: Path | str) -> str:

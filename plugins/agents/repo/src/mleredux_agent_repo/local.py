@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import open_regular
 
 from mleredux_agent_repo import git, trees
 
@@ -118,8 +119,7 @@ def _is_folder(path: Path) -> bool:
 def _read(folder: Path, name: str) -> str | None:
     """The text of a file that is no link, None where there is none."""
     try:
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_regular(folder / name) as file:
+            return file.read(64 << 20).decode("utf-8", "replace")
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(64 << 20).decode("utf-8", "replace")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux.plugin.files import FoundFile, IntakeLimits, walk_files
+from mleredux.plugin.files import FoundFile, IntakeLimits, open_below, walk_files
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _DECEIVING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -50,31 +47,16 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
         head: Number of bytes from the start.
         tail: Number of bytes from the end. A file of at most `head + tail` bytes is read completely, as head.
     """
-    handles: list[int] = []
     try:
-        handle = os.open(root, _OPEN | os.O_DIRECTORY)
-        handles.append(handle)
-        *folders, last = os.fsencode(name).split(b"/")
-        for folder in folders:
-            if folder in (b"", b".", b".."):
-                return None
-            handle = os.open(folder, _OPEN | os.O_DIRECTORY, dir_fd=handle)
-            handles.append(handle)
-        handle = os.open(last, _OPEN, dir_fd=handle)
-        handles.append(handle)
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        size = status.st_size
-        if size <= head + tail:
-            return Excerpt(os.pread(handle, head + tail, 0), b"", size, status.st_mtime)
-        return Excerpt(os.pread(handle, head, 0), os.pread(handle, tail, size - tail), size, status.st_mtime)
+        with open_below(root.parent, f"{root.name}/{os.fsdecode(name)}") as file:
+            handle = file.fileno()
+            status = os.fstat(handle)
+            size = status.st_size
+            if size <= head + tail:
+                return Excerpt(os.pread(handle, head + tail, 0), b"", size, status.st_mtime)
+            return Excerpt(os.pread(handle, head, 0), os.pread(handle, tail, size - tail), size, status.st_mtime)
     except OSError:
         return None
-    finally:
-        for handle in handles:
-            with suppress(OSError):
-                os.close(handle)
 
 
 def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[FoundFile]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
-from io import FileIO
+from io import RawIOBase
 from pathlib import Path
 
-from mleredux.plugin.files import Mask
+from mleredux.plugin.files import Mask, open_below
 from mleredux.plugin.host import StoredFile
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Opened:
         mask: Masks its secrets, if it may hold any.
     """
 
-    file: FileIO | StoredFile
+    file: RawIOBase | StoredFile
     size: int
     modified: int
     inode: int
@@ -74,7 +70,7 @@ class Opened:
 
     def close(self) -> None:
         """Close the file."""
-        if isinstance(self.file, FileIO):
+        if isinstance(self.file, RawIOBase):
             self.file.close()
 
     def __enter__(self) -> Opened:
@@ -95,27 +91,15 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
     Raises:
         OSError: There is no regular file of that name, or a part of the path is a link.
     """
-    *folders, last = path.split(b"/")
-    here = os.open(root, _FOLDER)
-    try:
-        for folder in folders:
-            below = os.open(folder, _FOLDER, dir_fd=here)
-            os.close(here)
-            here = below
-        descriptor = os.open(last, _FILE, dir_fd=here)
-    finally:
-        os.close(here)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise OSError("not a regular file")
+    file = open_below(root.parent, f"{root.name}/{os.fsdecode(path)}").detach()
+    status = os.fstat(file.fileno())
     size, modified, mask = status.st_size, status.st_mtime_ns, None
     if cover is not None and (cover.settled is None or modified > cover.settled):
         mask = cover.mask
         if cover.growing:
             reach = min(size, mask.reach)
-            size -= mask.begun(os.pread(descriptor, reach, size - reach))
-    return Opened(os.fdopen(descriptor, "rb", buffering=0), size, modified, status.st_ino, mask)
+            size -= mask.begun(os.pread(file.fileno(), reach, size - reach))
+    return Opened(file, size, modified, status.st_ino, mask)
 
 
 def opened(file: StoredFile, cover: Cover | None = None) -> Opened:
