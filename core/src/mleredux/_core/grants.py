@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from mleredux._core.tools import is_path
 from mleredux.errors import MlereduxError, NotGranted
+from mleredux.models.base import first_problem
 from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
@@ -150,8 +151,7 @@ def read_grants(**fields: Iterable[str]) -> Grants:
     try:
         return Grants.model_validate({field: tuple(names) for field, names in fields.items()})
     except ValidationError as error:
-        said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise MlereduxError(f"{said}.", hint="See `mleredux run --help`.") from None
+        raise MlereduxError(f"{first_problem(error).message}.", hint="See `mleredux run --help`.") from None
 
 
 def passed_variables(

@@ -18,7 +18,7 @@ from mleredux._core.plugins.directory import installing
 from mleredux._core.task_images import imported, placed
 from mleredux._core.tools import absolute, check_tools, find_tools, is_path
 from mleredux.errors import MlereduxError, NotFound, NotGranted
-from mleredux.models import Agent, Grants, Limits, Task
+from mleredux.models import Agent, Grants, Limits, Task, first_problem
 from mleredux.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux.models.units import MAX_SEED
 
@@ -222,7 +222,6 @@ def _checked(kind: type[Kind], limits: Mapping[str, Any]) -> Kind:
     try:
         return kind.model_validate(dict(limits))
     except ValidationError as error:
-        first = error.errors()[0]
-        told = first["msg"].removeprefix("Input should be ")
-        name = ".".join(map(str, first["loc"]))
-        raise MlereduxError(f"The limit {name} is {first['input']!r}; it should be {told}.") from error
+        name, message, value = first_problem(error)
+        wanted = message.removeprefix("Input should be ")
+        raise MlereduxError(f"The limit {name} is {value!r}; it should be {wanted}.") from error

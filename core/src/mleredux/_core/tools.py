@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound, NotGranted
+from mleredux.models.base import first_problem
 from mleredux.models.tool import Tool
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _at(path: Path) -> Iterator[Tool]:
         try:
             yield _server(str(name), dict(entry), path.parent)
         except (ValidationError, ValueError, TypeError) as error:
-            said = str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
+            said = first_problem(error).message if isinstance(error, ValidationError) else str(error)
             raise MlereduxError(f"The MCP server {name!r} of {path} is not valid: {said}.") from None
 
 
@@ -189,7 +190,7 @@ def _skill(folder: Path) -> Tool:
         return Tool(id=fields.get("name", folder.name), title=fields.get("description", folder.name), folder=folder)
     except ValidationError as error:
         hint = "A name has letters, digits, `.`, `_` and `-`."
-        raise MlereduxError(f"{folder / SKILL_FILE}: {error.errors()[0]['msg']}.", hint=hint) from None
+        raise MlereduxError(f"{folder / SKILL_FILE}: {first_problem(error).message}.", hint=hint) from None
 
 
 def _files(tool: Tool) -> Iterator[tuple[str, bytes]]:

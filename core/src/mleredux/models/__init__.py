@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
-    from mleredux.models.base import Model, read
+    from mleredux.models.base import Model, first_problem, read
     from mleredux.models.events import Event
     from mleredux.models.execution import Environment, Execution
     from mleredux.models.grader import FormInput, Grader, GradingInput, Score
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "agent": "Agent AgentFolder Build Limits Smoke",
-    "base": "Model read",
+    "base": "Model first_problem read",
     "events": "Event",
     "execution": "Environment Execution",
     "grader": "FormInput Grader GradingInput Score",
@@ -123,6 +123,7 @@ __all__ = [
     "Verdict",
     "Verification",
     "VersionScore",
+    "first_problem",
     "read",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -40,3 +40,24 @@ def read(model: type[AnyModel], document: Any) -> AnyModel:
         pydantic.ValidationError: A known field is missing, or has another type.
     """
     return model.model_validate(document, extra="allow", context=_OTHER_VERSION)
+
+
+class Problem(NamedTuple):
+    """What a model does not accept.
+
+    Attributes:
+        place: The names that lead to the field, joined by dots; empty for the whole.
+        message: The end of a sentence, without its full stop.
+        value: What was given.
+    """
+
+    place: str
+    message: str
+    value: Any
+
+
+def first_problem(error: ValidationError) -> Problem:
+    """Return the first problem of a document, for a sentence on it."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    message = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return Problem(".".join(map(str, first["loc"])), message, first["input"])

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, ValidationError
 
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
-from mleredux.models import Model, Report
+from mleredux.models import Model, Report, first_problem
 
 
 class Listed(Model):
@@ -43,10 +43,9 @@ def read_listed(path: Path) -> list[Listed]:
         try:
             listed.append(Listed.model_validate_json(line))
         except ValidationError as error:
-            fault = error.errors()[0]
-            where = ".".join(map(str, fault["loc"])) or "the line"
+            problem = first_problem(error)
             raise MlereduxError(
-                f"{path} line {number} is malformed: {where}: {fault['msg']}.",
+                f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
                 hint='A line is like {"competition_id": "digits", "submission_path": "submission.csv"}.',
             ) from error
     return listed

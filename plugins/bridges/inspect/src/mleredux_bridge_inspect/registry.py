@@ -11,6 +11,7 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.util import SandboxEnvironmentSpec
 from mleredux import MlereduxError
+from mleredux.models import first_problem
 from mleredux.plugin.command import Duration, current
 from pydantic import Field, ValidationError, validate_call
 
@@ -100,8 +101,8 @@ def _told(name: str, given: dict[str, Any]) -> Task:
     except MlereduxError as error:
         raise click.ClickException(str(error)) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        raise click.ClickException(f"-T {first['loc'][0]}: {first['msg']}.") from None
+        problem = first_problem(error)
+        raise click.ClickException(f"-T {problem.place.partition('.')[0]}: {problem.message}.") from None
 
 
 def _about(name: str, seed: int) -> dict[str, Any]:

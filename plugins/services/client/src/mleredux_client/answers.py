@@ -6,7 +6,7 @@ import json
 from typing import Any, TypeVar
 
 import httpx
-from mleredux.models import Event, read
+from mleredux.models import Event, first_problem, read
 from pydantic import BaseModel, ValidationError
 
 from mleredux_client.errors import MlereduxApiError, UnexpectedAnswer, Unreachable, problem_of
@@ -39,10 +39,10 @@ def parse(model: type[M], document: Any) -> M:
     try:
         return read(model, document)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:100] or "the whole"
+        problem = first_problem(error)
+        place = problem.place[:100] or "the whole"
         raise UnexpectedAnswer(
-            f"The service sent no {model.__name__} that this client knows ({place}: {first['msg'][:200]}).",
+            f"The service sent no {model.__name__} that this client knows ({place}: {problem.message[:200]}).",
             hint="Is mleredux-client as new as the service?",
         ) from None
 

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from mleredux.errors import MlereduxError
+from mleredux.models import first_problem
 from pydantic import ValidationError
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
@@ -42,10 +43,9 @@ def read_quota(words: Iterable[str]) -> Quota:
     try:
         return Quota.model_validate(changes)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
+        field, message, _ = first_problem(error)
         fields = ", ".join(Quota.model_fields)
-        raise MlereduxError(f"{field}: {first['msg']}.", hint=f"The fields are {fields}.") from error
+        raise MlereduxError(f"{field}: {message}.", hint=f"The fields are {fields}.") from error
 
 
 def default_quota() -> Quota:

@@ -84,14 +84,14 @@ def writing(runs_dir: str | None, database: str | None) -> Iterator[Session]:
 
 def checked(model: Any, **fields: Any) -> Any:
     """Validate a request as over HTTP, so that the same names are refused."""
+    from mleredux.models import first_problem
     from pydantic import ValidationError
 
     try:
         return model(**fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise MlereduxError(f"{field}: {first['msg']}.", hint="See `mleredux server --help`.") from error
+        field, message, _ = first_problem(error)
+        raise MlereduxError(f"{field}: {message}.", hint="See `mleredux server --help`.") from error
 
 
 def user_named(session: Session, name: str) -> User:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import first_problem
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.page import StoredExperiment
 from mleredux_view.shared import Launch, RunQuery, RunTable, version_of
@@ -137,8 +138,8 @@ class ServerSource:
         except Problem as problem:
             raise Refused(problem) from problem
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise MlereduxError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.", hint="Change it.") from error
+            field, message, _ = first_problem(error)
+            raise MlereduxError(f"{field}: {message}.", hint="Change it.") from error
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Set a label of runs; remove it where the value is empty."""
