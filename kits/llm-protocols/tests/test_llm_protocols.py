@@ -1,4 +1,4 @@
-"""A response survives being streamed, in each protocol, whatever the pieces; hostile bodies are read without an error."""
+"""Responses survive streams in each protocol, whatever the pieces; hostile bodies are read without an error."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.program import notebook_runner
+from mleredux_rollout import notebook_runner
 
 from mleredux_artifact_notes.solutions import entry_of, read_code
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from mleredux.plugin.agent import Agent
+from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
 from mleredux_rollout import (
     AgentInfo,
     FinalMetrics,
@@ -19,7 +20,6 @@ from mleredux_rollout import (
     Trajectory,
     write_rollout,
 )
-from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
 
