@@ -71,15 +71,21 @@ def print_table(
     columns: Sequence[str],
     give_way: Sequence[str] = (),
     least: Mapping[str, int] = MappingProxyType({}),
+    *,
+    as_json: bool = False,
 ) -> None:
     """Format rows in aligned columns, as wide as the terminal; last columns without room for their heading are omitted.
 
     Args:
         give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
         least: Columns that are then shortened to that width, one after the other.
+        as_json: Print one JSON document instead, of all that the rows have.
 
     Rich is not imported for this: a list must appear without delay.
     """
+    if as_json:
+        print_json(list(rows))
+        return
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]

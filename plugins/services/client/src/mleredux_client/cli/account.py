@@ -33,10 +33,7 @@ def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: st
     @_telling
     def listing(ctx: click.Context, as_json: bool) -> None:
         rows = list(service(ctx).pages(f"/v1/{kind}s", {}))
-        if as_json:
-            print_json(rows)
-        else:
-            print_table(rows, columns)
+        print_table(rows, columns, as_json=as_json)
 
 
 class _AccountGroup(click.Group):
@@ -144,10 +141,7 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
 def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None:
     """List secrets, without their values."""
     rows = list(service(ctx).pages("/v1/secrets", {"project": project}))
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(rows, ("name", "project", "updated_at"))
+    print_table(rows, ("name", "project", "updated_at"), as_json=as_json)
 
 
 @secret.command("delete")

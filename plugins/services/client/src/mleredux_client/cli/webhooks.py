@@ -39,10 +39,7 @@ def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], projec
 def list_webhooks(ctx: click.Context, as_json: bool) -> None:
     """List webhooks of your projects."""
     rows = list(service(ctx).pages("/v1/webhooks", {}))
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(rows, ("id", "project", "url", "events", "disabled_at"))
+    print_table(rows, ("id", "project", "url", "events", "disabled_at"), as_json=as_json)
 
 
 @webhook.command("test")
@@ -61,10 +58,7 @@ def send_test(ctx: click.Context, webhook_id: str) -> None:
 def list_deliveries(ctx: click.Context, webhook_id: str, as_json: bool) -> None:
     """Show what became of a webhook's messages, newest first."""
     rows = list(service(ctx).pages(f"/v1/webhooks/{segment(webhook_id)}/deliveries", {}))
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(rows, ("id", "event", "attempts", "status", "message", "delivered_at"))
+    print_table(rows, ("id", "event", "attempts", "status", "message", "delivered_at"), as_json=as_json)
 
 
 @webhook.command("delete")

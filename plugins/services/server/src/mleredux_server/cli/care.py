@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from mleredux.plugin.command import Duration
+from mleredux.plugin.command import Duration, print_table
 
-from mleredux_server.cli.context import done, opened, placed, reading, show_rows
+from mleredux_server.cli.context import done, opened, placed, reading
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def audit(
     with reading(runs_dir, database) as session:
         wanted = Changes(user=user_name, action=action, seconds=since)
         rows = [one.model_dump(mode="json") for one in changes(session, wanted, limit)]
-    show_rows(rows, ("time", "user", "action", "target"), as_json)
+    print_table(rows, ("time", "user", "action", "target"), as_json=as_json)
 
 
 @click.command()
@@ -128,6 +128,6 @@ def retention(
     if as_json:
         print_json({"dry_run": dry_run, "runs": rows})
         return
-    show_rows(rows, ("id", "project", "ended_at", "disk_mb"), False)
+    print_table(rows, ("id", "project", "ended_at", "disk_mb"))
     size = sum(one.disk_mb for one in gone)
     click.echo(f"{'Would delete' if dry_run else 'Deleted'} {len(gone)} runs, {size} MB.", err=True)

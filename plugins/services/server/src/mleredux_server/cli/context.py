@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.plugin.command import json_option, print_json, print_table, runs_dir_option
+from mleredux.plugin.command import json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -114,14 +114,6 @@ def project_named(session: Session, name: str) -> Project:
     if found is None:
         raise NotFound(f"Project {name!r} not found.", hint="See `mleredux server project list`.")
     return found
-
-
-def show_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
-    """Print a table, or JSON."""
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(rows, columns)
 
 
 def show_record(record: dict[str, Any], as_json: bool) -> None:

@@ -17,7 +17,6 @@ from mleredux_server.cli.context import (
     project_named,
     reading,
     show_record,
-    show_rows,
     user_named,
     writing,
 )
@@ -147,7 +146,7 @@ def list_tokens(user_name: str | None, runs_dir: str | None, database: str | Non
             token_view(row, name).model_dump(mode="json")
             for row, name in session.execute(query.order_by(User.name, Token.created_at))
         ]
-    show_rows(rows, ("id", "user", "name", "scopes", "project", "expires_at", "last_used_at"), as_json)
+    print_table(rows, ("id", "user", "name", "scopes", "project", "expires_at", "last_used_at"), as_json=as_json)
 
 
 @token.command("revoke")
@@ -197,7 +196,7 @@ def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> Non
 
     with reading(runs_dir, database) as session:
         rows = [user_view(row).model_dump(mode="json") for row in session.scalars(select(User).order_by(User.name))]
-    show_rows(rows, ("id", "name", "admin", "created_at", "disabled_at"), as_json)
+    print_table(rows, ("id", "name", "admin", "created_at", "disabled_at"), as_json=as_json)
 
 
 @user.command("disable")
