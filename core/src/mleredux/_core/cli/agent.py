@@ -21,7 +21,5 @@ def command() -> None:
 def show(ctx: click.Context, agent: str, as_json: bool) -> None:
     """Show an agent: command, options, limits, environment."""
     facts = backend(ctx).agent(agent)
-    if as_json:
-        print_json(facts)
-    else:
-        print_facts({**facts, "command": " ".join(facts.get("command") or ())})
+    command = " ".join(facts.get("command") or ())
+    print_json(facts) if as_json else print_facts({**facts, "command": command})

@@ -231,10 +231,7 @@ def see_through(
         click.echo(f"Stopped waiting; the runs continue. {batch.later}", err=True)
         ctx.exit(EXIT_CANCELLED)
     records = [view.record for view in ended]
-    if as_json:
-        print_json(records if several else records[0])
-    else:
-        closing_table(ended)
+    print_json(records if several else records[0]) if as_json else closing_table(ended)
     ctx.exit(max(exit_code(record) for record in records))
 
 

@@ -24,8 +24,5 @@ def command(ctx: click.Context, submission: Path, task: str, data_dir: str | Non
     """
     check_order(ctx, submission, task)
     verdict = backend(ctx, data_dir=data_dir).validate(submission, task)
-    if as_json:
-        print_json(verdict.model_dump())
-    else:
-        click.echo(verdict.message)
+    print_json(verdict.model_dump()) if as_json else click.echo(verdict.message)
     ctx.exit(0 if verdict.valid else 1)
