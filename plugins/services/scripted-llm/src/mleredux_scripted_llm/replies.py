@@ -60,7 +60,7 @@ def _chat(answer: Answer, asked: Asked) -> dict[str, Any]:
 
 def _responses(answer: Answer, asked: Asked) -> dict[str, Any]:
     reason, body = FINISHES["responses"].get(answer.finish), asked.body
-    parts = [{"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}]
+    parts: list[dict[str, Any]] = [{"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}]
     message = {"id": f"msg_{answer.number}", "type": "message", "role": "assistant", "status": "completed"}
     calls = [
         {
