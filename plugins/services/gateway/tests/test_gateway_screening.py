@@ -320,7 +320,7 @@ def test_any_json_is_judged(kind, body):
     assert refused(kind, {"model": "m", "unheard_of": 1, **body})
 
 
-BLANK = st.sampled_from([None, "", " ", "\t\n", [], {}, False, 0, [None], "\u2003"])
+BLANK = st.sampled_from([None, "", " ", "\t\n", [], {}, False, 0, [None], [[None]], [{}], {"env": None}, "\u2003"])
 ITEMS = {
     "message": ["role", "content", "phase"],
     "reasoning": ["encrypted_content", "summary", "content"],

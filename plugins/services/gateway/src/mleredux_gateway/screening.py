@@ -200,7 +200,14 @@ def _is_reference(named: str, item: dict[str, Any]) -> bool:
 
 
 def _is_stated(value: Any) -> bool:
-    return bool(value.strip() if isinstance(value, str) else isinstance(value, dict | list) and value)
+    """Return whether a value holds any text, however deep: empty parts of it state nothing."""
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, str) and part.strip():
+            return True
+        left.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+    return False
 
 
 def _refers(schema: Any) -> bool:
