@@ -13,7 +13,7 @@ generateContent (`generate`). Each module serves all of them:
 
 from __future__ import annotations
 
-from mleredux_llm_protocols.assembly import Assembler, assembler
+from mleredux_llm_protocols.assembly import assembler
 from mleredux_llm_protocols.frames import frames_of
 from mleredux_llm_protocols.routes import Family, Kind
 from mleredux_llm_protocols.sse import Splitter, content_of
@@ -22,7 +22,6 @@ from mleredux_llm_protocols.usage import Tokens, reported, tokens_of
 
 __all__ = [
     "Action",
-    "Assembler",
     "Family",
     "Kind",
     "Splitter",

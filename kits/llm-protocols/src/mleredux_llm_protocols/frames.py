@@ -138,9 +138,8 @@ def _generate(response: dict[str, Any], size: int | None) -> Events:
     content = candidate.get("content") or {}
     parts = content.get("parts") or []
     texts = [part for part in parts if set(part) == {"text"}]
-    prompt = usage.get("promptTokenCount")
-    counts = {"cachedContentTokenCount"} & set(usage)
-    begun = {"promptTokenCount": prompt, "totalTokenCount": prompt, **{name: usage[name] for name in counts}}
+    begun = {name: usage[name] for name in ("promptTokenCount", "cachedContentTokenCount") if name in usage}
+    begun["totalTokenCount"] = usage.get("promptTokenCount")
     for piece in (piece for part in texts for piece in _pieces(part["text"], size)):
         now = {"content": {**content, "parts": [{"text": piece}]}, "index": candidate.get("index", 0)}
         yield {**response, "candidates": [now], "usageMetadata": begun}

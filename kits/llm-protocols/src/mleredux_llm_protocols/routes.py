@@ -84,8 +84,7 @@ def model_list(family: Family, models: Mapping[str, Mapping[str, Any]], owner: s
         owner: Who offers them.
     """
     if family == "google":
-        methods = list(METHODS)
-        return {"models": [{"name": f"models/{name}", "supportedGenerationMethods": methods} for name in models]}
+        return {"models": [{"name": f"models/{name}", "supportedGenerationMethods": [*METHODS]} for name in models]}
     if family == "anthropic":
         shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
         listed = [{**shape, "id": name, "display_name": name, **facts} for name, facts in models.items()]

@@ -254,8 +254,7 @@ def _action(identity: Any, function: dict[str, Any]) -> Action:
 
 def _first(kind: Kind, response: dict[str, Any]) -> dict[str, Any] | None:
     """Return the first of several replies, in the protocols that can ask for several."""
-    choices = _dicts(response.get("candidates" if kind == "generate" else "choices"))
-    return choices[0] if choices else None
+    return next(iter(_dicts(response.get("candidates" if kind == "generate" else "choices"))), None)
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

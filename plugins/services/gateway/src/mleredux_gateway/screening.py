@@ -201,12 +201,11 @@ def _is_reference(named: str, item: dict[str, Any]) -> bool:
 
 def _is_stated(value: Any) -> bool:
     """Return whether a value holds any text, however deep: empty parts of it state nothing."""
-    left = [value]
-    while left:
-        part = left.pop()
+    parts = [value]
+    for part in parts:  # to which it adds what each contains
         if isinstance(part, str) and part.strip():
             return True
-        left.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+        parts.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
     return False
 
 

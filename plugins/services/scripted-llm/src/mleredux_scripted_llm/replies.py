@@ -36,10 +36,9 @@ def _chat(answer: Answer, asked: Asked) -> dict[str, Any]:
             {"id": _call_id(answer, index), "type": "function", "function": function}
             for index, function in enumerate(functions)
         ]
-    streams = asked.stream  # of which only the first reply is scripted
     choices = [
         {"index": index, "message": message, "logprobs": None, "finish_reason": finish}
-        for index in range(1 if streams else asked.body.get("n") or 1)
+        for index in range(1 if asked.stream else asked.body.get("n") or 1)
     ]
     return {
         "id": f"chatcmpl-scripted-{answer.number}",
