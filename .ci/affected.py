@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SHARED = re.compile(r"core/src/|kits/[^/]+/src/|testing/|pyproject\.toml$|conftest\.py$|\.ci/")
+SHARED = re.compile(r"core/src/|kits/[^/]+/src/|tests/_support/|pyproject\.toml$|conftest\.py$|\.ci/")
 """Files, by the beginning of their paths, that all tests depend on."""
-EVERYTHING = ["core/tests", "plugins", "tests"]
+EVERYTHING = ["core/tests", "kits", "plugins", "tests"]
 _IMPORT = re.compile(r"^\s*(?:from|import) (mleredux_\w+)", re.MULTILINE)
 
 
