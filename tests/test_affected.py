@@ -44,7 +44,10 @@ def test_a_change_reaches_what_depends_on_it(file: str, expected: set[tuple[str,
     assert ("whole", "plugins") not in reached and len(reached) < 15
 
 
-@pytest.mark.parametrize("file", ["core/src/mleredux/errors.py", "kits/testing/src/mleredux_testing/checks.py", "pyproject.toml", "conftest.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["core/src/mleredux/errors.py", "kits/testing/src/mleredux_testing/checks.py", "pyproject.toml", "conftest.py"],
+)
 def test_a_change_of_what_is_shared_reaches_everything(file: str) -> None:
     assert affected.reached([file]) == [("whole", path) for path in ("core/tests", "kits", "plugins", "tests")]
 
