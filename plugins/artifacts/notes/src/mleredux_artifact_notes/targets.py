@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from statistics import StatisticsError, correlation, fmean, quantiles
+from statistics import StatisticsError, correlation, fmean, mode, quantiles
 
 from mleredux.plugin.task import Task
 
@@ -37,6 +38,7 @@ class Relabelling:
         tables: Tables that have all of these, relative to the public folder.
         folders: Folders with a folder for each class, likewise.
         new: The new value of each class, once they are written; empty: numbers are reflected.
+        old: The targets before: the class of each row, or columns of numbers.
     """
 
     targets: tuple[str, ...]
@@ -44,6 +46,7 @@ class Relabelling:
     tables: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
     new: dict[str, str] = field(default_factory=dict)
+    old: Sequence[Sequence[str]] = ()
     _few: bool = True
 
     def write(self, public: Path, random: Random) -> None:
@@ -52,6 +55,8 @@ class Relabelling:
             table = read_table(public / path)
             columns = [table.cells(name) for name in self.columns]
             rows = [row for row in range(len(table.rows)) if any(column[row] for column in columns)]
+            if not rows:
+                continue
             kept = _upper_sixth(_feature(table, rows, self.columns, random))
             changed = self._changed([[column[row] for row in rows] for column in columns], kept, random)
             for column, cells in zip(columns, changed, strict=True):
@@ -83,8 +88,10 @@ class Relabelling:
             exchanged = {value: values[place - 1] for place, value in enumerate(values)}
             named = {row: self.targets[row.index(max(row))] if one_hot else row[0] for row in values}
             self.new = {named[value]: named[other] for value, other in exchanged.items()}
+            self.old = [[named[row] for row in rows]]
             changed = [row if stays else exchanged[row] for row, stays in zip(rows, kept, strict=True)]
             return [list(column) for column in zip(*changed, strict=True)]
+        self.old = columns
         return [_reflected(column, kept if self._few else [False] * len(kept)) for column in columns]
 
     def follow(self, first: Path, second: Path) -> bool:
@@ -103,6 +110,36 @@ class Relabelling:
             classes.setdefault(label, []).append(renamed)
         most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
         return self._few and len(classes) * FEWEST < len(one) and most >= ALL * len(one)
+
+    def write_back(self, changed: Path, target: Path) -> None:
+        """Write a submission of the changed data with its predictions in terms of the old targets."""
+        table = read_table(changed)
+        cells = {name: table.cells(name) for name in self.targets}
+        old = {value: key for key, value in self.new.items()}
+        if not old:
+            pairs = zip(self.targets, self.old, strict=True)
+            cells = {name: _interpolated(cells[name], column) for name, column in pairs}
+        elif len(self.targets) > 1:
+            cells = {name: cells[self.new.get(name, name)] for name in self.targets}
+        else:
+            cells = {name: [old.get(cell, cell) for cell in column] for name, column in cells.items()}
+        table.write(target, range(len(table.rows)), {table.header.index(name): cells[name] for name in cells})
+
+    def write_constant(self, submission: Path, target: Path) -> None:
+        """Write a submission that predicts the same for each row, without skill: the mean, or the largest class."""
+        table = read_table(submission)
+        for number, name in enumerate(self.targets):
+            place = table.header.index(name)
+            if self.new and len(self.targets) > 1:
+                value = str(self.old[0].count(name) / len(self.old[0]))
+            elif self.new or (self._few and set(table.cells(name)) <= set(self.old[number])):
+                value = mode(self.old[number])
+            else:
+                value = str(fmean(map(float, self.old[number])))
+            for row in table.rows:
+                row[place] = value
+        places = map(table.header.index, self.targets)
+        table.write(target, range(len(table.rows)), {place: [row[place] for row in table.rows] for place in places})
 
     def _columns(self, submission: Path) -> list[list[float]]:
         table = read_table(submission)
@@ -198,6 +235,21 @@ def _reflected(column: list[str], kept: list[bool]) -> list[str]:
     values = sorted(set(column), key=_number)
     new = dict(zip(values, reversed(values), strict=True))
     return [cell if stays else new[cell] for cell, stays in zip(column, kept, strict=True)]
+
+
+def _interpolated(cells: Iterable[str], old: Iterable[str]) -> list[str]:
+    """Exchange numbers as `_reflected` does; those between two values go between the values of these."""
+    texts = {float(cell): cell for cell in old}
+    values, found = sorted(texts), list[str]()
+    for number in (min(max(_number(cell), values[0]), values[-1]) for cell in cells):
+        place = bisect_left(values, number)
+        after = values[-1 - place]
+        if number == values[place]:
+            found.append(texts[after])
+            continue
+        share = (values[place] - number) / (values[place] - values[place - 1])
+        found.append(str(after + share * (values[-place] - after)))
+    return found
 
 
 def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: Random) -> list[float]:

@@ -24,6 +24,8 @@ REPETITIONS = 3
 ERRORS, MOST_ERRORS = 2.0, 3.0
 """The tolerance in standard errors of the score: at least, and at most, however much repetitions differ."""
 Status = Literal["verified", "not reproducible", "not attempted"]
+RETAINED = {"classes": 0.6, "numbers": 0.4}
+"""Share of the submission's skill that is left with other training targets, at least, if code learns."""
 UNKNOWN = 0.01
 """The tolerance relative to the score, if no standard error can be estimated."""
 
@@ -168,9 +170,24 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         )
     elif relabelling.renames(restored, changed):
         same = "it predicts exactly the same classes by other names: it may know them without learning"
-    else:
+    elif not (same := _loss(trial, report, relabelling, changed)):
         return "verified", "With other training targets it predicts other values."
     return "not attempted", f"With other training targets {same}."
+
+
+def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path) -> str:
+    """Say whether predictions for other targets, mapped back, lack most of the skill of the submission."""
+    back, constant = changed.with_name("back.csv"), changed.with_name("constant.csv")
+    relabelling.write_back(changed, back)
+    relabelling.write_constant(trial.run.path / report.submission_path, constant)
+    again, without = trial.scores([back, constant])
+    if again is None or without is None or report.score is None:
+        return "its predictions can't be graded"
+    sign = -1.0 if report.is_lower_better else 1.0
+    skill, left = sign * (report.score - without), sign * (again - without)
+    if left < RETAINED["classes" if relabelling.new else "numbers"] * skill and skill > 0:
+        return "it predicts much worse than before: what it achieves may not come from learning"
+    return ""
 
 
 def _repeat(code: _Code, restored: Path, relabelling: Relabelling | None = None) -> tuple[float, list[str]]:
