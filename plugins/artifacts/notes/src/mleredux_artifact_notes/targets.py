@@ -117,8 +117,7 @@ class Relabelling:
         cells = {name: table.cells(name) for name in self.targets}
         old = {value: key for key, value in self.new.items()}
         if not old:
-            pairs = zip(self.targets, self.old, strict=True)
-            cells = {name: _interpolated(cells[name], column) for name, column in pairs}
+            cells = {name: _interpolated(cells[name], self.old[place]) for place, name in enumerate(self.targets)}
         elif len(self.targets) > 1:
             cells = {name: cells[self.new.get(name, name)] for name in self.targets}
         else:
@@ -127,19 +126,16 @@ class Relabelling:
 
     def write_constant(self, submission: Path, target: Path) -> None:
         """Write a submission that predicts the same for each row, without skill: the mean, or the largest class."""
-        table = read_table(submission)
+        table, cells = read_table(submission), dict[int, list[str]]()
         for number, name in enumerate(self.targets):
-            place = table.header.index(name)
             if self.new and len(self.targets) > 1:
                 value = str(self.old[0].count(name) / len(self.old[0]))
             elif self.new or (self._few and set(table.cells(name)) <= set(self.old[number])):
                 value = mode(self.old[number])
             else:
                 value = str(fmean(map(float, self.old[number])))
-            for row in table.rows:
-                row[place] = value
-        places = map(table.header.index, self.targets)
-        table.write(target, range(len(table.rows)), {place: [row[place] for row in table.rows] for place in places})
+            cells[table.header.index(name)] = [value] * len(table.rows)
+        table.write(target, range(len(table.rows)), cells)
 
     def _columns(self, submission: Path) -> list[list[float]]:
         table = read_table(submission)
