@@ -24,7 +24,7 @@ REPETITIONS = 3
 ERRORS, MOST_ERRORS = 2.0, 3.0
 """The tolerance in standard errors of the score: at least, and at most, however much repetitions differ."""
 Status = Literal["verified", "not reproducible", "not attempted"]
-RETAINED = {"classes": 0.6, "numbers": 0.4}
+RETAINED = {"classes": 0.5, "chances": 0.1, "numbers": 0.4}
 """Share of the submission's skill that is left with other training targets, at least, if code learns."""
 UNKNOWN = 0.01
 """The tolerance relative to the score, if no standard error can be estimated."""
@@ -185,7 +185,8 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
         return "its predictions can't be graded"
     sign = -1.0 if report.is_lower_better else 1.0
     skill, left = sign * (report.score - without), sign * (again - without)
-    if left < RETAINED["classes" if relabelling.new else "numbers"] * skill and skill > 0:
+    kind = "numbers" if not relabelling.new else "chances" if len(relabelling.targets) > 1 else "classes"
+    if left < RETAINED[kind] * skill and skill > 0:
         return "it predicts much worse than before: what it achieves may not come from learning"
     return ""
 
