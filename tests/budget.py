@@ -137,7 +137,7 @@ def measured(root: Path, limits: dict[str, int]) -> list[Budget]:
     code: Counter[str] = Counter()
     lines: dict[str, int] = {}
     modules: Counter[str] = Counter()
-    for path in sources(root, "core", "kits", "plugins", "testing", "examples", "tests", "benchmarks", "docs"):
+    for path in sources(root, "core", "kits", "plugins", "examples", "tests", "benchmarks", "docs"):
         text = (root / path).read_text(encoding="utf-8")
         lines[path.as_posix()] = text.count("\n")
         if "src" in path.parts:

@@ -60,9 +60,11 @@ def report_of(folder: Path, sandbox: str, data: Path, runs: Path, monkeypatch: p
 def check_honest(report: dict[str, Any]) -> None:
     verdict = report["verdict"]
     assert report["gold_medal"] and not verdict["withheld"], report
-    if verdict["status"] != "verified":  # a simple model may separate the same classes whatever they are called
-        assert report["competition_id"] not in ("houses", "wells", "sales"), verdict
-        assert verdict["status"] == "not checked" and "by other names" in verdict["why"], verdict
+    if verdict["status"] != "verified":
+        # Simple models separate the same classes whatever they are called; `15 * rooms` is a rule that is not learned.
+        allowed = {"houses": "much worse than before", "wells": None, "sales": None}
+        why = allowed.get(report["competition_id"], "by other names")
+        assert verdict["status"] == "not checked" and why is not None and why in verdict["why"], verdict
 
 
 @pytest.mark.slow
