@@ -1,7 +1,6 @@
 """How values are written for people, wherever they are shown: terminals, notebooks, HTML pages, tables.
 
-Standard library only. `mleredux_client/formats.py` has a copy of what the SDK needs, for that does without mleredux; a
-test holds the two equal.
+Standard library only, so that the client can use it without importing more of mleredux.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
 
 
 def _beside(folder: Path, script: str) -> frozenset[str]:
-    """What belongs to a script: what it imports and names, as far as mleredux is here to tell; else all beside it."""
+    """Return what a script imports and names; without mleredux-rollout, every module beside it."""
     try:
         from mleredux_rollout import files_beside
     except ImportError:
