@@ -80,7 +80,7 @@ def _code(trial: Trial) -> _Code:
     Raises:
         MlereduxError: There is nothing that can be executed.
     """
-    agent, lacks = trial.agent, trial.lacks
+    agent, lacks, folder = trial.agent, trial.lacks, trial.agent.build.folder
     if agent.verify and agent.verify != agent.command:
         command = ("sh", "-c", 'cd code && exec "$@"', "sh", *agent.verify)
         return _Code(trial, " ".join(agent.verify), command, True, lacks)
@@ -94,10 +94,11 @@ def _code(trial: Trial) -> _Code:
                 lacks = needs(trial.run, isolated=trial.isolated) or lacks
             return _Code(trial, entry, command, inference, lacks)
     except MlereduxError:
-        if agent.attended or agent.oracle or lacks or any((trial.run.output_dir / "code").iterdir()):
+        # Only a user's own program is executed as a whole: other agents may search for hours.
+        if folder is None or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
-    if agent.build.folder and not trial.isolated:
-        lacks = lacks or shares(agent.build.folder.path)
+    if folder and not trial.isolated:
+        lacks = lacks or shares(folder.path)
     return _Code(trial, agent.id, None, False, lacks)
 
 
