@@ -102,7 +102,8 @@ class Clean:
         place = self.folder / name
         if not place.exists():
             self.call(self.uv, "venv", "--quiet", "--python", sys.executable, str(place))
-        fresh = [word for package in ("mleredux", *PROJECTS) for word in ("--refresh-package", package)]
+        kits = [f"mleredux-{path.name}" for path in ROOT.glob("kits/*")]
+        fresh = [word for package in ("mleredux", *kits, *PROJECTS) for word in ("--refresh-package", package)]
         options = ("--quiet", "--python", str(place / "bin" / "python"), "--find-links", str(self.wheels), *fresh)
         self.call(self.uv, "pip", "install", *options, *packages)
         return place / "bin"
