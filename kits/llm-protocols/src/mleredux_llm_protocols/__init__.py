@@ -9,6 +9,13 @@ generateContent (`generate`). Each module serves all of them:
 - `sse`: server-sent events as bytes.
 - `frames`: a whole response as the events of a stream.
 - `assembly`: the events of a stream as a whole response.
+
+::
+
+    from mleredux_llm_protocols import reported
+
+    tokens = reported("chat", {"usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+    assert tokens is not None
 """
 
 from __future__ import annotations

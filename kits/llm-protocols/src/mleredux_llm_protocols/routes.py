@@ -14,6 +14,7 @@ from urllib.parse import quote
 Kind = Literal["chat", "responses", "messages", "generate"]
 """OpenAI's chat completions, OpenAI's responses, Anthropic's messages, Google's generateContent."""
 Family = Literal["openai", "anthropic", "google"]
+"""Whose keys, errors and lists of models a protocol has."""
 PATHS: dict[str, Kind] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 COUNT_TOKENS = "/messages/count_tokens"
 METHODS = {"generateContent": False, "streamGenerateContent": True, "countTokens": False}

@@ -216,7 +216,8 @@ def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) 
     [run] = found["runs"]
     assert (code, run["reproduced"], run["medal"]) == (1, False, None)
     assert ", the report says " in run["problems"][0]
-    shown = CliRunner().invoke(root, ["verify", str(place / name), "--answers", str(place / "data")]).stdout
+    arguments = ["verify", str(place / name), "--answers", str(place / "data")]
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(root, arguments).stdout
     assert "not verified" in shown and "CLAIMED SCORE" in shown
 
 
