@@ -62,7 +62,7 @@ class BuildDisk:
 
 @contextlib.contextmanager
 def build_disk(size: int) -> Iterator[BuildDisk | None]:
-    """A disk of so many bytes; None where none can be mounted: that takes root, and a loop device."""
+    """Mount a disk of `size` bytes; yield None if that is not possible: it takes root, and a loop device."""
     if os.geteuid() or os.environ.get(VARIABLE) == "walk":
         yield None
         return
