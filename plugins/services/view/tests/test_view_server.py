@@ -164,7 +164,9 @@ def test_an_experiment_of_the_server_as_it_fills(served: Any, signed_in: Any) ->
     assert signed_in.locator("#so-far tbody tr").count() == 2
     assert signed_in.locator("#so-far tbody a", has_text="running").count() == 2
     signed_in.get_by_role("link", name="Compare its arms").click()
-    assert "few, many" in signed_in.inner_text("h1")
+    assert signed_in.inner_text("h1") == "2 tasks: 2 arms"
+    arms = signed_in.locator("table").first.inner_text()
+    assert "few" in arms and "many" in arms
     signed_in.goto(f"{served.url}/ui/runs/{served.ids['first']}")
     signed_in.locator(f"main a[href='/ui/experiments/{EXPERIMENT}']").wait_for()
 
