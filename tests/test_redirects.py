@@ -15,9 +15,14 @@ from threading import Thread
 import pytest
 
 ROOT = Path(__file__).parents[1]
-INSIDE = {"core/src/mleredux/_core/stages/briefing.py", "core/src/mleredux_agentkit/llm.py"}
+INSIDE = {
+    "core/src/mleredux/_core/stages/briefing.py",
+    "kits/agentkit/src/mleredux_agentkit/llm.py",
+    "kits/testing/src/mleredux_testing/disk_attacks.py",
+    "kits/testing/src/mleredux_testing/sandbox_agents.py",
+}
 """Programs that run in a sandbox, which has its own network."""
-LOOPBACK = {"core/src/mleredux_agentkit/task.py"}
+LOOPBACK = {"kits/agentkit/src/mleredux_agentkit/task.py"}
 SENDS = re.compile(
     r"\b(?:httpx\.(?:Async)?Client\(|httpx\.(?:get|post|stream)\(|requests\.(?:get|post|Session)\(|urlopen\("
     r"|build_opener\(|HTTPS?Connection\(|aiohttp\.ClientSession\(|OAuth\(\)|MlflowClient\()"
@@ -92,14 +97,13 @@ def download(url: str) -> None:
 FETCHERS: dict[str, tuple[str, Callable[[str], None]]] = {
     "judge": ("core/src/mleredux/_core/judge.py", ask_judge),
     "webhook": ("plugins/services/server/src/mleredux_server/deliverer.py", send_webhook),
-    "client": ("plugins/services/client/src/mleredux_client/_sync/http.py", ask_server),
+    "client": ("plugins/services/client/src/mleredux_client/_async/http.py", ask_server),
     "gateway": ("plugins/services/gateway/src/mleredux_gateway/upstream.py", ask_upstream),
     "sign-in": ("plugins/services/server/src/mleredux_server/web/oidc.py", sign_in),
     "MLflow": ("plugins/trackers/mlflow/src/mleredux_tracker_mlflow/connection.py", track),
     "Kaggle": ("plugins/competitions/mlebench/src/mleredux_competition_mlebench/kaggle/child.py", download),
 }
 ALIKE = {
-    "plugins/services/client/src/mleredux_client/_async/http.py",  # `_sync` is generated from it
     "plugins/competitions/mlebench/src/mleredux_competition_mlebench/kaggle/transfer.py",  # only in Kaggle's process
     "plugins/audit/conduct/src/mleredux_audit_conduct/rules.py",  # patterns
 }
@@ -161,7 +165,9 @@ def test_a_redirect_takes_nothing_elsewhere(fetcher: str, status: int) -> None:
 
 
 def test_every_program_that_sends_requests_is_among_these() -> None:
-    listed = subprocess.run(["git", "ls-files", "core/src", "plugins"], cwd=ROOT, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "core/src", "kits", "plugins"], cwd=ROOT, capture_output=True, text=True
+    )
     sources = [name for name in listed.stdout.split() if name.endswith(".py") and "/src/" in name]
     senders = {name for name in sources if SENDS.search((ROOT / name).read_text(encoding="utf-8"))}
     assert senders - INSIDE - LOOPBACK - ALIKE == {source for source, _ in FETCHERS.values()}

@@ -96,7 +96,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
         found = current().executor(executor) if isinstance(executor, str) else executor
         place = (tmp or Path(folder)) / ODD_NAME
-        place.mkdir()
+        place.mkdir(parents=True)
         bench = _Bench(findings, found, place, seconds)
         if _check_declaration(findings, found):
             with _environment(), contextlib.ExitStack() as stack:

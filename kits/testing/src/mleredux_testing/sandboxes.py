@@ -44,7 +44,7 @@ def check_sandbox(
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
         found = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
         place = (tmp or Path(folder)) / ODD_NAME
-        place.mkdir()
+        place.mkdir(parents=True)
         place.parent.chmod(0o755)  # an agent's user in a container is another than ours
         _check_declaration(findings, found)
         with Bench(found, place, base_image, build_limit) as bench:

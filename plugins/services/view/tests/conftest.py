@@ -21,6 +21,7 @@ from mleredux._core.store.files import FileLock
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
+from mleredux.plugin.files import readable_path
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_view.guard import ONCE, Guard
 from mleredux_view.local import LocalSource
@@ -116,7 +117,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.ids = {name: path.name for name, path in ids.items()}
     site.worked_on = FileLock(ids["live"] / ".lock")
     site.worked_on.acquire(blocking=True)
-    site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe=""), "named": quote(named)}
+    site.ids |= {
+        "person": person.name,
+        "hostile_task": quote(HOSTILE, safe=""),
+        "named": quote(readable_path(named.encode())),
+    }
     yield site
     site.worked_on.release()
     site.close()

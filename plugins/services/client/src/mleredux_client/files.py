@@ -170,7 +170,7 @@ class Partial:
         path = folder / hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]
         while True:
             try:
-                folder.mkdir(exist_ok=True)
+                _make_folder(folder)
                 file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
             except FileNotFoundError:  # somebody else's last download took the folder away
                 continue
@@ -188,11 +188,20 @@ class Partial:
     def _own(self, folder: Path) -> tuple[IO[bytes], Path]:
         while True:
             try:
-                folder.mkdir(exist_ok=True)
+                _make_folder(folder)
                 path = folder / f".part-{secrets.token_hex(8)}"
                 return path.open("x+b"), path
             except FileNotFoundError:
                 continue
+
+
+def _make_folder(folder: Path) -> None:
+    """Create a folder that others remove as soon as it is empty, also between two steps of `Path.mkdir`."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if folder.exists(follow_symlinks=False) and not folder.is_dir():
+            raise
 
 
 def _digest(file: IO[bytes]) -> hashlib._Hash:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import granted
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.engine import URL
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 
 class Settings(BaseModel):
@@ -97,6 +99,8 @@ class Settings(BaseModel):
     def database_url(self) -> str | URL:
         """The URL of the database, with its driver."""
         if not self.database:
+            from sqlalchemy.engine import URL  # takes 0.3 s: the server's address is taken before
+
             return URL.create("sqlite", database=str((self.state_dir / "service.sqlite").resolve()))
         url = self.database
         for scheme in ("postgresql://", "postgres://"):

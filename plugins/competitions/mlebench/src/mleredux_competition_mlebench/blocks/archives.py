@@ -138,16 +138,10 @@ class Zip(_Archive):
 class Tar(_Archive):
     """A tar archive, compressed or not."""
 
-    @cached_property
-    def _tar(self) -> tarfile.TarFile:
-        try:
-            return tarfile.open(self.path)
-        except (*DAMAGE, OSError) as error:
-            raise self.damaged(error) from error
-
     def _list(self) -> tuple[dict[str, int], list[str]]:
         try:
-            infos = self._tar.getmembers()
+            with tarfile.open(self.path) as tar:
+                infos = tar.getmembers()
         except (*DAMAGE, OSError) as error:
             raise self.damaged(error) from error
         files = {_clean(info.name, self.where): info.size for info in infos if info.isfile()}
