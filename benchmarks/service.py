@@ -278,7 +278,7 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
 def waiting(home: Path, users: int, runs: int) -> list[Sequence[str]]:
     """Let the scheduler read a long queue, on a fully loaded machine."""
     from mleredux._core.plugins import Catalogue
-    from mleredux_server.accounts import make_user
+    from mleredux_server.accounts.accounts import make_user
     from mleredux_server.app import make_service
     from mleredux_server.database.tables import Job, Project, now
     from mleredux_server.scheduler.dispatcher import Dispatcher

@@ -46,7 +46,7 @@ def ask_judge(url: str) -> None:
 
 
 def send_webhook(url: str) -> None:
-    from mleredux_server.deliverer import send
+    from mleredux_server.operations.deliverer import send
 
     send(url, "127.0.0.1", {"X-Signature": "secret"}, "{}")
 
@@ -96,7 +96,7 @@ def download(url: str) -> None:
 
 FETCHERS: dict[str, tuple[str, Callable[[str], None]]] = {
     "judge": ("core/src/mleredux/_core/judge.py", ask_judge),
-    "webhook": ("plugins/services/server/src/mleredux_server/deliverer.py", send_webhook),
+    "webhook": ("plugins/services/server/src/mleredux_server/operations/deliverer.py", send_webhook),
     "client": ("plugins/services/client/src/mleredux_client/_async/http.py", ask_server),
     "gateway": ("plugins/services/gateway/src/mleredux_gateway/upstream.py", ask_upstream),
     "sign-in": ("plugins/services/server/src/mleredux_server/web/oidc.py", sign_in),

@@ -29,4 +29,4 @@ def test_a_run_imports_nothing_heavy_in_the_command_itself(tmp_path: Path) -> No
 
 
 def test_a_server_takes_its_address_before_its_libraries_are_imported() -> None:
-    assert not imported("-c", "import mleredux_server.cli.serve, mleredux_server.address") & HEAVY
+    assert not imported("-c", "import mleredux_server.cli.serve, mleredux_server.operations.address") & HEAVY

@@ -15,12 +15,12 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.models import Limits
-from mleredux_server.accounts import make_token, make_user
+from mleredux_server.accounts.accounts import make_token, make_user
+from mleredux_server.accounts.security import Caller
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
-from mleredux_server.listener import configured
-from mleredux_server.scheduler.summary import facts_of
-from mleredux_server.security import Caller
+from mleredux_server.operations.listener import configured
+from mleredux_server.runs.summary import facts_of
 from mleredux_server.settings import Settings
 from mleredux_server.streams.hub import end_streams_with
 from sqlalchemy import select, update

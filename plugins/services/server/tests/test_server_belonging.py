@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError
-from mleredux_server.address import bound
 from mleredux_server.app import make_service
-from mleredux_server.ownership import bind
+from mleredux_server.operations.address import bound
+from mleredux_server.operations.ownership import bind
 from mleredux_server.settings import Settings
 
 

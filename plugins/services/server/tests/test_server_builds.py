@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from mleredux_server.database.tables import BuildRow, Job
-from mleredux_server.problems import Problem
-from mleredux_server.references import check_address, check_agent, check_agent_reference
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.references import check_address, check_agent, check_agent_reference
 from mleredux_server.settings import Settings
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.server import ServerProcess
@@ -295,7 +295,7 @@ def test_options_that_do_not_read_the_server_are_accepted(local: LocalServer) ->
 
 
 def test_a_repository_gets_no_variables_of_the_server(local: LocalServer, repository: Path) -> None:
-    from mleredux_server.references import check_made
+    from mleredux_server.runs.references import check_made
 
     catalogue, reference = local.service.catalogue, f"repo:{repository}@main"
     with pytest.raises(Problem, match="DATABASE_PASSWORD"):

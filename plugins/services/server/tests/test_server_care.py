@@ -11,10 +11,10 @@ import click.testing
 import httpx
 import pytest
 from mleredux._core.plugins import Catalogue
-from mleredux_server.backup import backup
 from mleredux_server.cli.server import command
 from mleredux_server.database import REVISIONS, Database
 from mleredux_server.database.tables import Base, RunLabel, RunRow, User
+from mleredux_server.operations.backup import backup
 from mleredux_server.settings import Settings
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, inspect, select
@@ -108,7 +108,7 @@ def test_a_backup_is_restored_into_another_database(to: str, tmp_path: Path, req
 def _again(runs_dir: Path, url: str | None) -> Any:
     """An admin's client of a service over a restored database."""
     from fastapi.testclient import TestClient
-    from mleredux_server.accounts import make_token
+    from mleredux_server.accounts.accounts import make_token
     from mleredux_server.app import create_app, make_service
 
     service = make_service(Settings(runs_dir=runs_dir, database=url), Catalogue())

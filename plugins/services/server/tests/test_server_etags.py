@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from mleredux_server.etags import matches, tag_of
+from mleredux_server.protocol.etags import matches, tag_of
 from mleredux_support.server_local import LocalServer
 
 

@@ -199,8 +199,8 @@ def test_an_idle_stream_sends_keep_alives(
 def test_a_revoked_token_stops_following(
     local: LocalServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from mleredux_server.accounts.identity import hash_of
     from mleredux_server.database.tables import Token, now
-    from mleredux_server.identity import hash_of
     from sqlalchemy import update
 
     monkeypatch.setattr(tail, "HEARTBEAT_SECONDS", 0.1)

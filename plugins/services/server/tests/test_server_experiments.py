@@ -14,11 +14,11 @@ from mleredux.models import RunSpec
 from mleredux.plugin.artifact import Cause, Report, State
 from mleredux.plugin.experiment import Plan, plan_tasks
 from mleredux_experiments.sequence import spent_alpha
-from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
+from mleredux_server.runs.creation import drop_uncreated
+from mleredux_server.runs.summary import facts_of
 from mleredux_server.scheduler.budgets import charge, look, stop_queued
 from mleredux_server.scheduler.jobs import end_run
-from mleredux_server.scheduler.summary import facts_of
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, select, update
 

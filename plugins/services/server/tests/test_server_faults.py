@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mleredux_server.creation import settle_left
+from mleredux_server.runs.creation import settle_left
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_testing.server import ServerProcess

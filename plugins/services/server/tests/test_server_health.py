@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from mleredux._core.plugins import Catalogue
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database import engine
-from mleredux_server.health import Health
+from mleredux_server.operations.health import Health
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 
@@ -76,7 +76,9 @@ def test_concurrent_requests_share_one_check(service: Service, monkeypatch: pyte
         return []
 
     monkeypatch.setattr(Health, "look", look)
-    monkeypatch.setattr("mleredux_server.health._FRESH_SECONDS", 60.0)  # however long it takes until all have asked
+    monkeypatch.setattr(
+        "mleredux_server.operations.health._FRESH_SECONDS", 60.0
+    )  # however long it takes until all have asked
     with TestClient(create_app(service)) as client:
         threads = [threading.Thread(target=client.get, args=("/readyz",)) for _ in range(8)]
         for thread in threads:

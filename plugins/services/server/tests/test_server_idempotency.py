@@ -145,7 +145,7 @@ def test_after_a_kill_anywhere_a_repeat_creates_no_second_run(
         raise Killed
 
     if place == "after the acknowledgement":
-        monkeypatch.setattr("mleredux_server.idempotency.Answer.response", lambda *_a, **_m: kill_now())
+        monkeypatch.setattr("mleredux_server.protocol.idempotency.Answer.response", lambda *_a, **_m: kill_now())
     else:
         monkeypatch.setattr(Run, "create", kill)
 

@@ -15,20 +15,20 @@ from mleredux.plugin.agent import Grants
 from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.host import Pipeline, lend
 from mleredux_gateway.endpoint import open_gateway
-from mleredux_server.accounts import make_token
+from mleredux_server.accounts.accounts import make_token
+from mleredux_server.accounts.lent import FOLDER, keep_lent, lent_to
+from mleredux_server.accounts.secrets import delete_secret, secrets_of, set_secret
+from mleredux_server.accounts.vault import Vault
 from mleredux_server.database.tables import Job, Member, Project, RunRow, User
 from mleredux_server.files.masks import Masks
-from mleredux_server.lent import FOLDER, keep_lent, lent_to
-from mleredux_server.lookup import run_of
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import run_of
+from mleredux_server.runs.summary import facts_of
 from mleredux_server.scheduler.actions import delete_run
 from mleredux_server.scheduler.adoption import adopted
 from mleredux_server.scheduler.pool import Pool
-from mleredux_server.scheduler.summary import facts_of
 from mleredux_server.scheduler.tally import Tally
-from mleredux_server.secrets import delete_secret, secrets_of, set_secret
 from mleredux_server.settings import Settings
-from mleredux_server.vault import Vault
 from mleredux_server.work import asked_for
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import structlog
-from mleredux_server.limits import Limits, RateLimit
+from mleredux_server.accounts.limits import Limits, RateLimit
 from mleredux_server.schemas.body import DEEPEST
 from mleredux_support.server_local import LocalServer
 
@@ -65,7 +65,7 @@ def test_refused_requests_and_queries_are_not_counted() -> None:
 
 
 def test_memory_is_bounded_however_many_addresses_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mleredux_server.limits._MOST_KEYS", 100)
+    monkeypatch.setattr("mleredux_server.accounts.limits._MOST_KEYS", 100)
     limit = RateLimit(2, 60.0)
     for _ in range(3):
         limit.hit("busy")
@@ -96,7 +96,7 @@ def test_responses_have_rate_limit_headers_and_retry_after(local: LocalServer, h
 
 
 def test_the_valid_tokens_of_a_user_are_limited(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mleredux_server.accounts.MOST_TOKENS", 3)
+    monkeypatch.setattr("mleredux_server.accounts.accounts.MOST_TOKENS", 3)
     token = local.user("tess", scopes=["tokens"])
     with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as tess:
         asked = {"name": "more", "scopes": ["tokens"]}
@@ -127,7 +127,7 @@ def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer,
 
 
 def test_half_sent_headers_do_not_hold_a_connection(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mleredux_server.listener.HEADER_SECONDS", 0.2)
+    monkeypatch.setattr("mleredux_server.operations.listener.HEADER_SECONDS", 0.2)
     address = (httpx.URL(local.url).host, httpx.URL(local.url).port or 0)
     for sent in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Sl"):
         with (
@@ -139,7 +139,7 @@ def test_half_sent_headers_do_not_hold_a_connection(local: LocalServer, monkeypa
 
 
 def test_connections_beyond_the_limit_are_closed(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mleredux_server.listener._MOST_CONNECTIONS", 0)
+    monkeypatch.setattr("mleredux_server.operations.listener._MOST_CONNECTIONS", 0)
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{local.url}/healthz", timeout=60)
     monkeypatch.undo()

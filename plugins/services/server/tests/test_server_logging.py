@@ -17,8 +17,8 @@ from fastapi.testclient import TestClient
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mleredux._core.plugins import Catalogue
-from mleredux_server import logs
 from mleredux_server.app import create_app, make_service
+from mleredux_server.operations import logs
 from mleredux_server.settings import Settings
 from mleredux_testing.server import TOKEN, ServerProcess
 

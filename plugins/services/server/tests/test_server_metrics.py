@@ -12,10 +12,10 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 from mleredux._core.plugins import Catalogue
-from mleredux_server.accounts import make_user
+from mleredux_server.accounts.accounts import make_user
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
-from mleredux_server.metrics import Metrics, Stored
+from mleredux_server.operations.metrics import Metrics, Stored
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from mleredux_testing.server import ServerProcess

@@ -24,11 +24,11 @@ from mleredux_gateway.config import load_config, run_variables
 from mleredux_server.database.tables import Source
 from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
-from mleredux_server.problems import Problem
-from mleredux_server.references import granted
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.references import granted
+from mleredux_server.runs.sources import check_source, delete_source, store_source
+from mleredux_server.runs.uploaded import read_reference, sources_dir
 from mleredux_server.settings import Settings
-from mleredux_server.sources import check_source, delete_source, store_source
-from mleredux_server.uploaded import read_reference, sources_dir
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess

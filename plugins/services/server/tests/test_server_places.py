@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mleredux.errors import AgentBroken
 from mleredux.plugin.artifact import Cause, State
 from mleredux.plugin.files import cache_dir
-from mleredux_server.places import without_places
-from mleredux_server.scheduler.summary import facts_of
+from mleredux_server.operations.places import without_places
+from mleredux_server.runs.summary import facts_of
 from mleredux_support.server_local import LocalServer
 
 RUNS = Path("/srv/ml eredux (a)/runs")

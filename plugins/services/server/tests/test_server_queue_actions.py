@@ -12,7 +12,7 @@ import psutil
 import pytest
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store import Run, RunStore
-from mleredux_server.accounts import make_token, make_user
+from mleredux_server.accounts.accounts import make_token, make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Audit, Job, Project
 from mleredux_server.schemas.accounts import Quota

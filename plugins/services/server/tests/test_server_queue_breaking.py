@@ -21,15 +21,15 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store import Run
 from mleredux.models import State
-from mleredux_server.accounts import make_user
+from mleredux_server.accounts.accounts import make_user
+from mleredux_server.accounts.security import Caller
 from mleredux_server.app import make_service
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, RunRow, User
-from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.scheduler.dispatcher import Dispatcher
 from mleredux_server.scheduler.pool import Pool, Told, WorkerProcess
 from mleredux_server.schemas.runs import RunRequest
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from sqlalchemy import select

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from mleredux_server.accounts import make_user
+from mleredux_server.accounts.accounts import make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, now
 from mleredux_server.scheduler import backlog as queued

@@ -13,17 +13,17 @@ import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Cause, Limits, State
-from mleredux_server.accounts import make_user
+from mleredux_server.accounts.accounts import make_user
+from mleredux_server.accounts.security import Caller
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import BuildRow, Idempotency, Job, Project, RunRow, User, now
-from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.runs.requests import make_runs, plan_run
+from mleredux_server.runs.summary import facts_of
 from mleredux_server.scheduler.adoption import NOTE_FILE, write_note
 from mleredux_server.scheduler.jobs import Jobs, Started, end_run
 from mleredux_server.scheduler.startup import recover, sweep
-from mleredux_server.scheduler.summary import facts_of
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.runs import KeptRequest, RunRequest
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from sqlalchemy import select, update

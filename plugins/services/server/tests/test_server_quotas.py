@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux_server.accounts import TRUSTED, set_quota
+from mleredux_server.accounts.accounts import TRUSTED, set_quota
 from mleredux_server.database.tables import Job, Project
 from mleredux_server.schemas.accounts import Quota
 from mleredux_support.server_local import LocalServer

@@ -9,15 +9,15 @@ from typing import Any
 import click.testing
 import pytest
 from mleredux._core.plugins import Catalogue
-from mleredux_server import retention
 from mleredux_server.cli.server import command
 from mleredux_server.database.tables import Job, RunRow, now
-from mleredux_server.retention import Expired, expired, read_rules, remove
+from mleredux_server.operations import retention
+from mleredux_server.operations.retention import Expired, expired, read_rules, remove
+from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler.actions import delete_run
 from mleredux_server.scheduler.decision import Demand, Waiting, World, decide
 from mleredux_server.scheduler.history import History, Use, decayed, forget_job
 from mleredux_server.scheduler.startup import recover
-from mleredux_server.scheduler.summary import run_at
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import update
 

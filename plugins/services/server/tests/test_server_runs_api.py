@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import Request, Response
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Job, Project, RunLabel, RunRow, User
-from mleredux_server.run_lists import Wanted, conditions, runs_page, shown_runs
+from mleredux_server.runs.lists import Wanted, conditions, runs_page, shown_runs
 from mleredux_server.schemas.pages import Paging
-from mleredux_server.security import Caller
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import delete, insert, select, text
 

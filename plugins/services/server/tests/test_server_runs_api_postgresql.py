@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux_server.accounts import set_quota
+from mleredux_server.accounts.accounts import set_quota
 from mleredux_server.database.tables import Project, RunRow, now
 from mleredux_server.schemas.accounts import Quota
 from mleredux_support.postgresql import PostgresServer

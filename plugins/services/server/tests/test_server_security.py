@@ -14,11 +14,11 @@ import httpx
 import pytest
 import structlog
 from mleredux_client.folders import LocalAgent, packed
-from mleredux_server import logs
-from mleredux_server.accounts import make_token, make_user
+from mleredux_server.accounts.accounts import make_token, make_user
+from mleredux_server.accounts.identity import hash_of
+from mleredux_server.accounts.limits import RateLimit
 from mleredux_server.database.tables import RunRow, Token, User, now
-from mleredux_server.identity import hash_of
-from mleredux_server.limits import RateLimit
+from mleredux_server.operations import logs
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mleredux_server.limits import RateLimit
+from mleredux_server.accounts.limits import RateLimit
 from mleredux_support.server_local import LocalServer
 
 

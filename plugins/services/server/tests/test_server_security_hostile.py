@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux_server import middleware
-from mleredux_server.limits import RateLimit
+from mleredux_server.accounts.limits import RateLimit
+from mleredux_server.protocol import middleware
 from mleredux_support.server_local import LocalServer
 
 pytestmark = pytest.mark.attack

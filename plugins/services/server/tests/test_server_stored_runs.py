@@ -19,7 +19,7 @@ from mleredux.models import Cause
 from mleredux_client import Client
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import Job, now
-from mleredux_server.retention import Rule, remove
+from mleredux_server.operations.retention import Rule, remove
 from mleredux_server.scheduler.startup import recover
 from mleredux_support.s3 import BUCKET, S3Server
 from mleredux_support.server_local import LocalServer

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux_server.accounts.identity import hash_of
+from mleredux_server.accounts.security import Caller, Tokens
 from mleredux_server.database import engine
 from mleredux_server.database.tables import Audit, Idempotency, Token, now
-from mleredux_server.identity import hash_of
-from mleredux_server.security import Caller, Tokens
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, text, update
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux_server.traces import open_tracing
+from mleredux_server.operations.traces import open_tracing
 from mleredux_testing.server import ServerProcess
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux_server.accounts.identity import hash_of, new_id
+from mleredux_server.accounts.limits import RateLimit
 from mleredux_server.database.tables import Project, Submission, Token, User, now
-from mleredux_server.identity import hash_of, new_id
-from mleredux_server.limits import RateLimit
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 

@@ -20,9 +20,9 @@ from typing import Any
 import httpx
 import pytest
 from mleredux_server.database.tables import Delivery, Webhook, now
-from mleredux_server.deliverer import PAUSES, Deliverer
+from mleredux_server.operations.deliverer import PAUSES, Deliverer
+from mleredux_server.runs.summary import facts_of
 from mleredux_server.scheduler.jobs import end_damaged, end_run
-from mleredux_server.scheduler.summary import facts_of
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
@@ -199,7 +199,7 @@ def test_a_receiver_that_takes_its_time_delays_no_other(
     hook: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mleredux_server.deliverer._TIMEOUT", 2.0)
+    monkeypatch.setattr("mleredux_server.operations.deliverer._TIMEOUT", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as slow:
 
         def drip() -> None:

@@ -13,9 +13,9 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux_server.accounts import disable_user, find_user
+from mleredux_server.accounts.accounts import disable_user, find_user
+from mleredux_server.accounts.limits import RateLimit
 from mleredux_server.database.tables import Identity, Token
-from mleredux_server.limits import RateLimit
 from mleredux_server.web.oidc import allowed
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.ports import free_port

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mleredux
 import pytest
 from mleredux.plugin.artifact import Run
-from mleredux_server.accounts import make_token
+from mleredux_server.accounts.accounts import make_token
 from mleredux_server.database.tables import Experiment, Project, Submission, User, now
 from mleredux_server.scheduler.actions import label_run
 from mleredux_support.server_local import LocalServer

@@ -1,23 +1,20 @@
 """The HTTP service of mleredux: `mleredux serve`.
 
-| modules | contents |
+A request enters at the top and passes downwards; the scheduler takes over what `runs` has created. Each room explains
+its modules in its `__init__`.
+
+| rooms and modules | contents |
 |---|---|
-| `address`, `settings`, `listener`, `cli` | what `mleredux serve` is given; its commands |
-| `app`, `service`, `ownership`, `health` | the application, its shared state, one server a database, whether it works |
-| `middleware`, `request_log`, `limits`, `problems` | each request: limits, its id and log, rates, errors as documents |
-| `security`, `identity`, `accounts` | who asks; ids and tokens; users, projects and tokens |
-| `api`, `schemas`, `openapi`, `etags`, `idempotency` | the routes and their documents; repeated responses |
-| `lookup`, `views`, `run_lists` | what a caller may see, as documents; lists of runs |
-| `references`, `uploaded`, `sources` | which agents users may name; agents that they upload |
-| `runs`, `admission`, `creation`, `extension`, `changes` | runs: checked, admitted, created, extended, changed |
-| `builds`, `submissions`, `deadlines` | builds; predictions without an agent; grades that are held back |
-| `scheduler`, `work` | queued jobs and workers; the work of each type of job |
-| `files`, `streams`, `retention` | files of runs; live streams; how long ended runs are kept |
-| `secrets`, `vault`, `lent` | secrets of users: written, encrypted, lent to runs |
-| `messages`, `deliverer` | webhooks: messages stored and delivered |
+| `cli`, `settings`, `operations` | the commands; what `mleredux serve` is given; what administrators need |
+| `app`, `service` | the application, assembled from its parts; the state that they share |
+| `protocol` | what all requests share: limits, logs, errors, repeated requests |
+| `api`, `schemas` | the routes of `/v1`, and their documents |
 | `web` | pages behind the accounts of this server |
-| `database`, `backup`, `audit` | users, requests and the queue; one portable file of it; who changed what |
-| `logs`, `metrics`, `traces` | what operators read |
+| `accounts` | users, projects, tokens, permissions and secrets |
+| `runs` | runs, experiments, builds and submissions: checked, admitted, created, changed, listed |
+| `files`, `streams` | files of runs, sent and received; live streams |
+| `scheduler`, `work` | queued jobs and workers; the work of each type of job |
+| `database` | users, requests and the queue |
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ def mleredux_find_agent(reference: str) -> Agent | None:
     """Find an agent that a user uploaded to this server."""
     if not reference.startswith("upload:"):
         return None
-    from mleredux_server.uploaded import uploaded_agent
+    from mleredux_server.runs.uploaded import uploaded_agent
 
     return uploaded_agent(reference)
 

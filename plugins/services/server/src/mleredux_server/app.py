@@ -12,7 +12,8 @@ from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server import __version__, idempotency, middleware, openapi, problems
+from mleredux_server import __version__
+from mleredux_server.accounts.security import Tokens
 from mleredux_server.api import (
     agents,
     artifacts,
@@ -22,7 +23,6 @@ from mleredux_server.api import (
     experiments,
     health,
     logs,
-    me,
     projects,
     results,
     run_actions,
@@ -36,16 +36,16 @@ from mleredux_server.api import (
     webhooks,
 )
 from mleredux_server.database import Database
-from mleredux_server.deliverer import Deliverer
-from mleredux_server.health import Health
-from mleredux_server.metrics import Metrics
-from mleredux_server.request_log import Observing
-from mleredux_server.retention import Retention
-from mleredux_server.security import Tokens
+from mleredux_server.operations.deliverer import Deliverer
+from mleredux_server.operations.health import Health
+from mleredux_server.operations.metrics import Metrics
+from mleredux_server.operations.retention import Retention
+from mleredux_server.operations.traces import open_tracing
+from mleredux_server.protocol import idempotency, middleware, openapi, problems
+from mleredux_server.protocol.request_log import Observing
+from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
-from mleredux_server.traces import open_tracing
-from mleredux_server.uploaded import use_sources
 from mleredux_server.web import mount
 
 API_VERSION = 1
@@ -113,7 +113,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(run_actions.router)
     app.include_router(artifacts.router)
     app.include_router(results.router)
-    app.include_router(me.router)
+    app.include_router(users.me)
     app.include_router(tokens.router)
     app.include_router(users.router)
     app.include_router(projects.router)
@@ -132,7 +132,7 @@ def create_app(service: Service) -> FastAPI:
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:
-        """Add the routes, error handlers and middleware."""
+        """Get the name and version of the service."""
         return {"name": "mleredux", "version": __version__, "api": API_VERSION}
 
     mount.install(app, service)

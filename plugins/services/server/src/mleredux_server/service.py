@@ -14,14 +14,14 @@ from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.host import Machine, StoredRuns
 
 from mleredux_server.database import Database
-from mleredux_server.idempotency import Claim
+from mleredux_server.protocol.idempotency import Claim
 from mleredux_server.scheduler.forecast import Forecasts
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
 
 if TYPE_CHECKING:
-    from mleredux_server.traces import Tracing
-from mleredux_server.vault import Vault
+    from mleredux_server.operations.traces import Tracing
+from mleredux_server.accounts.vault import Vault
 
 
 class Scheduler(Protocol):

@@ -11,10 +11,10 @@ from mleredux.plugin.agent import Agent
 from mleredux.plugin.host import agent_record, list_records
 from mleredux.plugin.sandbox import fitting, needs_of
 
-from mleredux_server.problems import Problem
+from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.protocol.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView, TechniqueView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1", tags=["agents"])

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from mleredux.plugin.artifact import Artifact
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
 from mleredux_server.files.manifest import Listing, Manifests, artifact_of, live
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.names import disposition
 from mleredux_server.files.responses import send_file
-from mleredux_server.lookup import SeenRun, run_of
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import SeenRun, run_of
 from mleredux_server.schemas.pages import Page, Paging, bad_cursor, make_cursor
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 from mleredux_server.streams.answer import Pieces
 

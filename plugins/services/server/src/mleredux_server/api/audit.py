@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from mleredux_server.audit import Changes, changes
-from mleredux_server.run_lists import utc
+from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.operations.audit import Changes, changes
+from mleredux_server.runs.lists import utc
 from mleredux_server.schemas.accounts import AuditView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/audit", tags=["accounts"])

@@ -8,17 +8,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.api.logs import LOG, After, log_answer
-from mleredux_server.builds import answer_of, build_is_over, make_build
 from mleredux_server.database.tables import BuildRow
-from mleredux_server.idempotency import claim_of, look_first
-from mleredux_server.lookup import newest, seen
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.idempotency import claim_of, look_first
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.builds import answer_of, build_is_over, make_build
+from mleredux_server.runs.lookup import newest, seen
+from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.views import as_view
 from mleredux_server.work.build import LOG_FILE
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.artifact import Event
 
-from mleredux_server.lookup import SeenRun, run_is_over, run_of
-from mleredux_server.problems import Problem
+from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.pages import Page, Paging, make_cursor
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 from mleredux_server.streams.frames import DamagedLog, EventLines
 from mleredux_server.streams.hub import Followed, hub_of

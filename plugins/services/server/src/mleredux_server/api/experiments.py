@@ -12,22 +12,22 @@ from mleredux.plugin.experiment import Plan, plan_tasks
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from mleredux_server.accounts.identity import new_id
+from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Experiment, RunRow, now
-from mleredux_server.extension import Outdated, extend, retry_broken
-from mleredux_server.idempotency import Answer, Claim, claim_of, look_first
-from mleredux_server.identity import new_id
-from mleredux_server.lookup import newest, past_runs, seen
-from mleredux_server.problems import Problem
-from mleredux_server.references import check_agent, pin_agent
-from mleredux_server.run_lists import shown_runs
-from mleredux_server.runs import make_runs, matrix_of, plan_matrix
+from mleredux_server.protocol.idempotency import Answer, Claim, claim_of, look_first
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.extension import Outdated, extend, retry_broken
+from mleredux_server.runs.lists import shown_runs
+from mleredux_server.runs.lookup import newest, past_runs, seen
+from mleredux_server.runs.references import check_agent, pin_agent
+from mleredux_server.runs.requests import make_runs, matrix_of, plan_matrix
+from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
-from mleredux_server.secrets import lending
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.views import as_view, experiment_detail, run_view
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 

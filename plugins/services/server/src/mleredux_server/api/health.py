@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server.health import Health, Readiness
-from mleredux_server.metrics import Metrics
+from mleredux_server.operations.health import Health, Readiness
+from mleredux_server.operations.metrics import Metrics
 
 router = APIRouter(tags=["about"])
 

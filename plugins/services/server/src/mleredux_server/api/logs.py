@@ -13,14 +13,14 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.files import path_of_readable, readable_path
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.responses import send_file
-from mleredux_server.lookup import SeenRun, run_is_over, run_of
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.artifacts import LogView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 from mleredux_server.streams.frames import LogText
 from mleredux_server.streams.hub import Followed, hub_of

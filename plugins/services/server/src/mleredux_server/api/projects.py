@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import (
+from mleredux_server.accounts.accounts import (
     default_quota,
     find_user,
     make_project,
@@ -17,15 +17,15 @@ from mleredux_server.accounts import (
     set_quota,
     visible_project,
 )
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Project, User
-from mleredux_server.etags import require_match
-from mleredux_server.idempotency import Answer, claim_of
-from mleredux_server.problems import Problem, not_found
+from mleredux_server.protocol.etags import require_match
+from mleredux_server.protocol.idempotency import Answer, claim_of
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.views import project_view
 
 router = APIRouter(prefix="/v1/projects", tags=["accounts"])
 

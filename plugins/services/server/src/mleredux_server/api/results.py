@@ -12,13 +12,13 @@ from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_ti
 from mleredux_rollout import Trajectory
 from pydantic import TypeAdapter, ValidationError
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.files.access import open_inside
 from mleredux_server.files.manifest import read_document
 from mleredux_server.files.responses import send_file
-from mleredux_server.lookup import SeenRun, run_of
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import SeenRun, run_of
 from mleredux_server.schemas.artifacts import Resources, SampleView, Scores
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from mleredux_server.changes import act_on_runs, change_run
-from mleredux_server.idempotency import claim_of, look_first
-from mleredux_server.lookup import run_shown
+from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.protocol.idempotency import claim_of, look_first
+from mleredux_server.runs.changes import act_on_runs, change_run
+from mleredux_server.runs.lookup import run_shown
 from mleredux_server.scheduler.actions import cancel_runs, delete_run, retry_run
 from mleredux_server.schemas.runs import BulkRequest, BulkView, RunChange, RunView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

@@ -9,19 +9,19 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
 from mleredux.plugin.artifact import Cause, Report, Run, State
 
+from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import RunRow
-from mleredux_server.idempotency import Answer, claim_of, look_first
-from mleredux_server.lookup import run_shown
-from mleredux_server.problems import Problem
-from mleredux_server.references import pin_agent
-from mleredux_server.run_lists import Sort, Wanted, runs_page
-from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.protocol.idempotency import Answer, claim_of, look_first
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lists import Sort, Wanted, runs_page
+from mleredux_server.runs.lookup import run_shown
+from mleredux_server.runs.references import pin_agent
+from mleredux_server.runs.requests import make_runs, plan_run
+from mleredux_server.runs.views import run_made
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunView
-from mleredux_server.secrets import lending
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.views import run_made
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 

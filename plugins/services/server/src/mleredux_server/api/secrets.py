@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request
 from sqlalchemy import select
 
+from mleredux_server.accounts.secrets import delete_secret, owner_of, set_secret
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Secret
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.sources import SecretRequest, SecretView
-from mleredux_server.secrets import delete_secret, owner_of, set_secret
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/secrets", tags=["accounts"])

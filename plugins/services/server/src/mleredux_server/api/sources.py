@@ -9,16 +9,16 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import visible_project
+from mleredux_server.accounts.accounts import visible_project
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Source
 from mleredux_server.files.uploads import form, received
-from mleredux_server.problems import not_found
+from mleredux_server.protocol.problems import not_found
+from mleredux_server.runs.sources import delete_source, store_source
+from mleredux_server.runs.uploaded import sources_dir
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.sources import SourceView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.sources import delete_source, store_source
-from mleredux_server.uploaded import sources_dir
 
 router = APIRouter(prefix="/v1/sources", tags=["builds"])
 

@@ -10,16 +10,16 @@ import anyio
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Submission
-from mleredux_server.deadlines import submission_view
 from mleredux_server.files.uploads import form, received
-from mleredux_server.idempotency import claim_of
-from mleredux_server.lookup import newest, seen
+from mleredux_server.protocol.idempotency import claim_of
+from mleredux_server.runs.deadlines import submission_view
+from mleredux_server.runs.lookup import newest, seen
+from mleredux_server.runs.submissions import answer_of, check_form, delete_submission, make_submission
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.submissions import answer_of, check_form, delete_submission, make_submission
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from mleredux.plugin.host import list_records, looks_prepared, task_record
 
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.tasks import TaskDetail, TaskView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"])

@@ -13,16 +13,16 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import find_user, make_token, note, visible_project
+from mleredux_server.accounts.accounts import find_user, make_token, note, visible_project
+from mleredux_server.accounts.identity import TOKEN_PREFIX, hash_of
+from mleredux_server.accounts.security import Caller, authenticate, bearer_of, needs
 from mleredux_server.database.tables import Member, Token, User, now
-from mleredux_server.idempotency import Answer, Claim, Replayed, claim_of
-from mleredux_server.identity import TOKEN_PREFIX, hash_of
-from mleredux_server.problems import Problem, not_found
+from mleredux_server.protocol.idempotency import Answer, Claim, Replayed, claim_of
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.views import token_view
 from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, authenticate, bearer_of, needs
 from mleredux_server.service import service_of
-from mleredux_server.views import token_view
 
 router = APIRouter(prefix="/v1/tokens", tags=["accounts"])
 

@@ -1,4 +1,4 @@
-"""`/v1/users`: the users; for admins."""
+"""`/v1/me`, the authenticated user and their permissions; `/v1/users`, all users, for admins."""
 
 from __future__ import annotations
 
@@ -8,20 +8,45 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import disable_user, find_user, make_service_account, make_user, note, visible_project
-from mleredux_server.database.tables import User
-from mleredux_server.etags import require_match
-from mleredux_server.idempotency import Answer, claim_of
-from mleredux_server.problems import Problem, not_found
-from mleredux_server.schemas.accounts import UserRequest, UserView
+from mleredux_server.accounts.accounts import (
+    default_project,
+    disable_user,
+    find_user,
+    make_service_account,
+    make_user,
+    note,
+    visible_project,
+)
+from mleredux_server.accounts.security import Caller, authenticate, needs
+from mleredux_server.database.tables import Project, Token, User
+from mleredux_server.protocol.etags import require_match
+from mleredux_server.protocol.idempotency import Answer, claim_of
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.views import project_view, token_view, user_view
+from mleredux_server.schemas.accounts import Me, UserRequest, UserView
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.security import Caller, authenticate, needs
 from mleredux_server.service import service_of
-from mleredux_server.views import user_view
 
 router = APIRouter(prefix="/v1/users", tags=["accounts"])
+me = APIRouter(prefix="/v1/me", tags=["accounts"])
 
 Admin = Annotated[Caller, Depends(needs("admin"))]
+
+
+@me.get("")
+def get_me(caller: Annotated[Caller, Depends(authenticate)], request: Request) -> Me:
+    """Get the token's user and scopes, and the projects it is valid for."""
+    with service_of(request).database.reading() as session:
+        token = session.scalars(select(Token).where(Token.id == caller.token_id)).one()
+        mine = default_project(session, caller)
+        rows = session.scalars(select(Project).where(Project.id.in_(caller.projects)).order_by(Project.name)).all()
+        projects = [project_view(session, row, caller) for row in rows]
+    return Me(
+        user=UserView(id=caller.user_id, name=caller.user_name, admin=caller.admin),
+        token=token_view(token, caller.user_name),
+        projects=projects,
+        default_project=mine.id if mine is not None else None,
+    )
 
 
 @router.post("", status_code=201, response_model=UserView)

@@ -10,18 +10,18 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import note, visible_project
-from mleredux_server.creation import project_for
+from mleredux_server.accounts.accounts import note, visible_project
+from mleredux_server.accounts.identity import new_id
+from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Delivery, Webhook, now
-from mleredux_server.deliverer import MOST_WEBHOOKS, PREFIX, check_url
-from mleredux_server.identity import new_id
-from mleredux_server.messages import EVENTS, probe
-from mleredux_server.problems import Problem, not_found
+from mleredux_server.operations.deliverer import MOST_WEBHOOKS, PREFIX, check_url
+from mleredux_server.operations.messages import EVENTS, probe
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.creation import project_for
+from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
-from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.views import as_view
 
 router = APIRouter(prefix="/v1/webhooks", tags=["accounts"])
 

@@ -21,7 +21,7 @@ def stopped(runs_dir: str | None) -> Iterator[None]:
     """
     from mleredux.plugin.artifact import default_runs_dir
 
-    from mleredux_server.address import alone
+    from mleredux_server.operations.address import alone
     from mleredux_server.settings import Settings
 
     with alone(Settings(runs_dir=Path(runs_dir or default_runs_dir()))):
@@ -52,7 +52,7 @@ def downgrade(revision: str, runs_dir: str | None, database: str | None, as_json
 @placed
 def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Write all of the database to a file, also while the server runs; copy the runs directory after that."""
-    from mleredux_server.backup import backup as write
+    from mleredux_server.operations.backup import backup as write
 
     with opened(runs_dir, database) as found:
         counts = write(found, file)
@@ -65,7 +65,7 @@ def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool
 @placed
 def restore(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Fill an empty database, SQLite or PostgreSQL, from a backup, before the server starts."""
-    from mleredux_server.backup import restore as read
+    from mleredux_server.operations.backup import restore as read
 
     with stopped(runs_dir), opened(runs_dir, database, fresh=True) as found:
         counts = read(found, file)
@@ -88,7 +88,7 @@ def audit(
     as_json: bool,
 ) -> None:
     """Show the audit log: who changed what, newest first."""
-    from mleredux_server.audit import Changes, changes
+    from mleredux_server.operations.audit import Changes, changes
 
     with reading(runs_dir, database) as session:
         wanted = Changes(user=user_name, action=action, seconds=since)
@@ -113,7 +113,7 @@ def retention(
     from mleredux.plugin.command import Catalogue, print_json
 
     from mleredux_server.app import make_service
-    from mleredux_server.retention import expired, read_rules, remove
+    from mleredux_server.operations.retention import expired, read_rules, remove
     from mleredux_server.settings import Settings
 
     wanted = read_rules(rules)

@@ -45,7 +45,7 @@ def opened(
     from sqlalchemy.exc import SQLAlchemyError
 
     from mleredux_server.database import REVISIONS, Database
-    from mleredux_server.problems import Problem
+    from mleredux_server.protocol.problems import Problem
     from mleredux_server.settings import Settings
 
     settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
@@ -96,7 +96,7 @@ def checked(model: Any, **fields: Any) -> Any:
 
 def user_named(session: Session, name: str) -> User:
     """Return a user by id or name."""
-    from mleredux_server.accounts import find_user
+    from mleredux_server.accounts.accounts import find_user
 
     found = find_user(session, name)
     if found is None:

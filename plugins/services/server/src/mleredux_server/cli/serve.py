@@ -195,7 +195,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     from mleredux.plugin.artifact import default_runs_dir
 
-    from mleredux_server.address import alone, bound
+    from mleredux_server.operations.address import alone, bound
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
@@ -203,7 +203,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     if quota := asked.pop("default_quota"):
-        from mleredux_server.accounts import QUOTA_VARIABLE, default_quota
+        from mleredux_server.accounts.accounts import QUOTA_VARIABLE, default_quota
 
         os.environ[QUOTA_VARIABLE] = " ".join(quota)
         default_quota()  # raises if it is not valid
@@ -211,15 +211,15 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     if settings.store and settings.executor == "local":
         raise click.UsageError("--store is for an executor's nodes; give --executor too.")
     if settings.retain:
-        from mleredux_server.retention import read_rules
+        from mleredux_server.operations.retention import read_rules
 
         read_rules(settings.retain)  # raises if one is not valid
     assert settings.agent_grants is not None  # raises if a name is not valid
     with alone(settings), bound(settings) as server_socket:
-        from mleredux_server import logs
         from mleredux_server.app import create_app, make_service
-        from mleredux_server.listener import first_token, serve
-        from mleredux_server.ownership import bind
+        from mleredux_server.operations import logs
+        from mleredux_server.operations.listener import first_token, serve
+        from mleredux_server.operations.ownership import bind
         from mleredux_server.scheduler.dispatcher import Dispatcher
 
         logs.configure(settings.log_format, settings.log_level)

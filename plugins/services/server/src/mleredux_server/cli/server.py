@@ -93,10 +93,10 @@ def create_token(
     """Create a token and print it; it is shown once."""
     from datetime import timedelta
 
-    from mleredux_server.accounts import make_token, note
+    from mleredux_server.accounts.accounts import make_token, note
     from mleredux_server.database.tables import Member, now
+    from mleredux_server.runs.views import token_view
     from mleredux_server.schemas.accounts import TokenRequest
-    from mleredux_server.views import token_view
 
     with writing(runs_dir, database) as session:
         owner = user_named(session, user_name)
@@ -136,7 +136,7 @@ def list_tokens(user_name: str | None, runs_dir: str | None, database: str | Non
     from sqlalchemy import select
 
     from mleredux_server.database.tables import Token, User
-    from mleredux_server.views import token_view
+    from mleredux_server.runs.views import token_view
 
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     with reading(runs_dir, database) as session:
@@ -154,7 +154,7 @@ def list_tokens(user_name: str | None, runs_dir: str | None, database: str | Non
 @placed
 def revoke_token(token_id: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Revoke a token; a running server applies this within five seconds."""
-    from mleredux_server.accounts import note
+    from mleredux_server.accounts.accounts import note
     from mleredux_server.database.tables import Token, now
 
     with writing(runs_dir, database) as session:
@@ -172,9 +172,9 @@ def revoke_token(token_id: str, runs_dir: str | None, database: str | None, as_j
 @placed
 def create_user(name: str, admin: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Create a user with their own project."""
-    from mleredux_server.accounts import make_user, note
+    from mleredux_server.accounts.accounts import make_user, note
+    from mleredux_server.runs.views import user_view
     from mleredux_server.schemas.accounts import UserRequest
-    from mleredux_server.views import user_view
 
     asked = checked(UserRequest, name=name, admin=admin)
     with writing(runs_dir, database) as session:
@@ -192,7 +192,7 @@ def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> Non
     from sqlalchemy import select
 
     from mleredux_server.database.tables import User
-    from mleredux_server.views import user_view
+    from mleredux_server.runs.views import user_view
 
     with reading(runs_dir, database) as session:
         rows = [user_view(row).model_dump(mode="json") for row in session.scalars(select(User).order_by(User.name))]
@@ -204,8 +204,8 @@ def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> Non
 @placed
 def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Disable a user; their runs remain."""
-    from mleredux_server.accounts import disable_user, note
-    from mleredux_server.views import user_view
+    from mleredux_server.accounts.accounts import disable_user, note
+    from mleredux_server.runs.views import user_view
 
     with writing(runs_dir, database) as session:
         found = user_named(session, name)
@@ -221,8 +221,8 @@ def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool
 @placed
 def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Enable a disabled user; their tokens stay revoked."""
-    from mleredux_server.accounts import note
-    from mleredux_server.views import user_view
+    from mleredux_server.accounts.accounts import note
+    from mleredux_server.runs.views import user_view
 
     with writing(runs_dir, database) as session:
         found = user_named(session, name)
@@ -245,9 +245,9 @@ def link(
     name: str, issuer: str, subject: str, remove: bool, runs_dir: str | None, database: str | None, as_json: bool
 ) -> None:
     """Let an account at an OpenID provider sign in as a user, also if it was another's."""
-    from mleredux_server.accounts import link_identity, note
+    from mleredux_server.accounts.accounts import link_identity, note
     from mleredux_server.database.tables import Identity
-    from mleredux_server.views import user_view
+    from mleredux_server.runs.views import user_view
 
     with writing(runs_dir, database) as session:
         found, known = user_named(session, name), session.get(Identity, (issuer, subject))
@@ -268,7 +268,7 @@ def link(
 @placed
 def create_project(name: str, owner: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Create a project with the default quota."""
-    from mleredux_server.accounts import default_quota, make_project, note
+    from mleredux_server.accounts.accounts import default_quota, make_project, note
     from mleredux_server.schemas.accounts import ProjectRequest
 
     asked = checked(ProjectRequest, name=name)
@@ -313,7 +313,7 @@ def show_project(name: str, runs_dir: str | None, database: str | None, as_json:
 @placed
 def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Change a project's quota: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
-    from mleredux_server.accounts import note, read_quota, set_quota
+    from mleredux_server.accounts.accounts import note, read_quota, set_quota
 
     change = read_quota(changes)
     with writing(runs_dir, database) as session:
@@ -328,8 +328,8 @@ def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: s
 def _record(session: Session, row: Project) -> dict[str, Any]:
     from sqlalchemy import select
 
-    from mleredux_server.admission import usage_of
     from mleredux_server.database.tables import Member, User
+    from mleredux_server.runs.admission import usage_of
 
     members = select(User.name, Member.role).join(Member, Member.user_id == User.id).where(Member.project_id == row.id)
     return {

@@ -292,7 +292,7 @@ class Secret(Base):
     """Id of the user or project."""
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     value: Mapped[str] = mapped_column(Text)
-    """Encrypted; see `mleredux_server.vault`."""
+    """Encrypted; see `mleredux_server.accounts.vault`."""
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     """Who set it last."""
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -309,7 +309,7 @@ class Webhook(Base):
     url: Mapped[str] = mapped_column(Text)
     events: Mapped[list[str]]
     secret: Mapped[str] = mapped_column(Text)
-    """Encrypted; see `mleredux_server.vault`."""
+    """Encrypted; see `mleredux_server.accounts.vault`."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     disabled_at: Mapped[datetime | None]
 

@@ -16,7 +16,7 @@ from zipstream import ZipStream  # type: ignore[import-untyped]
 from mleredux_server.files.access import Cover, Opened
 from mleredux_server.files.names import archive_name
 from mleredux_server.files.responses import PIECE, packers
-from mleredux_server.lookup import SeenRun
+from mleredux_server.runs.lookup import SeenRun
 from mleredux_server.streams.answer import Incomplete
 
 Format = Literal["zip", "tar", "tar.gz"]

@@ -11,8 +11,8 @@ from mleredux.plugin.files import IntakeLimits, media_type, path_of_readable, re
 from pydantic import ValidationError
 
 from mleredux_server.files.access import Cover, Opened
-from mleredux_server.lookup import SeenRun
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lookup import SeenRun
 
 MANIFEST = "artifacts.json"
 _MAX_MANIFEST = 256 << 20

@@ -16,12 +16,12 @@ from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
 from mleredux.plugin.host import secret_variables
 
+from mleredux_server.accounts.lent import lent_to
+from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
-from mleredux_server.lent import lent_to
-from mleredux_server.lookup import SeenRun
-from mleredux_server.secrets import secrets_of
+from mleredux_server.runs.lookup import SeenRun
 from mleredux_server.service import Service, service_of
 
 _MOST_KEPT = 1000

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
 
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
 
 MOST_FILES = 20_000
 _LONGEST, _LONGEST_PART, _DEEPEST = 1024, 255, 50

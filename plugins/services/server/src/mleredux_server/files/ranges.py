@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
 
 _ONE = re.compile(r"bytes\s*=\s*(\d{0,20})\s*-\s*(\d{0,20})", re.IGNORECASE)
 

@@ -10,10 +10,10 @@ from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from fastapi import Request, Response
 
-from mleredux_server.etags import matches
 from mleredux_server.files.access import Opened
 from mleredux_server.files.names import disposition, media_type_of
 from mleredux_server.files.ranges import part_of
+from mleredux_server.protocol.etags import matches
 from mleredux_server.streams.answer import Pieces
 
 PIECE = 256 << 10

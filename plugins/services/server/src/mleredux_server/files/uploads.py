@@ -19,8 +19,8 @@ from mleredux.plugin.files import remove_tree
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
-from mleredux_server.problems import Problem
-from mleredux_server.security import Caller
+from mleredux_server.accounts.security import Caller
+from mleredux_server.protocol.problems import Problem
 from mleredux_server.service import Service
 
 _PROJECT = {"type": "string", "description": "Id or name; your own by default."}

@@ -8,5 +8,5 @@
 | `jobs`, `leases`, `budgets`, `tally` | jobs in the database; their deadlines; what ends experiments; counters |
 | `pool`, `worker`, `worklog` | processes; what one does; the log that they share |
 | `remote`, `node`, `loans` | runs at an executor, the program there, and secrets for it |
-| `sandbox_health`, `summary`, `actions` | broken sandboxes; the listed fields of a run; cancel, retry and delete |
+| `sandbox_health`, `actions` | broken sandboxes; cancel, retry and delete |
 """

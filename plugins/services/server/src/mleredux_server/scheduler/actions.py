@@ -13,22 +13,22 @@ from mleredux.plugin.files import remove_tree
 from mleredux.plugin.host import check_resumable, delete_replica, lend
 from sqlalchemy import delete, func, select, update
 
+from mleredux_server.accounts.lent import forget_lent
+from mleredux_server.accounts.secrets import lending, secrets_of
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
-from mleredux_server.idempotency import Answer, Claim
-from mleredux_server.lent import forget_lent
-from mleredux_server.problems import Problem
-from mleredux_server.references import check_agent
-from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.references import check_agent
+from mleredux_server.runs.requests import make_runs, plan_run
+from mleredux_server.runs.sources import check_source
+from mleredux_server.runs.summary import Facts, facts_of, lacks_result, run_at, write_row
+from mleredux_server.runs.views import run_made, run_view
 from mleredux_server.scheduler.history import forget_job
 from mleredux_server.scheduler.jobs import STOPPED, end_run
-from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import KeptRequest
-from mleredux_server.secrets import lending, secrets_of
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
-from mleredux_server.sources import check_source
-from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
 _RETRYING = threading.Lock()

@@ -12,7 +12,7 @@ from typing import Any
 from mleredux.plugin.artifact import Run
 from pydantic import BaseModel, ValidationError
 
-from mleredux_server.scheduler.summary import Facts
+from mleredux_server.runs.summary import Facts
 from mleredux_server.schemas.runs import KeptRequest, Label, LimitsAsked, RunRequest
 
 NOTE_FILE = ".service.json"

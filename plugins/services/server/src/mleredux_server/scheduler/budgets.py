@@ -12,8 +12,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, Job, RunRow
+from mleredux_server.runs.summary import ENDED, facts_of, lacks_result, run_at
 from mleredux_server.scheduler.jobs import end_run
-from mleredux_server.scheduler.summary import ENDED, facts_of, lacks_result, run_at
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()

@@ -13,9 +13,10 @@ from mleredux.plugin.host import Machine, Slots, next_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from mleredux_server.creation import settle_left
+from mleredux_server.accounts.lent import keep_lent
+from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
-from mleredux_server.lent import keep_lent
+from mleredux_server.runs.creation import settle_left
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Seen
@@ -28,7 +29,6 @@ from mleredux_server.scheduler.sandbox_health import BrokenSandboxes
 from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service
 from mleredux_server.work import asked_for
 

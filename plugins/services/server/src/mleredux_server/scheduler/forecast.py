@@ -14,8 +14,8 @@ from sqlalchemy import select
 
 from mleredux_server.database import Database
 from mleredux_server.database.tables import RunRow
+from mleredux_server.runs.summary import ENDED
 from mleredux_server.scheduler.decision import Running, Waiting, World, decide
-from mleredux_server.scheduler.summary import ENDED
 
 MOST_STEPS = 200
 """Ends of runs that are played through."""

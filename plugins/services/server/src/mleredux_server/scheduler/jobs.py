@@ -21,8 +21,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
-from mleredux_server.messages import announce
-from mleredux_server.scheduler.summary import OPEN, Facts, facts_of, log_bytes, run_at, write_row
+from mleredux_server.operations.messages import announce
+from mleredux_server.runs.summary import OPEN, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.service import Service
 from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE

@@ -14,12 +14,12 @@ from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
 from mleredux.plugin.host import NODE_PROGRAM, Elsewhere, Machine, Pipeline
 
+from mleredux_server.accounts.lent import keep_lent
+from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
-from mleredux_server.lent import keep_lent
+from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler import loans
 from mleredux_server.scheduler.decision import Demand
-from mleredux_server.scheduler.summary import run_at
-from mleredux_server.secrets import secrets_of
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()

@@ -10,13 +10,13 @@ from mleredux.plugin.files import remove_tree
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Idempotency, Job, Member, RunLabel, RunRow, User
+from mleredux_server.runs.creation import drop_uncreated
+from mleredux_server.runs.summary import facts_of, run_at
 from mleredux_server.scheduler.actions import TRASH
 from mleredux_server.scheduler.adoption import adopted
 from mleredux_server.scheduler.history import USED, forget_job
 from mleredux_server.scheduler.jobs import Started, end_damaged, end_run
-from mleredux_server.scheduler.summary import facts_of, run_at
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()

@@ -23,9 +23,9 @@ from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
 from mleredux.plugin.host import Lease, Pipeline, lend, set_current
 
+from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings
-from mleredux_server.uploaded import use_sources
 from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, asked_for
 
 MOST_JOBS = 64

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
 
 _Item = TypeVar("_Item")
 _Row = TypeVar("_Row")

@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 
+from mleredux_server.accounts.security import Caller, Tokens, bearer_of
 from mleredux_server.files.access import Cover
-from mleredux_server.problems import Problem
-from mleredux_server.security import Caller, Tokens, bearer_of
+from mleredux_server.protocol.problems import Problem
 from mleredux_server.streams.answer import Pieces
 from mleredux_server.streams.frames import Framing
 from mleredux_server.streams.tail import Over, Tail

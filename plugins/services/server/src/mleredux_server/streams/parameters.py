@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
 
 _LARGEST = 2**63 - 1
 

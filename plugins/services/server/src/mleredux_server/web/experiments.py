@@ -10,10 +10,10 @@ from mleredux.plugin.page import StoredExperiment
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunRow
-from mleredux_server.runs import matrix_of
+from mleredux_server.runs.requests import matrix_of
 from mleredux_server.schemas.runs import ExperimentRequest
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
 _SHOWN = 200

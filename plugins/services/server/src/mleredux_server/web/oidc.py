@@ -27,11 +27,11 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response
 
-from mleredux_server.accounts import find_user, link_identity, make_token, make_user, note
+from mleredux_server.accounts.accounts import find_user, link_identity, make_token, make_user, note
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Identity, Token, User, now
-from mleredux_server.problems import Problem
+from mleredux_server.protocol.problems import Problem
 from mleredux_server.schemas.accounts import AccountName
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 from mleredux_server.web.sessions import SECONDS

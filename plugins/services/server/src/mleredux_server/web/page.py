@@ -10,11 +10,11 @@ from mleredux_view.shared import Visit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
-from mleredux_server.health import Check, Health
+from mleredux_server.operations.health import Check, Health
+from mleredux_server.runs.views import as_view, project_view, run_view
 from mleredux_server.schemas.accounts import ProjectView, TokenView
-from mleredux_server.security import Caller
-from mleredux_server.views import as_view, project_view, run_view
 from mleredux_server.web.source import ServerSource
 
 _SHOWN = 200

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from mleredux_server.identity import hash_of
+from mleredux_server.accounts.identity import hash_of
 
 SECONDS = 12 * 3600.0
 _MOST = 10_000

@@ -15,14 +15,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mleredux_server.accounts.identity import hash_of
+from mleredux_server.accounts.security import Caller, Tokens, caller_of
 from mleredux_server.database.tables import Token, now
-from mleredux_server.deadlines import set_deadline
 from mleredux_server.files.uploads import received
-from mleredux_server.identity import hash_of
-from mleredux_server.problems import Problem
-from mleredux_server.security import Caller, Tokens, caller_of
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.deadlines import set_deadline
+from mleredux_server.runs.submissions import check_form, is_prepared, make_submission
 from mleredux_server.service import Service
-from mleredux_server.submissions import check_form, is_prepared, make_submission
 from mleredux_server.web.mount import ROOT
 from mleredux_server.web.oidc import CALLBACK, Provider, arrived
 from mleredux_server.web.sessions import Session, Sessions

@@ -13,16 +13,16 @@ from mleredux.plugin.page import StoredExperiment
 from mleredux_view.shared import Launch, RunQuery, RunTable, version_of
 from pydantic import ValidationError
 
-from mleredux_server.deadlines import submitted
+from mleredux_server.accounts.security import Caller
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
-from mleredux_server.lookup import SeenRun, run_of
-from mleredux_server.problems import Problem
-from mleredux_server.references import pin_agent
-from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.deadlines import submitted
+from mleredux_server.runs.lookup import SeenRun, run_of
+from mleredux_server.runs.references import pin_agent
+from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.scheduler.actions import cancel_runs, label_run, retry_run
 from mleredux_server.schemas.runs import RunRequest
-from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.web.experiments import stored_experiments
 from mleredux_server.web.table import run_table, version_of_runs

@@ -11,10 +11,10 @@ from mleredux_view.shared import Visit
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
-from mleredux_server.deadlines import deadline_of, shown_when, submission_view
-from mleredux_server.lookup import seen
-from mleredux_server.problems import Problem
-from mleredux_server.submissions import is_prepared
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.deadlines import deadline_of, shown_when, submission_view
+from mleredux_server.runs.lookup import seen
+from mleredux_server.runs.submissions import is_prepared
 from mleredux_server.web.source import ServerSource
 
 _SHOWN = 50

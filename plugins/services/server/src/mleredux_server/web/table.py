@@ -15,11 +15,11 @@ from mleredux_view.shared import RunQuery, RunTable
 from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, null, or_, select, union_all
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunLabel, RunRow
-from mleredux_server.problems import Problem
-from mleredux_server.run_lists import cursor_value, in_order, one_of, told_value
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.lists import cursor_value, in_order, one_of, told_value
 from mleredux_server.schemas.pages import bad_cursor
-from mleredux_server.security import Caller
 
 _SHOWN = (
     "id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict", "created_at",

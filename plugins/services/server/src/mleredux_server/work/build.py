@@ -11,8 +11,8 @@ from mleredux.plugin.sandbox import BuildRequest, choose
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import BuildRow, Job, now
-from mleredux_server.problems import Problem
-from mleredux_server.references import check_made, granted
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.references import check_made, granted
 from mleredux_server.work import WorkContext
 
 LOG_FILE = "build.log"

@@ -1,0 +1,248 @@
+"""Create, look up and change users, projects and tokens. No other module does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.models import first_problem
+from pydantic import ValidationError
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts.identity import hash_of, new_id, new_token
+from mleredux_server.accounts.security import SCOPES, Caller
+from mleredux_server.database.tables import Audit, Identity, Member, Project, Token, User, now
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.schemas.accounts import Quota
+
+TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
+"""The label of changes made by the server administrator."""
+QUOTA_VARIABLE = "MLEREDUX_DEFAULT_QUOTA"
+MOST_TOKENS = 100
+"""Maximum number of valid tokens of a user."""
+
+
+def read_quota(words: Iterable[str]) -> Quota:
+    """A quota from `FIELD=VALUE` words, like `cpus=8 memory_mb=none sandboxes=isolated,process`.
+
+    Raises:
+        MlereduxError: A word, a field or a value is not valid.
+    """
+    changes: dict[str, Any] = {}
+    for word in words:
+        field, equals, value = word.partition("=")
+        if not equals:
+            raise MlereduxError(f"{word!r} is not of the form FIELD=VALUE.", hint="Use cpus=8 or cpus=none.")
+        several = [part for part in value.split(",") if part] if field in ("sandboxes", "networks") else value
+        changes[field] = None if value == "none" else several
+    try:
+        return Quota.model_validate(changes)
+    except ValidationError as error:
+        field, message, _ = first_problem(error)
+        fields = ", ".join(Quota.model_fields)
+        raise MlereduxError(f"{field}: {message}.", hint=f"The fields are {fields}.") from error
+
+
+def default_quota() -> Quota:
+    """The quota of new projects: that of MLEREDUX_DEFAULT_QUOTA, which `serve --default-quota` sets."""
+    return read_quota(os.environ.get(QUOTA_VARIABLE, "").split())
+
+
+def make_service_account(session: Session, name: str, project: Project) -> User:
+    """Create a user that is a program, a member of one project.
+
+    Raises:
+        Problem: The name is already in use.
+    """
+    _check_free(session, name)
+    user = User(id=new_id("usr"), name=name, service=True)
+    session.add(user)
+    session.flush()
+    session.add(Member(project_id=project.id, user_id=user.id, role="member"))
+    return user
+
+
+def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota | None = None) -> User:
+    """Create a user with their own project, of the same name if it is available.
+
+    Raises:
+        Problem: The name is already in use.
+    """
+    _check_free(session, name)
+    user = User(id=new_id("usr"), name=name, admin=admin)
+    session.add(user)
+    session.flush()
+    names = (name if number == 1 else f"{name[:56]}-{number}" for number in count(1))
+    free = next(other for other in names if not _project_named(session, other))
+    make_project(session, free, user, quota or (TRUSTED if admin else default_quota()))
+    return user
+
+
+def _check_free(session: Session, name: str) -> None:
+    if session.scalar(select(User).where(User.name == name)):
+        raise Problem("conflict", f"User {name!r} already exists.")
+
+
+def make_project(session: Session, name: str, owner: User, quota: Quota) -> Project:
+    """Create a project owned by a user.
+
+    Raises:
+        Problem: The name is already in use.
+    """
+    if _project_named(session, name):
+        raise Problem("conflict", f"Project {name!r} already exists.")
+    project = Project(id=new_id("prj"), name=name, quota=quota.model_dump(mode="json"))
+    session.add(project)
+    session.flush()
+    session.add(Member(project_id=project.id, user_id=owner.id, role="owner"))
+    return project
+
+
+def _project_named(session: Session, name: str) -> bool:
+    return session.scalar(select(Project.id).where(Project.name == name)) is not None
+
+
+def make_token(
+    session: Session,
+    user: User,
+    name: str,
+    scopes: list[str],
+    *,
+    project_id: str | None = None,
+    expires_at: datetime | None = None,
+    value: str | None = None,
+) -> tuple[Token, str]:
+    """Create a token for a user.
+
+    Args:
+        session: Committed by the caller.
+        user: The token's owner.
+        name: Its purpose.
+        scopes: Values of `SCOPES`.
+        project_id: The only project it is valid for; None for all of the user's projects.
+        expires_at: When the token expires.
+        value: The token itself, if it was chosen in advance.
+
+    Returns:
+        The stored record, and the token itself, which is not stored.
+
+    Raises:
+        Problem: The user has too many valid tokens.
+    """
+    assert set(scopes) <= set(SCOPES)
+    ends = or_(Token.expires_at.is_(None), Token.expires_at > now())
+    valid = select(func.count()).where(Token.user_id == user.id, Token.revoked_at.is_(None), ends)
+    if (session.scalar(valid) or 0) >= MOST_TOKENS:
+        raise Problem("conflict", f"User {user.name} has {MOST_TOKENS} valid tokens.", hint="Revoke some of them.")
+    said = value or new_token()
+    token = Token(
+        id=new_id("tok"),
+        user_id=user.id,
+        project_id=project_id,
+        name=name,
+        hash=hash_of(said),
+        scopes=sorted(set(scopes)),
+        expires_at=expires_at,
+    )
+    session.add(token)
+    return token, said
+
+
+def note(session: Session, caller: Caller | None, action: str, target: str) -> None:
+    """Write a change to the audit log; a caller of None means the command line."""
+    session.add(
+        Audit(
+            user_id=caller.user_id if caller else None,
+            token_id=caller.token_id if caller else None,
+            action=action,
+            target=target,
+        )
+    )
+
+
+def find_user(session: Session, asked: str) -> User | None:
+    """Return a user by id or name."""
+    found: User | None = session.scalar(select(User).where((User.id == asked) | (User.name == asked)))
+    return found
+
+
+def link_identity(session: Session, user: User, issuer: str, subject: str) -> None:
+    """Let an account at an OpenID provider sign in as a user, whoever it was before."""
+    identity = session.get(Identity, (issuer, subject)) or Identity(issuer=issuer, subject=subject)
+    identity.user_id = user.id
+    session.add(identity)
+
+
+def disable_user(session: Session, user: User) -> None:
+    """Disable a user; what they created remains.
+
+    Raises:
+        Problem: They are the last admin.
+    """
+    if user.admin:
+        query = select(User.id).where(User.admin, User.disabled_at.is_(None)).with_for_update()
+        if set(session.scalars(query)) <= {user.id}:
+            raise Problem("conflict", f"User {user.name} is the last admin.", hint="Make another user an admin first.")
+    user.disabled_at = user.disabled_at or now()
+    session.execute(update(Token).where(Token.user_id == user.id, Token.revoked_at.is_(None)).values(revoked_at=now()))
+
+
+def set_quota(project: Project, change: Quota) -> None:
+    """Change the given fields of a quota."""
+    named = {name: getattr(change, name) for name in change.model_fields_set}
+    before = Quota.model_validate(project.quota).model_dump()
+    project.quota = Quota.model_validate({**before, **named}).model_dump(mode="json")
+
+
+def set_member(session: Session, project: Project, user: User, role: str | None) -> None:
+    """Give a user a role in a project; None removes them.
+
+    Raises:
+        Problem: No owner would remain.
+    """
+    session.refresh(project, with_for_update=True)
+    member = session.get(Member, (project.id, user.id))
+    if member is not None and member.role == "owner" and role != "owner":
+        others = select(Member.user_id).where(Member.project_id == project.id, Member.role == "owner")
+        if session.scalar(others.where(Member.user_id != user.id).limit(1)) is None:
+            raise Problem(
+                "conflict",
+                f"User {user.name} is the last owner of the project.",
+                hint="Make another user an owner first.",
+            )
+    if role is None:
+        if member is not None:
+            session.delete(member)
+    elif member is None:
+        session.add(Member(project_id=project.id, user_id=user.id, role=role))
+    else:
+        member.role = role
+
+
+def default_project(session: Session, caller: Caller) -> Project | None:
+    """Return the caller's default project: the one with their own name, else their oldest."""
+    found: Project | None = session.scalar(
+        select(Project)
+        .join(Member, Member.project_id == Project.id)
+        .where(Project.id.in_(caller.projects), Member.user_id == caller.user_id)
+        .order_by((Project.name == caller.user_name).desc(), Project.created_at, Project.id)
+        .limit(1)
+    )
+    return found
+
+
+def visible_project(session: Session, caller: Caller, asked: str) -> Project:
+    """Return a project by its id or name.
+
+    Raises:
+        Problem: The caller can see no such project.
+    """
+    found: Project | None = session.scalar(select(Project).where((Project.id == asked) | (Project.name == asked)))
+    if found is None or not caller.sees(found.id):
+        raise not_found("project", asked)
+    return found

@@ -1,0 +1,67 @@
+"""Which values of secrets runs were lent: kept encrypted, to mask them also after they were replaced or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.plugin.files import write_atomically
+
+from mleredux_server.accounts.vault import KEY_VARIABLE
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.service import Service
+
+FOLDER = "lent"
+"""In the state folder, with a file for each run that was lent secrets."""
+
+
+def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
+    """Record values before a run is lent them; return those that it was lent before.
+
+    Values that were encrypted with another key stay recorded, and are not returned.
+
+    Raises:
+        OSError: The file can't be written; the values must not be lent then.
+    """
+    lines, known = _lines(service, run_id), set[str]()
+    for line in lines:
+        try:
+            known.add(service.vault.open(_place(run_id), line))
+        except (Problem, ValueError):
+            continue
+    if fresh := sorted(set(values) - known):
+        path = service.settings.state_dir / FOLDER / run_id
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        lines += [service.vault.lock(_place(run_id), value) for value in fresh]
+        write_atomically(path, "".join(f"{line}\n" for line in lines))
+        path.chmod(0o600)
+    return known
+
+
+def lent_to(service: Service, run_id: str) -> set[str]:
+    """Return all values that a run was lent.
+
+    Raises:
+        Problem: They are not known: one was encrypted with another key, or the file can't be read.
+    """
+    try:
+        return {service.vault.open(_place(run_id), line) for line in _lines(service, run_id)}
+    except (Problem, OSError, ValueError):
+        detail = f"The files of run {run_id} can't be shown: the secrets to mask in them can't be read."
+        hint = f"Start the server with the former {KEY_VARIABLE} or salt file, or delete the run."
+        raise Problem("conflict", detail, hint=hint) from None
+
+
+def forget_lent(service: Service, run_id: str) -> None:
+    """Remove the record of a deleted run."""
+    (service.settings.state_dir / FOLDER / run_id).unlink(missing_ok=True)
+
+
+def _lines(service: Service, run_id: str) -> list[str]:
+    try:
+        return (service.settings.state_dir / FOLDER / run_id).read_text("ascii", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _place(run_id: str) -> str:
+    return f"lent:{run_id}"

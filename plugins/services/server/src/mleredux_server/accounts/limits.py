@@ -1,0 +1,155 @@
+"""Rate limits: requests per user, wrong tokens per address."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from mleredux_server.protocol.problems import Problem
+
+WRONG_TOKENS_PER_MINUTE = 200
+_MOST_KEYS = 50_000
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state of a rate limit after a request.
+
+    Attributes:
+        limit: Requests per window.
+        remaining: How many more are allowed now.
+        reset: Seconds until the full limit is available.
+        wait: Seconds until the next request is allowed; 0 if it is allowed now.
+    """
+
+    limit: int
+    remaining: int
+    reset: float
+    wait: float
+
+    def headers(self) -> dict[str, str]:
+        """Return the response headers."""
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(math.ceil(self.reset)),
+        }
+
+
+class RateLimit:
+    """A leaking bucket for each key: bursts of `most` requests, and as many in each window after that.
+
+    One number per key is stored: when its bucket is empty again. The clock must be monotonic. Use it in one thread,
+    that of the event loop.
+
+    Args:
+        most: Requests per window.
+        seconds: Length of the window.
+        clock: Monotonic, in seconds.
+    """
+
+    def __init__(self, most: int, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.most, self.seconds, self._clock = most, seconds, clock
+        self._empty_at: dict[str, float] = {}
+
+    def hit(self, key: str) -> Standing:
+        """Count a request, unless it exceeds the limit: that changes nothing."""
+        now, each = self._clock(), self.seconds / self.most
+        empty_at = max(self._empty_at.get(key, now), now)
+        wait = empty_at + each - now - self.seconds
+        if wait <= 1e-9:
+            if len(self._empty_at) >= _MOST_KEYS:
+                self._tidy(now)
+            self._empty_at[key] = empty_at = empty_at + each
+        return self._standing(empty_at - now, max(wait, 0.0) if wait > 1e-9 else 0.0)
+
+    def look(self, key: str) -> Standing:
+        """Return the state of a key, counting nothing."""
+        now = self._clock()
+        full = max(self._empty_at.get(key, now) - now, 0.0)
+        wait = full + self.seconds / self.most - self.seconds
+        return self._standing(full, wait if wait > 1e-9 else 0.0)
+
+    def _standing(self, full: float, wait: float) -> Standing:
+        remaining = math.floor((self.seconds - full) / self.seconds * self.most + 1e-6)
+        return Standing(self.most, max(remaining, 0), full, wait)
+
+    def _tidy(self, now: float) -> None:
+        """Remove empty buckets; if all are in use, the emptier half."""
+        used = sorted(((at, key) for key, at in self._empty_at.items() if at > now), reverse=True)
+        self._empty_at = {key: at for at, key in used[: _MOST_KEYS // 2]}
+
+
+class Limits:
+    """All limits of a service.
+
+    Args:
+        requests_per_minute: Limit per user.
+        wrong_tokens_per_minute: Limit per address.
+    """
+
+    def __init__(self, requests_per_minute: int, wrong_tokens_per_minute: int = WRONG_TOKENS_PER_MINUTE) -> None:
+        self.of_user = RateLimit(requests_per_minute)
+        self.of_failures = RateLimit(wrong_tokens_per_minute)
+
+    def count_request(self, request: Request, user_id: str) -> None:
+        """Count a request of a user, whatever token it has; the result goes into the response headers.
+
+        Raises:
+            Problem: The request exceeds the limit.
+        """
+        standing = self.of_user.hit(user_id)
+        request.state.rate = standing
+        if standing.wait:
+            raise _too_many("You made too many requests in the last minute.", standing.wait)
+
+    def count_failure(self, request: Request) -> None:
+        """Count a request without a valid token.
+
+        Raises:
+            Problem: The request exceeds the limit of its address.
+        """
+        standing = self.of_failures.hit(address_of(request))
+        if standing.wait:
+            raise _guessing(standing.wait)
+
+    def check_guess(self, request: Request) -> None:
+        """Refuse to look up an unknown token from an address that sent too many wrong ones.
+
+        Raises:
+            Problem: The address sent too many.
+        """
+        standing = self.of_failures.look(address_of(request))
+        if standing.wait:
+            raise _guessing(standing.wait)
+
+
+def address_of(request: Request) -> str:
+    """Return the origin of a request: an address, or the IPv6 network of one customer."""
+    host = request.client.host if request.client else "unknown"
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host[:64]
+    if address.version == 6 and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
+
+
+def _guessing(wait: float) -> Problem:
+    return _too_many("Too many requests without a valid token came from your address in the last minute.", wait)
+
+
+def _too_many(detail: str, wait: float) -> Problem:
+    seconds = math.ceil(wait)
+    return Problem(
+        "too-many-requests",
+        detail,
+        hint=f"Wait {seconds} second{'s' if seconds != 1 else ''}.",
+        headers={"Retry-After": str(seconds)},
+    )

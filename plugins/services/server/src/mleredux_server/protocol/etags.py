@@ -1,0 +1,95 @@
+"""ETags: the hash of the response. Unchanged responses are not sent again (304)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mleredux_server.protocol.problems import Problem
+
+_JSON = "application/json"
+_TAG = re.compile(r'(W/)?"([^"]*)"')
+
+
+class EntityTags:
+    """Add an ETag to each JSON response to a GET, and return 304 if the client's copy is current."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        held: Message | None = None
+        known = Headers(scope=scope).getlist("if-none-match")
+
+        async def sending(message: Message) -> None:
+            nonlocal held
+            if message["type"] == "http.response.start":
+                if message["status"] == 200 and _wants_tag(MutableHeaders(raw=message["headers"])):
+                    held = message
+                else:
+                    await send(message)
+                return
+            if held is None:
+                await send(message)
+                return
+            begun, held = held, None
+            body = message.get("body", b"")
+            if not message.get("more_body"):
+                headers = MutableHeaders(raw=begun["headers"])
+                headers["ETag"] = tag = tag_of(body)
+                if known and matches(", ".join(known), tag, weakly=True):
+                    del headers["content-length"], headers["content-type"]
+                    begun, message = {**begun, "status": 304}, {**message, "body": b""}
+            await send(begun)
+            await send(message)
+
+        await self.app(scope, receive, sending)
+
+
+def tag_of(body: bytes) -> str:
+    """Return the strong ETag of a representation."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
+    """Return whether a header `If-Match` or `If-None-Match` matches a tag.
+
+    Args:
+        given: The header.
+        tag: The current one.
+        weakly: Whether `W/"…"` matches `"…"`.
+    """
+    if given.strip() == "*":
+        return True
+    return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(given))
+
+
+def require_match(request: Request, current: BaseModel) -> None:
+    """Refuse a change by a client that has not seen the current state. Call it inside the changing transaction.
+
+    Args:
+        request: Its `If-Match` is checked; without one, every change is allowed.
+        current: What a GET of the resource returns now.
+
+    Raises:
+        Problem: The state is a different one.
+    """
+    given = request.headers.getlist("if-match")
+    if given and not matches(", ".join(given), tag_of(current.model_dump_json().encode())):
+        raise Problem(
+            "precondition-failed", "The resource has changed since you fetched it.", hint="Fetch it again and retry."
+        )
+
+
+def _wants_tag(headers: Any) -> bool:
+    return headers.get("content-type", "").startswith(_JSON) and "etag" not in headers

@@ -1,0 +1,209 @@
+"""Errors as problem details (RFC 9457): one sentence on what is wrong, one on what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from http import HTTPStatus
+from typing import Any, get_args
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from mleredux.errors import MlereduxError, NotFound, StoreError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
+from starlette.exceptions import HTTPException
+
+from mleredux_server.operations.places import without_places
+
+_LOG = structlog.get_logger()
+
+STATUS = {
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "quota-exceeded": 403,
+    "not-found": 404,
+    "not-yet": 404,
+    "method-not-allowed": 405,
+    "too-slow": 408,
+    "conflict": 409,
+    "idempotency-conflict": 409,
+    "precondition-failed": 412,
+    "too-large": 413,
+    "range": 416,
+    "invalid": 422,
+    "idempotency-mismatch": 422,
+    "too-many-requests": 429,
+    "internal": 500,
+    "unavailable": 503,
+    "no-space": 507,
+}
+
+
+class Problem(Exception):
+    """An error sent as a response.
+
+    Args:
+        slug: A key of `STATUS`.
+        detail: One sentence on what is wrong.
+        hint: One sentence on what to do.
+        headers: Response headers.
+        errors: The invalid fields, for `invalid`.
+    """
+
+    def __init__(
+        self,
+        slug: str,
+        detail: str,
+        *,
+        hint: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        errors: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.slug, self.detail, self.hint, self.errors = slug, detail, hint, errors
+        self.headers = dict(headers or {})
+
+    @property
+    def status(self) -> int:
+        """Its HTTP status."""
+        return STATUS[self.slug]
+
+
+def not_found(kind: str, name: str) -> Problem:
+    """The same text whether it does not exist or belongs to another user."""
+    return Problem("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
+
+
+def answer(request: Request, problem: Problem) -> Response:
+    """Return the problem as a response."""
+    settings = request.app.state.service.settings
+    folders = (settings.runs_dir, settings.data_dir)
+    content: dict[str, Any] = {
+        "type": f"urn:mleredux:problem:{problem.slug}",
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": without_places(problem.detail, *folders),
+        "hint": without_places(problem.hint, *folders),
+        "instance": getattr(request.state, "id", None),
+    }
+    if problem.errors is not None:
+        content["errors"] = problem.errors
+    headers = {"X-Request-Id": str(content["instance"])} | problem.headers
+    return JSONResponse(content, problem.status, headers, media_type="application/problem+json")
+
+
+def of_error(error: Exception) -> Problem:
+    """Return the response to an error that was not handled earlier."""
+    match error:
+        case Problem():
+            return error
+        case NotFound():
+            return Problem("not-found", error.message, hint=error.hint)
+        case StoreError():
+            return Problem("unavailable", error.message, hint=error.hint)
+        case MlereduxError():
+            return Problem("invalid", error.message, hint=error.hint)
+        case RequestValidationError():
+            return invalid(error.errors())
+        case HTTPException():
+            slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+            return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
+        case NoResultFound():
+            return Problem("not-found", "It was deleted meanwhile.")
+        case DataError():
+            return Problem(
+                "invalid",
+                "The request contains a character or a number that the database does not support.",
+                hint="Remove NUL characters.",
+            )
+        case OperationalError() if _disk_full(error):
+            return of_error(OSError(errno.ENOSPC, "full"))
+        case OperationalError() | InterfaceError() | TimeoutError():
+            return Problem(
+                "unavailable",
+                "The database is not responding.",
+                hint="Try again in a moment; nothing was changed.",
+                headers={"Retry-After": "1"},
+            )
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Problem(
+                "no-space",
+                "The server's disk is full; nothing was changed.",
+                hint="Contact the server administrator, or delete runs.",
+            )
+    return Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
+
+
+def install(app: FastAPI) -> None:
+    """Register the error handlers."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        problem = (
+            invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
+        )
+        if problem.status >= 500:
+            known = isinstance(error, StoreError)
+            _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
+        return answer(request, problem)
+
+    for kind in (
+        Problem,
+        MlereduxError,
+        RequestValidationError,
+        HTTPException,
+        NoResultFound,
+        DBAPIError,
+        TimeoutError,
+    ):
+        app.add_exception_handler(kind, handle)
+    app.add_exception_handler(OSError, handle)
+    app.add_exception_handler(Exception, handle)
+
+
+def _body_of(request: Request) -> Any:
+    """The model of the body of a request's route."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return getattr(getattr(field, "field_info", None), "annotation", None)
+
+
+def _disk_full(error: OperationalError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None) or getattr(error.orig, "sqlstate", None)
+    return code in (sqlite3.SQLITE_FULL, "53100")
+
+
+def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
+    """The problem of fields that are not valid, each named as in the request, with what may have been meant.
+
+    Args:
+        errors: Of pydantic.
+        model: What the body must be; None: unknown.
+    """
+    found: list[dict[str, str]] = []
+    for item in errors[:50]:
+        place = [str(part) for part in item["loc"]]
+        where = place[1:] if place[:1] in (["body"], ["query"], ["path"], ["header"]) else place
+        message = str(item["msg"]).removeprefix("Value error, ").rstrip(".")
+        if item["type"] == "extra_forbidden":
+            near = get_close_matches(where[-1], _fields(model, where[:-1]), n=1, cutoff=0.5)
+            message = "There is no such field" + (f". Did you mean {near[0]}?" if near else "")
+        elif item["type"] == "missing":
+            message = "Missing"
+        found.append({"field": ".".join(where) or "body", "message": message})
+    first = found[0] if found else {"field": "body", "message": "is malformed"}
+    end = "" if first["message"].endswith("?") else "."
+    return Problem("invalid", f"{first['field']}: {first['message']}{end}", errors=found)
+
+
+def _fields(model: Any, path: Sequence[str]) -> list[str]:
+    """Names of the fields at a place in a model."""
+    for name in path:
+        field = getattr(model, "model_fields", {}).get(name)
+        if field is None:
+            return []
+        kinds = (field.annotation, *get_args(field.annotation))
+        model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)
+    return list(getattr(model, "model_fields", {}))

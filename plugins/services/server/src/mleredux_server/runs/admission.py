@@ -1,0 +1,179 @@
+"""What a project's quota allows, checked when something is created; the scheduler decides what must wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.sandbox import Capabilities
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Job, Project, Source
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
+from mleredux_server.schemas.runs import HowToRun
+
+_LEAST = {"memory_mb": 63}
+"""The minimum limit of a run; where the quota has less left, the run is refused."""
+_MOST_WAITING = {"build": (100, "builds"), "grade": (1000, "submissions")}
+"""Maximum number of unfinished jobs of one project by type, and the name of the type."""
+
+
+def usage_of(session: Session, project: Project) -> Usage:
+    """What a project uses now."""
+    unfinished = session.execute(
+        select(
+            Job.state,
+            func.count(),
+            func.sum(Job.cpus),
+            func.sum(Job.memory_mb),
+            func.sum(Job.gpus),
+            func.sum(Job.llm_tokens),
+        )
+        .where(Job.project_id == project.id, Job.state.in_(("creating", "queued", "started")), Job.kind == "run")
+        .group_by(Job.state)
+    ).all()
+    running = next((row for row in unfinished if row[0] == "started"), ("started", 0, 0, 0, 0, 0))
+    disk = session.scalar(select(func.sum(Job.disk_mb)).where(Job.project_id == project.id)) or 0
+    uploaded = session.scalar(select(func.sum(Source.size)).where(Source.project_id == project.id)) or 0
+    return Usage(
+        running_runs=running[1],
+        queued_runs=sum(row[1] for row in unfinished) - running[1],
+        cpus=running[2],
+        memory_mb=running[3],
+        gpus=running[4],
+        disk_mb=disk + -(-int(uploaded) // 2**20),
+        llm_tokens=project.llm_tokens_used + sum(int(row[5] or 0) for row in unfinished),
+    )
+
+
+def fit_to_quota(
+    quota: Quota,
+    fields: dict[str, Any],
+    asked: HowToRun,
+    sandboxes: Sequence[str],
+    installed: Mapping[str, Capabilities],
+) -> None:
+    """Fit defaults that the request did not set to a quota: the agent's own limits, and the sandbox.
+
+    Args:
+        quota: The project's quota.
+        fields: The run's fields with the agent's defaults; changed in place.
+        asked: What was requested explicitly; it is not changed.
+        sandboxes: Other sandboxes that can run the agent, best first.
+        installed: Capabilities of each sandbox.
+    """
+    limits: Limits = fields["limits"]
+    most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
+    named = asked.limits.model_fields_set
+    smaller = {
+        name: value
+        for name, value in most.items()
+        if value is not None and name not in named and _LEAST.get(name, 0) < value < getattr(limits, name)
+    }
+    if smaller:
+        fields["limits"] = Limits.model_validate({**limits.model_dump(), **smaller})
+    if asked.sandbox is None and not allows(quota, fields["sandbox"], installed):
+        able = (name for name in sandboxes if allows(quota, name, installed))
+        fields["sandbox"] = next(able, fields["sandbox"])
+
+
+def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) -> bool:
+    """Return whether agents of a project with this quota may run in a sandbox."""
+    if quota.sandboxes is None or sandbox in quota.sandboxes:
+        return True
+    return ISOLATED in quota.sandboxes and sandbox in installed and installed[sandbox].isolated
+
+
+def check_quota(
+    session: Session, project: Project, asked: Sequence[dict[str, Any]], installed: Mapping[str, Capabilities]
+) -> None:
+    """Check whether runs with these fields may be created in a project.
+
+    Where the project's LLM tokens are limited, the remaining ones are divided among the runs that request no number, so
+    that all runs together can't exceed the quota.
+
+    Raises:
+        Problem: They may not, no matter how long they wait.
+    """
+    quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
+    if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:
+        raise _exceeded(
+            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} are queued, {len(asked)} are requested"
+        )
+    disk = usage.disk_mb
+    for fields in asked:
+        limits: Limits = fields["limits"]
+        if not allows(quota, fields["sandbox"], installed):
+            raise _exceeded(project, only_sandboxes(quota), f"{fields['sandbox']} was requested")
+        if fields["network"] not in quota.networks:
+            raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was requested")
+        for name in ("cpus", "memory_mb", "gpus"):
+            most = getattr(quota, name)
+            if most is not None and getattr(limits, name) > most:
+                raise _exceeded(project, f"{most:g} {name}", f"the run requests {getattr(limits, name):g}")
+        if quota.max_time_limit is not None and limits.time_limit > quota.max_time_limit:
+            raise _exceeded(project, f"{quota.max_time_limit:g} s per run", f"the run requests {limits.time_limit:g}")
+        disk += limits.disk_mb
+    if quota.disk_mb is not None and disk > quota.disk_mb:
+        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {disk}")
+    if quota.llm_tokens is not None:
+        _reserve_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+
+
+def check_waiting(session: Session, project: Project, kind: str) -> None:
+    """Check whether one more job other than a run may be queued in a project.
+
+    Raises:
+        Problem: Too many are queued already.
+    """
+    most, what = _MOST_WAITING[kind]
+    unfinished = (Job.project_id == project.id, Job.kind == kind, Job.state != "ended")
+    if (session.scalar(select(func.count()).where(*unfinished)) or 0) >= most:
+        raise Problem(
+            "quota-exceeded",
+            f"Project {project.name} already has {most} {what} queued.",
+            hint="Wait for some of them to finish.",
+        )
+
+
+def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict[str, Any]]) -> None:
+    """Set each run's limit of LLM tokens, so that their sum does not exceed what is left."""
+    metered = [fields for fields in asked if fields["network"] == "gateway"]
+    if not metered:
+        return
+    open_ended = [fields for fields in metered if fields["limits"].llm_tokens is None]
+    left = most - used
+    free = left - sum(fields["limits"].llm_tokens or 0 for fields in metered)
+    if free < len(open_ended):
+        raise _exceeded(project, f"{most} LLM tokens", f"{max(left, 0)} are left")
+    for number, fields in enumerate(open_ended):
+        share = free // len(open_ended) + (number < free % len(open_ended))
+        fields["limits"] = fields["limits"].model_copy(update={"llm_tokens": share})
+
+
+def only_sandboxes(quota: Quota) -> str:
+    """Describe where a quota allows agents to run."""
+    names = quota.sandboxes or ()
+    ids = [name for name in names if name != ISOLATED]
+    if ISOLATED not in names:
+        return _only("sandbox", ids)
+    return f"only isolated sandboxes{f' or {_or(ids)}' if ids else ''}"
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+def _only(kind: str, names: Sequence[str]) -> str:
+    return f"only {kind} {_or(names)}" if names else f"no {kind}"
+
+
+def _exceeded(project: Project, most: str, found: str) -> Problem:
+    return Problem(
+        "quota-exceeded",
+        f"The quota of project {project.name} allows {most}; {found}.",
+        hint="Request less, delete runs that are no longer needed, or ask the server administrator for more.",
+    )

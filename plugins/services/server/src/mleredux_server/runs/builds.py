@@ -1,0 +1,98 @@
+"""Create builds: agents' environments, built ahead of their runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mleredux.plugin.agent import Agent, Build
+from mleredux.plugin.files import write_atomically
+from mleredux.plugin.sandbox import choose
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts.identity import new_id
+from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import BuildRow, Job, Project, now
+from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.admission import allows, check_waiting, only_sandboxes
+from mleredux_server.runs.creation import make_job
+from mleredux_server.runs.references import check_agent_reference, check_made
+from mleredux_server.runs.sources import check_source
+from mleredux_server.runs.views import as_view
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.builds import BuildAsked, BuildView
+from mleredux_server.service import Service
+from mleredux_server.streams.tail import Over
+
+_FINAL = ("ready", "failed")
+_CONTEXT = Build(context=Path())
+
+
+def answer_of(view: BuildView) -> Answer:
+    """Return the response to a request for a build."""
+    return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
+
+
+def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim | None) -> BuildView:
+    """Create a build of an agent's environment.
+
+    Raises:
+        Problem: This caller or project may not build it.
+        MlereduxError: There is no such agent or sandbox.
+    """
+    with lending(service, caller, asked.secrets, asked.project):
+        sandbox = _check(service, caller, asked)
+    row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=sandbox, options=asked.options)
+    row.created_at, row.status = now(), "queued"
+    request = {**asked.model_dump(mode="json", exclude={"project"}), "sandbox": sandbox, "trusted": caller.all_projects}
+    request["project_secrets"] = caller.bound_to is not None
+
+    def check(session: Session, project: Project) -> None:
+        quota = Quota.model_validate(project.quota)
+        if not allows(quota, sandbox, service.catalogue.capabilities()):
+            raise Problem(
+                "quota-exceeded",
+                f"The quota of project {project.name} allows {only_sandboxes(quota)}, not {sandbox}.",
+                hint="Ask the server administrator.",
+            )
+        check_waiting(session, project, "build")
+
+    def fill(folder: Path) -> None:
+        write_atomically(folder / "request.json", json.dumps(request))
+
+    def answer(made: BuildRow) -> Answer:
+        return answer_of(as_view(BuildView, made, user=caller.user_name))
+
+    job = Job(kind="build")
+    make_job(service, caller, row, job, asked.project, check=check, fill=fill, answer=answer, claim=claim)
+    return as_view(BuildView, row, user=caller.user_name)
+
+
+def build_is_over(service: Service, found: str) -> Over | None:
+    """Return whether the log of a build is complete."""
+    with service.database.reading() as session:
+        row = session.get(BuildRow, found)
+    if row is None:
+        return Over(None)
+    return Over(row.status) if row.status in _FINAL else None
+
+
+def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
+    """Return the sandbox to build for; checks what can be checked without fetching anything."""
+    catalogue, installed = service.catalogue, service.catalogue.capabilities()
+    if asked.sandbox is not None:
+        catalogue.sandbox(asked.sandbox)
+    check_source(service, caller, asked.agent)
+    check_agent_reference(caller, asked.agent, service.settings, known=catalogue.entries("agents"))
+    if ":" in asked.agent:
+        # Fetched and checked by the worker; a repository's environment is built from a Dockerfile.
+        unknown = Agent(id="repository", title="", command=(), build=_CONTEXT, isolated=True)
+        return asked.sandbox or choose(unknown, installed)
+    agent = catalogue.agent(asked.agent, asked.options)
+    if not caller.all_projects:
+        check_made(catalogue, service.settings, asked.agent, asked.options)
+    # Without isolation there is nothing to build: the interpreter exists already.
+    wanted = agent if asked.sandbox else agent.model_copy(update={"isolated": True})
+    return choose(wanted, installed, asked.sandbox)

@@ -1,0 +1,207 @@
+"""Lists of runs: filters, order and pages. Every order has an index, and a page begins where the last one ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, false, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
+
+from mleredux_server.accounts.accounts import visible_project
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import Job, RunLabel, RunRow, User
+from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.views import run_view
+from mleredux_server.schemas.pages import Paging, bad_cursor
+from mleredux_server.schemas.runs import RunView
+
+Sort = Literal["-created_at", "created_at", "-score", "score"]
+_Condition = ColumnElement[bool]
+_NOT_SHOWN = {"request", "log_bytes"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Filters and order of a list.
+
+    Attributes:
+        labels: `name:value`; all must match.
+        after, before: Exclusive bounds of `created_at`.
+    """
+
+    task: str | None = None
+    agent: str | None = None
+    statuses: Sequence[str] = ()
+    cause: str | None = None
+    medal: str | None = None
+    verdict: str | None = None
+    project: str | None = None
+    experiment: str | None = None
+    ids: Sequence[str] | None = None
+    labels: Sequence[str] = ()
+    after: datetime | None = None
+    before: datetime | None = None
+    sort: Sort = "-created_at"
+
+
+def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) -> tuple[list[RunView], str | None]:
+    """Return a page of runs visible to the caller, and the next cursor.
+
+    Raises:
+        Problem: A filter or the cursor is malformed, or there is no such project.
+    """
+    where = conditions(session, caller, wanted)
+    column = getattr(RunRow, wanted.sort.removeprefix("-"))
+    place = paging.place(str, object, str)
+    if place is not None and place[0] != wanted.sort:
+        raise bad_cursor()
+    at = None if place is None else (cursor_value(column, place[1]), place[2])
+    rows = in_order(session, shown_runs().where(*where), column, wanted.sort[0] == "-", at, paging.limit + 1)
+    shown, cursor = paging.cut(rows, lambda row: (wanted.sort, told_value(getattr(row[0], column.key)), row[0].id))
+    return [run_view(row, name or "", job) for row, name, job in shown], cursor
+
+
+def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condition]:
+    """Return the conditions of a query.
+
+    Raises:
+        Problem: A label is malformed, or there is no such project.
+    """
+    found: list[_Condition] = []
+    if wanted.project is not None:
+        found.append(RunRow.project_id == visible_project(session, caller, wanted.project).id)
+    elif not caller.all_projects:
+        found.append(one_of(RunRow.project_id, sorted(caller.projects)))
+    for column, value in (
+        (RunRow.task, wanted.task),
+        (RunRow.agent, wanted.agent),
+        (RunRow.cause, wanted.cause),
+        (RunRow.medal, wanted.medal),
+        (RunRow.verdict, wanted.verdict),
+        (RunRow.experiment_id, wanted.experiment),
+    ):
+        if value is not None:
+            found.append(column == value)
+    if wanted.ids is not None:
+        found.append(RunRow.id.in_(wanted.ids))
+    if wanted.statuses:
+        found.append(one_of(RunRow.status, list(dict.fromkeys(wanted.statuses))))
+    for label in wanted.labels:
+        name, colon, value = label.partition(":")
+        if not colon:
+            raise Problem("invalid", f"The label {label[:200]!r} has no value.", hint="Use label=NAME:VALUE.")
+        having = select(RunLabel.run_id).where(RunLabel.name == name, RunLabel.value == value)
+        found.append(RunRow.id.in_(having))
+    if wanted.after is not None:
+        found.append(RunRow.created_at > utc(wanted.after))
+    if wanted.before is not None:
+        found.append(RunRow.created_at < utc(wanted.before))
+    return found
+
+
+def shown_runs() -> Select[RunRow, str, Job]:
+    """Select runs with their users' names and their jobs. Outer joins keep the runs first in every query plan."""
+    columns = [column for column in RunRow.__mapper__.column_attrs if column.key not in _NOT_SHOWN]
+    return (
+        select(RunRow, User.name, Job)
+        .outerjoin(User, User.id == RunRow.user_id)
+        .outerjoin(Job, Job.id == RunRow.id)
+        .options(
+            load_only(*(getattr(RunRow, column.key) for column in columns), raiseload=True),
+            load_only(Job.id, Job.state, Job.waiting_for, raiseload=True),
+        )
+    )
+
+
+def in_order(
+    session: Session,
+    query: Select[*tuple[Any, ...]],
+    column: InstrumentedAttribute[Any],
+    backward: bool,
+    at: tuple[Any, str] | None,
+    limit: int,
+) -> Sequence[Any]:
+    """Return rows of runs in the order of a column and of their ids, those without a value last.
+
+    Rows with a value and those without are two queries, each by its index: databases order NULL differently.
+
+    Args:
+        session: A session for reading.
+        query: Selects from `RunRow`.
+        column: Of `RunRow`.
+        backward: Whether the order is descending.
+        at: Value and id of the row before.
+        limit: Maximum number of rows.
+    """
+
+    def part(having: _Condition | None, *keys: Any, after: tuple[Any, ...] | None) -> Sequence[Any]:
+        found = query if having is None else query.where(having)
+        found = found.order_by(*(key.desc() if backward else key for key in keys)).limit(limit - len(rows))
+        if after is not None:
+            found = found.where(tuple_(*keys) < after if backward else tuple_(*keys) > after)
+        return session.execute(found).all()
+
+    nullable, rows = column.property.columns[0].nullable, list[Any]()
+    if at is None or at[0] is not None:
+        rows += part(column.is_not(None) if nullable else None, column, RunRow.id, after=at)
+    if nullable and len(rows) < limit:
+        rows += part(column.is_(None), RunRow.id, after=(at[1],) if at and at[0] is None else None)
+    return rows
+
+
+def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
+    """Use equality for a single value: then an index gives the order too."""
+    if not values:
+        return false()
+    return column == values[0] if len(values) == 1 else column.in_(values)
+
+
+def told_value(value: Any) -> Any:
+    """Return a value of a row as cursors have it."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def cursor_value(column: InstrumentedAttribute[Any], value: Any) -> Any:
+    """Return a value of a column from a cursor.
+
+    Raises:
+        Problem: It is not a value of the column.
+    """
+    kind = column.property.columns[0].type.python_type
+    if value is None and column.property.columns[0].nullable:
+        return None
+    if kind is datetime:
+        return cursor_time(value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise bad_cursor()
+    return value
+
+
+def cursor_time(value: Any) -> datetime:
+    """Return a time from a cursor.
+
+    Raises:
+        Problem: It is not a time.
+    """
+    try:
+        return utc(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        raise bad_cursor() from None
+
+
+def utc(time: datetime) -> datetime:
+    """Convert to UTC, which times without a zone are in.
+
+    Raises:
+        Problem: It is out of range.
+    """
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        raise Problem("invalid", "The time is out of range.", hint="Use ISO 8601, like 2026-01-31T12:00:00Z.") from None

@@ -1,0 +1,169 @@
+"""Find what a caller may see; anything else is reported as not found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from mleredux.errors import NotFound
+from mleredux.plugin.host import StoredRuns
+from sqlalchemy import ColumnElement, select, tuple_
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts.accounts import visible_project
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, Submission, User
+from mleredux_server.files.access import Cover, Opened, open_inside, opened
+from mleredux_server.protocol.problems import not_found
+from mleredux_server.runs.lists import cursor_time, shown_runs
+from mleredux_server.runs.views import run_view
+from mleredux_server.schemas.pages import Paging
+from mleredux_server.schemas.runs import RunView
+from mleredux_server.service import Service
+from mleredux_server.streams.tail import Over
+
+_MOST_PAST = 1000
+_WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
+
+_Row = TypeVar("_Row", BuildRow, Experiment, Submission)
+
+
+@dataclass(frozen=True)
+class SeenRun:
+    """A run that is visible to the caller.
+
+    Attributes:
+        path: Its directory; if that is not here any more, one without large files of its agent.
+        ended: Whether it has ended permanently; a run to be resumed has not.
+        stored: Where files that are missing in the directory are.
+    """
+
+    id: str
+    path: Path
+    project: str
+    status: str
+    ended: bool
+    stored: StoredRuns | None = None
+
+    def open(self, path: bytes, cover: Cover | None = None) -> Opened:
+        """Open a file of the run, wherever it is.
+
+        Args:
+            path: Relative to its directory, with `/`; from `names.path_of`.
+            cover: How to read it, if it may hold secrets.
+
+        Raises:
+            OSError: There is no regular file of that name, or a part of the path is a link.
+            StoreError: It is not here, and the object store does not respond, or has a damaged object.
+        """
+        try:
+            return open_inside(self.path, path, cover)
+        except FileNotFoundError:
+            if self.stored is None:
+                raise
+            try:
+                return opened(self.stored.open(self.id, os.fsdecode(path)), cover)
+            except NotFound as error:
+                raise FileNotFoundError(error.message) from error
+
+
+def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
+    """Return a run by its id.
+
+    Raises:
+        Problem: The caller can see no such run.
+        NotFound: It has ended, and its files are neither here nor in the object store.
+        StoreError: Its files are not here, and the object store does not respond, or has a damaged object.
+    """
+    with service.database.reading() as session:
+        row, job = session.get(RunRow, run_id), session.get(Job, run_id)
+    if row is None or job is None or not caller.sees(row.project_id):
+        raise not_found("run", run_id)
+    if job.state != "ended":
+        return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, False)
+    path, stored = service.ended_run(row.id), service.stored_runs
+    return SeenRun(row.id, path, row.project_id, row.status, True, stored)
+
+
+def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
+    """Return a run's view by its id.
+
+    Raises:
+        Problem: The caller can see no such run.
+    """
+    with service.database.reading() as session:
+        found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
+    if found is None or not caller.sees(found[0].project_id):
+        raise not_found("run", run_id)
+    row, name, job = found
+    return run_view(row, name or "", job)
+
+
+def run_is_over(service: Service, run_id: str) -> Over | None:
+    """Return whether a run is final: its job has ended, or it is deleted."""
+    with service.database.reading() as session:
+        row, job = session.get(RunRow, run_id), session.get(Job, run_id)
+    if row is None or job is None:
+        return Over(None)
+    return Over(row.status) if job.state == "ended" else None
+
+
+def seen(service: Service, caller: Caller, table: type[_Row], found: str) -> tuple[_Row, str]:
+    """Return a build, an experiment or a submission by its id, with the name of its owner.
+
+    Raises:
+        Problem: The caller can see no such record.
+    """
+    query = select(table, User.name).join(User, User.id == table.user_id).where(table.id == found)
+    with service.database.reading() as session:
+        row = session.execute(query).one_or_none()
+    if row is None or not caller.sees(row[0].project_id):
+        raise not_found(_WORDS[table], found)
+    return row[0], row[1]
+
+
+def newest(
+    session: Session,
+    caller: Caller,
+    table: type[_Row],
+    paging: Paging,
+    *where: ColumnElement[bool],
+    project: str | None = None,
+) -> tuple[list[tuple[_Row, str]], str | None]:
+    """Return a page of what the caller may see, newest first, with the owners' names; and the cursor of the next page.
+
+    Args:
+        session: A session for reading.
+        caller: The requesting user.
+        table: The table to list.
+        paging: Which page.
+        where: Additional conditions.
+        project: Id or name of the only project; None for all visible ones.
+
+    Raises:
+        Problem: The cursor is not from this list, or there is no such project.
+    """
+    query = select(table, User.name).join(User, User.id == table.user_id).where(*where)
+    if project is not None:
+        query = query.where(table.project_id == visible_project(session, caller, project).id)
+    elif not caller.all_projects:
+        query = query.where(table.project_id.in_(caller.projects))
+    if (place := paging.place(str, str)) is not None:
+        query = query.where(tuple_(table.created_at, table.id) < (cursor_time(place[0]), place[1]))
+    query = query.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
+    rows = [(row, name) for row, name in session.execute(query)]
+    shown, cursor = paging.cut(rows, lambda one: (one[0].created_at.isoformat(), one[0].id))
+    return list(shown), cursor
+
+
+def past_runs(service: Service, caller: Caller, agents: Collection[str]) -> list[Path]:
+    """The directories of ended runs of agents that the caller may see, the newest first, at most `_MOST_PAST`."""
+    query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None))
+    if not caller.all_projects:
+        query = query.where(RunRow.project_id.in_(caller.projects))
+    with service.database.reading() as session:
+        rows = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()
+    return [service.store.path / row.id for row, *_ in rows]

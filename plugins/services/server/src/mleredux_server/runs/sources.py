@@ -1,0 +1,98 @@
+"""Agents that users upload: folders, stored once by their content, that runs name as `upload:NAME@HASH`."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+from mleredux.plugin.files import remove_tree
+from sqlalchemy import func, select
+
+from mleredux_server.accounts.accounts import note
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import BuildRow, Job, RunRow, Source, now
+from mleredux_server.files.packages import unpack
+from mleredux_server.files.uploads import Upload
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.admission import usage_of
+from mleredux_server.runs.creation import project_for
+from mleredux_server.runs.uploaded import UPLOAD, read_reference, sources_dir
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.service import Service
+
+_CHANGING = threading.Lock()
+
+
+def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
+    """Unpack an uploaded folder, and give it to a project.
+
+    Raises:
+        Problem: The archive is refused, or the project has no room.
+    """
+    name = re.sub(r"[^a-z0-9._-]+", "-", upload.fields.get("name", "").lower()).strip("-._")[:64] or "agent"
+    scratch = upload.path.with_suffix(".tree")
+    try:
+        packed = unpack(upload.path, scratch, service.settings.max_agent_mb << 20)
+        with _CHANGING, service.database.writing() as session:
+            project = project_for(session, caller, upload.fields.get("project") or None)
+            session.refresh(project, with_for_update=True)
+            found = session.get(Source, (packed.digest, project.id))
+            if found is None:
+                most, used = Quota.model_validate(project.quota).disk_mb, usage_of(session, project).disk_mb
+                if most is not None and used + (packed.size >> 20) > most:
+                    raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} MB of disk.")
+                found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
+                found.size, found.files, found.created_at = packed.size, packed.files, now()
+                session.add(found)
+                note(session, caller, "source.upload", f"{project.id} {packed.digest}")
+            place = sources_dir(service.settings) / packed.digest
+            if not place.is_dir():  # also of an agent whose folder was lost
+                place.parent.mkdir(exist_ok=True, mode=0o700)
+                scratch.rename(place)
+        return found
+    finally:
+        remove_tree(scratch)
+
+
+def delete_source(service: Service, caller: Caller, found: Source) -> None:
+    """Remove an uploaded agent from a project, and its files if no other project has it.
+
+    Raises:
+        Problem: A run or build that has not ended needs it.
+    """
+    aside = service.settings.state_dir / "trash" / f"source-{found.id}"
+    with _CHANGING:
+        with service.database.writing() as session:
+            session.delete(session.get_one(Source, (found.id, found.project_id)))
+            session.flush()
+            left = session.scalar(select(func.count()).where(Source.id == found.id))
+            for table in (RunRow, BuildRow):
+                query = select(func.count()).select_from(table).join(Job, Job.id == table.id)
+                query = query.where(table.agent.like(f"upload:%@{found.id}%"), Job.state != "ended")
+                if session.scalar(query.where(table.project_id == found.project_id) if left else query):
+                    hint = "Cancel them, or wait until they end."
+                    raise Problem("conflict", "Runs or builds that have not ended use it.", hint=hint)
+            note(session, caller, "source.delete", f"{found.project_id} {found.id}")
+        if not left and (place := sources_dir(service.settings) / found.id).is_dir():
+            remove_tree(aside)  # left by a kill
+            aside.parent.mkdir(exist_ok=True)
+            place.rename(aside)
+    remove_tree(aside)
+
+
+def check_source(service: Service, caller: Caller, reference: str) -> None:
+    """Check whether the caller may name an uploaded agent; other references are not checked.
+
+    Raises:
+        Problem: There is none that they can see, or this server's nodes don't get it.
+    """
+    if not reference.startswith(UPLOAD):
+        return
+    if service.settings.store:
+        hint = "Use a repository."
+        raise Problem("forbidden", "Uploaded agents don't reach this server's nodes, which share no files.", hint=hint)
+    digest = read_reference(reference)[1]
+    with service.database.reading() as session:
+        projects = set(session.scalars(select(Source.project_id).where(Source.id == digest)))
+    if not any(caller.sees(project) for project in projects):
+        raise not_found("uploaded agent", reference)

@@ -1,0 +1,129 @@
+"""Predictions without an agent: received, graded by a job, validated."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+from mleredux.errors import DataError, MlereduxError
+from mleredux.plugin.files import remove_tree, write_atomically
+from mleredux.plugin.grader import Verdict
+from mleredux.plugin.host import machine_slots, read_schema, validate
+from mleredux.plugin.task import Task
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts.identity import new_id
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import Job, Project, Submission, now
+from mleredux_server.files.uploads import Upload
+from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.admission import check_waiting, usage_of
+from mleredux_server.runs.creation import make_job
+from mleredux_server.runs.views import as_view
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.submissions import SubmissionView
+from mleredux_server.service import Service
+
+_GRADER_MB = 2048
+_checking = threading.BoundedSemaphore(2)
+
+
+def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
+    """Store a file and queue its grading.
+
+    Raises:
+        Problem: A quota does not allow it, or there is no such project.
+        MlereduxError: There is no such task.
+    """
+    task = service.catalogue.task(upload.text("task"))
+    row = Submission(id=new_id("sub"), task=task.id, size=upload.size, sha256=upload.sha256)
+    row.created_at, row.status = now(), "queued"
+    if not is_prepared(service, task):
+        row.message = "The task's data is prepared first, which may take a long time."
+    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
+    name = f"submission{Path(task.submission.file).suffix}"
+    project = upload.fields.get("project") or None
+
+    def check(session: Session, home: Project) -> None:
+        _check_quota(session, home, upload.size)
+
+    def fill(folder: Path) -> None:
+        upload.path.rename(folder / name)
+        write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name}))
+
+    def answer(made: Submission) -> Answer:
+        return answer_of(as_view(SubmissionView, made, user=caller.user_name))
+
+    make_job(service, caller, row, job, project, check=check, fill=fill, answer=answer, claim=claim)
+    return as_view(SubmissionView, row, user=caller.user_name)
+
+
+def answer_of(view: SubmissionView, status: int = 202) -> Answer:
+    """Return the response to a submission."""
+    return Answer(status, {"Location": f"/v1/submissions/{view.id}"}, view.model_dump_json())
+
+
+def delete_submission(service: Service, caller: Caller, found: str) -> None:
+    """Delete a submission that is not being graded.
+
+    Raises:
+        Problem: It does not exist, or is being graded.
+    """
+    with service.database.writing() as session:
+        row, job = session.get(Submission, found), session.get(Job, found)
+        if row is None or not caller.sees(row.project_id):
+            raise not_found("submission", found)
+        if job is not None and job.state not in ("queued", "ended"):
+            raise Problem("conflict", f"Submission {found} is being graded.", hint="Wait until it is done.")
+        session.delete(row)
+        if job is not None:
+            session.delete(job)
+    remove_tree(service.job_dir("grade", found))
+
+
+def is_prepared(service: Service, task: Task) -> bool:
+    """Return whether a task's data is prepared."""
+    try:
+        return service.data.find(task) is not None
+    except MlereduxError:
+        return False
+
+
+def check_form(service: Service, upload: Upload) -> Verdict:
+    """Check whether a file is well-formed; the answers are not opened.
+
+    Raises:
+        Problem: The task is not prepared here, or too many are being checked.
+        MlereduxError: There is no such task.
+    """
+    task = service.catalogue.task(upload.text("task"))
+    try:
+        prepared = service.data.find(task)
+    except DataError:
+        prepared = None
+    if prepared is None:
+        raise Problem(
+            "conflict",
+            f"The data of task {task.id} is not prepared on this server yet.",
+            hint="A submission or a run prepares it; try again after one.",
+        )
+    if not _checking.acquire(timeout=2):
+        raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})
+    try:
+        return validate(read_schema(prepared.schema), upload.path)
+    finally:
+        _checking.release()
+
+
+def _check_quota(session: Session, project: Project, size: int) -> None:
+    quota = Quota.model_validate(project.quota)
+    used = usage_of(session, project).disk_mb + -(-size // 2**20)
+    if quota.disk_mb is not None and used > quota.disk_mb:
+        raise Problem(
+            "quota-exceeded",
+            f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; it would use {used}.",
+            hint="Delete runs and submissions that are no longer needed, or ask the server administrator for more.",
+        )
+    check_waiting(session, project, "grade")

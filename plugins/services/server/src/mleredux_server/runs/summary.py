@@ -1,0 +1,130 @@
+"""The listed fields of a run, read from its directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.plugin.artifact import CAUSES, Cause, LlmUse, Run, RunStore, State
+from mleredux.plugin.events import StageEnded
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import RunRow, now
+from mleredux_server.operations.places import without_places
+
+ENDED = ("done", "failed", "timed_out")
+"""Of runs that ended by themselves."""
+OPEN = tuple(str(state) for state in State if not state.final)
+_COLUMNS = (
+    "cause", "message", "score", "medal", "percentile", "verdict", "valid", "seconds", "cost_usd", "log_bytes",
+    "started_at", "ended_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A run's state according to its directory.
+
+    Attributes:
+        log_bytes: Size of the event log before it was read: if it is larger now, there are new events.
+        llm_tokens: Used in all attempts so far.
+        stages: Finished stages.
+        agent_works: Whether the agent was started and its end is not recorded yet.
+    """
+
+    log_bytes: int
+    state: State
+    cause: str | None
+    message: str | None
+    score: float | None
+    medal: str | None
+    percentile: float | None
+    verdict: str | None
+    valid: bool | None
+    seconds: float | None
+    cost_usd: float | None
+    curve: list[tuple[float, float]]
+    started_at: datetime | None
+    ended_at: datetime | None
+    changed_at: datetime | None
+    llm_tokens: int
+    stages: tuple[datetime, ...]
+    agent_works: bool
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of the run's row that follow its directory."""
+        found = {name: getattr(self, name) for name in _COLUMNS}
+        return {**found, "status": str(self.state), "curve": [list(point) for point in self.curve]}
+
+
+def run_at(store: RunStore, run_id: str) -> Run:
+    """Return a run by its full id: the store itself would accept a prefix of another's.
+
+    Raises:
+        NotFound: Its directory is missing.
+        MlereduxError: It is damaged.
+    """
+    return store.watch(Run(store.path / run_id))
+
+
+def log_bytes(path: Path) -> int:
+    """Return the size of an event log; -1 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def facts_of(run: Run) -> Facts:
+    """Read a run.
+
+    Raises:
+        MlereduxError: Its directory is damaged.
+        OSError: It can't be read.
+    """
+    size = log_bytes(run.log.path)
+    events = run.events()
+    told = run.log.state
+    llm = told.llm or LlmUse()
+    report = run.report
+    spent = report.ledger.llm if report and report.ledger else None
+    return Facts(
+        log_bytes=size,
+        state=told.state,
+        cause=told.cause,
+        message=without_places(
+            told.message or (report.message if report else None), run.path.parent, Path(run.spec.data_dir)
+        ),
+        score=report.score if report else None,
+        medal=report.medal if report else None,
+        percentile=report.percentile if report else None,
+        verdict=report.verdict.status if report else None,
+        valid=report.valid_submission if report else None,
+        seconds=told.outcome.seconds if told.outcome else None,
+        cost_usd=spent.cost_usd if spent else None,
+        curve=run.curve,
+        started_at=told.began,
+        ended_at=told.entered if told.state.final else None,
+        changed_at=events[-1].time if events else None,
+        llm_tokens=llm.prompt_tokens + llm.completion_tokens,
+        stages=tuple(
+            event.time
+            for event in events
+            if isinstance(event.payload, StageEnded) and event.payload.status == "finished"
+        ),
+        agent_works=told.attempts.started and told.attempts.unfinished and told.attempts.outcome is None,
+    )
+
+
+def write_row(session: Session, run_id: str, facts: Facts) -> None:
+    """Update a run's row from its directory."""
+    values = {**facts.columns(), "updated_at": facts.changed_at or now()}
+    session.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
+
+
+def lacks_result(status: str, cause: str | None) -> bool:
+    """Return whether a run ended, but not by its agent, so that another attempt takes its place in an experiment."""
+    return status == State.CANCELLED or (cause is not None and not CAUSES[Cause(cause)].counts)

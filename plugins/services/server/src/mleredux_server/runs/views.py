@@ -1,0 +1,76 @@
+"""Convert rows of the database to response models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts.security import Caller
+from mleredux_server.database.tables import Base, Experiment, Job, Project, RunRow, Token, User
+from mleredux_server.protocol.idempotency import Answer
+from mleredux_server.runs.admission import usage_of
+from mleredux_server.scheduler.decision import TURN
+from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
+from mleredux_server.schemas.runs import ExperimentDetail, RunView
+
+_View = TypeVar("_View", bound=BaseModel)
+
+
+def as_view(model: type[_View], row: Base, **told: Any) -> _View:
+    """A row as it is shown: fields of the same name, of `project` and `experiment` the ids.
+
+    Args:
+        model: What is shown.
+        row: Of the database.
+        told: Fields that the row does not have.
+    """
+    for name in model.model_fields.keys() - told.keys():
+        told[name] = getattr(row, f"{name}_id" if name in ("project", "experiment") else name)
+    return model(**told)
+
+
+def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
+    """Return a run's view."""
+    name = user if isinstance(user, str) else user.name
+    return as_view(RunView, row, user=name, waiting_for=_waiting_for(row, job))
+
+
+def _waiting_for(row: RunRow, job: Job | None) -> str | None:
+    if job is None:  # a newly created run
+        return TURN if row.status == "queued" else None
+    return (job.waiting_for or TURN) if job.state == "queued" else None
+
+
+def run_made(row: RunRow, user: str) -> Answer:
+    """Return the response to the request that created a run."""
+    shown = run_view(row, user, None)
+    return Answer(201, {"Location": f"/v1/runs/{shown.id}"}, shown.model_dump_json())
+
+
+def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
+    """Return a matrix with its runs."""
+    counts = dict(Counter(run.status for run in runs))
+    told = {name: experiment.request.get(name) for name in ("plan", "spent", "stopped")}
+    told["changes"] = experiment.request.get("changes", [])
+    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, **told)
+
+
+def user_view(user: User) -> UserView:
+    """Return a user's view."""
+    return as_view(UserView, user)
+
+
+def token_view(token: Token, user: str) -> TokenView:
+    """Return a token's view."""
+    return as_view(TokenView, token, user=user)
+
+
+def project_view(session: Session, project: Project, caller: Caller) -> ProjectView:
+    """Return a project's view for a caller."""
+    quota = Quota.model_validate(project.quota)
+    return as_view(
+        ProjectView, project, role=caller.projects.get(project.id), quota=quota, usage=usage_of(session, project)
+    )
