@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_experiments.inference.errors import mean_interval, normal
 from mleredux_experiments.inference.resampling import sign_flip, two_level
-from mleredux_experiments.sequence import spent_alpha
 
 EFFECT = 0.8
 DESIGNS = ((22, 1), (22, 3), (22, 5), (75, 1), (75, 3))

@@ -45,9 +45,9 @@ from mleredux.models import GradingInput, Score, Task
 from mleredux.plugin.experiment import Cell, Plan
 from mleredux_agent_baseline.kit import Journal
 from mleredux_agentkit import Task as Given
-from mleredux_experiments.analysis import Analysis, analyse
-from mleredux_experiments.plan import read_plan
-from mleredux_experiments.results import Results, Row
+from mleredux_experiments.analysis.analysis import Analysis, analyse
+from mleredux_experiments.execution.plan import read_plan
+from mleredux_experiments.results.table import Results, Row
 from mleredux_techniques.curriculum import WORTH_TELLING
 from mleredux_techniques.kit import TRUTH_FILE
 

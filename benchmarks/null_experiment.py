@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 from mleredux_experiments.inference.resampling import sign_flip, two_level
-from mleredux_experiments.measures import cells, measure
-from mleredux_experiments.sources import load
+from mleredux_experiments.results.measures import cells, measure
+from mleredux_experiments.results.sources import load
 from statsmodels.stats.proportion import proportion_confint
 
 MEASURES = ("any_medal", "percentile", "gap_to_median")

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
+from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.inference.comparison import compare
-from mleredux_experiments.leaderboard import leaderboard
-from mleredux_experiments.results import source
-from mleredux_experiments.sources import load
+from mleredux_experiments.results.sources import load
+from mleredux_experiments.results.table import source
 
 AddRun = Callable[..., Path]
 

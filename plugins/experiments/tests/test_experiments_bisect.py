@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux_experiments.bisection import Bisection, commit_of, side
+from mleredux_experiments.execution.bisection import Bisection, commit_of, side
 
 
 class Simulated(Bisection):

@@ -16,8 +16,8 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Cause, RunStore, State
 from mleredux.plugin.command import current
-from mleredux_experiments.experiment import extend, find, start
-from mleredux_experiments.plan import make_plan
+from mleredux_experiments.execution.experiment import extend, find, start
+from mleredux_experiments.execution.plan import make_plan
 
 ARMS = {name: {"agent": "dummy", "sandbox": "process"} for name in ("v1", "v2")}
 

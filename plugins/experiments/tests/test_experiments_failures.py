@@ -17,13 +17,13 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, current
 from mleredux.plugin.host import set_current
-from mleredux_experiments.analysis import analyse
+from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.commands.failures import command
 from mleredux_experiments.failures import CATEGORIES, Finding
 from mleredux_experiments.failures.counts import counts_by_arm, find
-from mleredux_experiments.figures import pictures
-from mleredux_experiments.report import page
-from mleredux_experiments.sources import load
+from mleredux_experiments.figures.pictures import pictures
+from mleredux_experiments.figures.report import page
+from mleredux_experiments.results.sources import load
 from mleredux_scripted_llm import ScriptedLlm
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import mleredux
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux_experiments.familiarity import familiarity, read_table, recorded
-from mleredux_experiments.results import Results, Row
+from mleredux_experiments.analysis.familiarity import familiarity, read_table, recorded
+from mleredux_experiments.results.table import Results, Row
 
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "how-to" / "experiments.ipynb"
 

@@ -8,8 +8,8 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan, plan_cells
-from mleredux_experiments.experiment import start
-from mleredux_experiments.plan import check_plan, read_plan
+from mleredux_experiments.execution.experiment import start
+from mleredux_experiments.execution.plan import check_plan, read_plan
 
 PLAN = """
 [experiment]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mleredux_experiments.failures import signs
-from mleredux_experiments.sources import read_run
+from mleredux_experiments.results.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from blind import FIRST, SECOND, THIRD, Run

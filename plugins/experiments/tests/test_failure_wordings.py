@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mleredux_experiments.sources import read_run
+from mleredux_experiments.results.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from wordings import LAST, LATER, WORDINGS

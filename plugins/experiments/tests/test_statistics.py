@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_experiments.inference import errors, power, resampling
-from mleredux_experiments.sequence import spent_alpha
 
 
 def test_published_reports_give_the_published_means_and_errors(shared: Path) -> None:

@@ -1,19 +1,18 @@
 """Experiments: plans, statistics over runs, comparison of agents, leaderboards, power and reports.
 
-| module | contents |
+| room | contents |
 |---|---|
-| `plan`, `record` | plan files, and `experiment.json`: the frozen plan with its deviations |
-| `experiment`, `execution` | starting, extending and executing an experiment |
-| `estimate` | what a plan will take, and what it can detect |
-| `sdk` | the Python API: `mleredux.experiment` |
-| `bisection`, `familiarity` | which commit changed a score; whether known tasks are done better |
-| `results` | the table of runs: one row a run, from a runs folder, an experiment, a server or MLE-bench's reports |
-| `measures`, `attempts`, `curves`, `selection` | what is measured: medals, pass@k, medals over time, agents' choices |
-| `analysis` | all of it as one value, which reports and exports show |
-| `inference` | errors, the paired comparison, power, sequential tests, ranking |
+| `results` | the table of runs, one row a run, and the measures of a run |
 | `failures` | why runs fall short: rules with the line that shows it |
+| `inference` | errors, the paired comparison, power, ranking |
+| `analysis` | what is found of each arm, as one value |
+| `figures` | tables, pictures, the report and exports |
+| `execution` | plans, their estimates, their execution, the stopping rule, bisection |
 | `pages` | web pages of experiments and comparisons |
-| `figures`, `report` | pictures, and the offline page with all of them |
+| `commands` | the command line |
+| `sdk` | the Python API: `mleredux.experiment` |
+
+Data passes from `execution` (or any runs) through `results`, `inference` and `analysis` to `figures`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _COMMANDS = {
     ),
     "power": ("commands.power:command", "How many tasks and seeds detect a difference."),
     "runs failures": ("commands.failures:command", "Find out why runs failed or fell short."),
-    "experiment": ("group:group", "Plan, run and analyse experiments."),
+    "experiment": ("commands.group:group", "Plan, run and analyse experiments."),
     "experiment check": ("commands.plan:check", "Check a plan: runs, time, cost, detectable difference."),
     "experiment run": ("commands.plan:run", "Run an experiment, or continue it."),
     "experiment status": ("commands.plan:status", "Show how far an experiment is."),
@@ -109,7 +108,7 @@ def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | 
 @hookimpl
 def mleredux_find_failures(run: Path) -> list[dict[str, Any]]:
     """Failures of a run by the rules, for pages and services."""
-    from mleredux_experiments.sources import UNREADABLE, read_run
+    from mleredux_experiments.results.sources import UNREADABLE, read_run
 
     try:
         return [finding.record() for finding in read_run(run, rollouts=True).findings or ()]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Cell, Plan
 
-from mleredux_experiments.execution import STATES, Execution
-from mleredux_experiments.experiment import extend, find, start
-from mleredux_experiments.plan import make_plan, with_contexts
+from mleredux_experiments.execution.execution import STATES, Execution
+from mleredux_experiments.execution.experiment import extend, find, start
+from mleredux_experiments.execution.plan import make_plan, with_contexts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mleredux_experiments.analysis import Analysis
-    from mleredux_experiments.results import Results
+    from mleredux_experiments.analysis.analysis import Analysis
+    from mleredux_experiments.results.table import Results
 
 
 class Experiment:
@@ -70,7 +70,7 @@ class Experiment:
     @property
     def results(self) -> Results:
         """The table of its runs."""
-        from mleredux_experiments.sources import load
+        from mleredux_experiments.results.sources import load
 
         return load(self.path, rollouts=True)
 
@@ -144,7 +144,7 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
     """
     from pydantic_core import from_json, to_json
 
-    from mleredux_experiments.sources import load_runs
+    from mleredux_experiments.results.sources import load_runs
 
     found = analysed(load_runs(runs, rollouts=True), plan, measure)
     document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
@@ -153,7 +153,7 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
 
 def tabulate_runs(runs: Iterable[Path]) -> dict[str, Any]:
     """The table of the runs in these directories, as a document for JSON: `Results.of` reads it."""
-    from mleredux_experiments.sources import load_runs
+    from mleredux_experiments.results.sources import load_runs
 
     return load_runs(runs, rollouts=True).document()
 
@@ -164,9 +164,9 @@ def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past:
     Raises:
         MlereduxError: There is no such measure.
     """
-    from mleredux_experiments.estimate import checked
-    from mleredux_experiments.plan import check_measure
-    from mleredux_experiments.sources import load_runs
+    from mleredux_experiments.execution.estimate import checked
+    from mleredux_experiments.execution.plan import check_measure
+    from mleredux_experiments.results.sources import load_runs
 
     check_measure(plan)
     return checked(plan, cells, load_runs(past))
@@ -179,8 +179,8 @@ def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
         runs: Of the seeds that are complete.
         seeds: How many these are.
     """
-    from mleredux_experiments.sequence import decision
-    from mleredux_experiments.sources import load_runs
+    from mleredux_experiments.execution.sequence import decision
+    from mleredux_experiments.results.sources import load_runs
 
     return decision(plan, load_runs(runs), seeds)
 
@@ -197,11 +197,11 @@ def analysed(
     changes: Sequence[str] = (),
 ) -> Analysis:
     """Analyse results as their plan says; what is given replaces what it says."""
-    from mleredux_experiments.analysis import analyse
-    from mleredux_experiments.sequence import reading_alpha
+    from mleredux_experiments.analysis.analysis import analyse
+    from mleredux_experiments.execution.sequence import reading_alpha
 
     if plan is None:
-        from mleredux_experiments.uniformity import by_settings
+        from mleredux_experiments.results.uniformity import by_settings
 
         results = by_settings(results)
     if baseline is not None:

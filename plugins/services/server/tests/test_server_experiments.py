@@ -13,7 +13,7 @@ from mleredux._core.store import Run, RunStore
 from mleredux.models import RunSpec
 from mleredux.plugin.artifact import Cause, Report, State
 from mleredux.plugin.experiment import Plan, plan_tasks
-from mleredux_experiments.sequence import spent_alpha
+from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
 from mleredux_server.runs.creation import drop_uncreated
 from mleredux_server.runs.summary import facts_of

@@ -199,7 +199,7 @@ def make_run() -> Any:
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """An experiment of twelve cells, ten of them with a run."""
-    from mleredux_experiments.experiment import start
+    from mleredux_experiments.execution.experiment import start
 
     runs = tmp_path_factory.mktemp("experiment") / "runs"
     start(Plan.model_validate(PLAN), current(), runs_dir=runs, data_dir=runs.parent / "data")

@@ -1,1 +1,13 @@
-"""The commands of experiments, one module each."""
+"""The commands of experiments, one module each.
+
+| module | commands |
+|---|---|
+| `group` | `experiment` |
+| `plan` | `experiment check`, `run`, `status`, `extend`, `retry` |
+| `analyse` | `experiment analyse`, `report`, `export` |
+| `imports`, `familiarity` | `experiment import`, `experiment familiarity` |
+| `compare`, `leaderboard`, `power`, `bisect` | the commands of these names |
+| `failures`, `regrade` | `runs failures`, `regrade` |
+| `options` | options and the input that commands share |
+| `there` | experiments of a server |
+"""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from mleredux.plugin.command import backend, json_option, print_json, runs_dir_option, server_of
 
-from mleredux_experiments.analysis import Analysis
+from mleredux_experiments.analysis.analysis import Analysis
 from mleredux_experiments.commands.options import where_option
 from mleredux_experiments.commands.there import ExperimentThere
 
@@ -34,9 +34,9 @@ def _options(command: _Command) -> _Command:
 
 def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **asked: Any) -> Analysis:
     """Analyse the named results; options that are not given are as in the experiment's plan."""
-    from mleredux_experiments.record import RECORD_FILE, open_record
+    from mleredux_experiments.execution.record import RECORD_FILE, open_record
+    from mleredux_experiments.results.sources import load, locate
     from mleredux_experiments.sdk import analysed
-    from mleredux_experiments.sources import load, locate
 
     if server_of(ctx) is not None:
         if runs_dir is not None:
@@ -55,7 +55,7 @@ def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir
 @click.pass_context
 def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> None:
     """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment."""
-    from mleredux_experiments.tables import analysis_tables, echo
+    from mleredux_experiments.figures.tables import analysis_tables, echo
 
     found = _analysis(ctx, **selected)
     if as_json:
@@ -84,7 +84,7 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
 @click.pass_context
 def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool, **selected: Any) -> None:
     """Write one offline HTML page with all pictures, and the pictures as SVG."""
-    from mleredux_experiments.report import write
+    from mleredux_experiments.figures.report import write
 
     files = write(_analysis(ctx, **selected), output, ("svg", "png") if png else ("svg",))
     if as_json:
@@ -106,7 +106,7 @@ def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool
 @click.pass_context
 def export_command(ctx: click.Context, /, form: str, output: Path, as_json: bool, **selected: Any) -> None:
     """Export the runs (parquet, csv) and the tables of their analysis (csv, latex, markdown, json)."""
-    from mleredux_experiments.export import export
+    from mleredux_experiments.figures.export import export
 
     files = export(_analysis(ctx, **selected), form, output)
     if as_json:

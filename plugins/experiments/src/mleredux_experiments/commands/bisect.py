@@ -16,7 +16,7 @@ from mleredux.plugin.command import (
     runs_dir_option,
 )
 
-from mleredux_experiments.bisection import Bisection, commit_of
+from mleredux_experiments.execution.bisection import Bisection, commit_of
 
 
 @click.command("bisect")

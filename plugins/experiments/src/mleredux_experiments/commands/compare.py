@@ -49,9 +49,9 @@ def command(
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, what is not given is as in its
     plan.
     """
+    from mleredux_experiments.execution.sequence import reading_alpha
     from mleredux_experiments.inference.comparison import compare
-    from mleredux_experiments.measures import usual_measure
-    from mleredux_experiments.sequence import reading_alpha
+    from mleredux_experiments.results.measures import usual_measure
 
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
@@ -74,7 +74,7 @@ def command(
 
 
 def _show(found: Comparison) -> None:
-    from mleredux_experiments.tables import comparison_tables, echo, score_table
+    from mleredux_experiments.figures.tables import comparison_tables, echo, score_table
 
     echo(score_table(found.table))
     click.echo()

@@ -25,7 +25,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.pass_context
 def command(ctx: click.Context, /, arm: str, table: Path | None, measure: str, as_json: bool, **selected: Any) -> None:
     """Correlate how familiar tasks are to an arm's model with how well the arm does on them."""
-    from mleredux_experiments.familiarity import familiarity, read_table, recorded
+    from mleredux_experiments.analysis.familiarity import familiarity, read_table, recorded
 
     results = results_of(ctx, **selected)
     known = read_table(table) if table else recorded(results.arm(arm), Path(selected["runs_dir"] or default_runs_dir()))

@@ -22,7 +22,7 @@ def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: s
     REPORTS are grading reports of MLE-bench (*.json, one a run), folders of them, submission.jsonl files, or folders
     with one submission for each competition (COMPETITION/submission.csv), which are graded first.
     """
-    from mleredux_experiments.imports import import_reports
+    from mleredux_experiments.results.imports import import_reports
 
     done = import_reports(reports, into, name, data_dir)
     if as_json:

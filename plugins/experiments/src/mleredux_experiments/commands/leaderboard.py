@@ -17,10 +17,10 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.pass_context
 def command(ctx: click.Context, /, measure: str, as_json: bool, **selected: Any) -> None:
     """Rank agents by their runs, with errors over seeds and over tasks."""
-    from mleredux_experiments.leaderboard import leaderboard
-    from mleredux_experiments.measures import PUBLISHED
-    from mleredux_experiments.measures import measure as measure_of
-    from mleredux_experiments.tables import echo, leaderboard_tables
+    from mleredux_experiments.analysis.leaderboard import leaderboard
+    from mleredux_experiments.figures.tables import echo, leaderboard_tables
+    from mleredux_experiments.results.measures import PUBLISHED
+    from mleredux_experiments.results.measures import measure as measure_of
 
     results = results_of(ctx, **selected)
     names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))

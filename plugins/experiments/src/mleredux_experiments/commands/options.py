@@ -10,9 +10,9 @@ import click
 from mleredux.plugin.artifact import default_runs_dir
 from mleredux.plugin.command import backend, runs_dir_option, server_of
 
-from mleredux_experiments.grading_reports import PUBLISHED_FOLDER, load_reports
-from mleredux_experiments.results import Results
-from mleredux_experiments.sources import from_records, load
+from mleredux_experiments.results.grading_reports import PUBLISHED_FOLDER, load_reports
+from mleredux_experiments.results.sources import from_records, load
+from mleredux_experiments.results.table import Results
 
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan
@@ -80,7 +80,7 @@ def results_of(
 
 def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) -> Plan | None:
     """The frozen plan of an experiment; None if there is none."""
-    from mleredux_experiments.record import FOLDER, RECORD_FILE, open_record
+    from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, open_record
 
     if experiment is None:
         return None

@@ -26,11 +26,11 @@ from mleredux.plugin.command import (
 from mleredux.plugin.experiment import MAX_SEED, Plan, plan_cells
 
 from mleredux_experiments.commands.there import run_there, show, status_there, told
-from mleredux_experiments.execution import Execution
-from mleredux_experiments.experiment import extend as extend_experiment
-from mleredux_experiments.experiment import find, start
-from mleredux_experiments.plan import check_plan, read_plan
-from mleredux_experiments.sources import runs_below
+from mleredux_experiments.execution.execution import Execution
+from mleredux_experiments.execution.experiment import extend as extend_experiment
+from mleredux_experiments.execution.experiment import find, start
+from mleredux_experiments.execution.plan import check_plan, read_plan
+from mleredux_experiments.results.sources import runs_below
 
 EXIT_CANCELLED = 130
 jobs_option = click.option(
@@ -56,7 +56,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     if server_of(ctx) is not None:
         record = backend(ctx).check(RunRequest.of(found, project=project))
     else:
-        from mleredux_experiments.estimate import checked
+        from mleredux_experiments.execution.estimate import checked
 
         check_plan(found, catalogue(ctx))
         record = checked(found, plan_cells(catalogue(ctx), found), runs_below(RunStore(runs_dir).path))
@@ -184,7 +184,7 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
     if server_of(ctx) is not None:
         record = status_there(ctx, experiment)
     else:
-        from mleredux_experiments.estimate import estimate
+        from mleredux_experiments.execution.estimate import estimate
 
         found = _existing(ctx, experiment, runs_dir)
         record = found.status()

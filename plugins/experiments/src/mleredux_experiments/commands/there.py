@@ -21,9 +21,9 @@ from mleredux.plugin.command import (
 )
 from mleredux.plugin.experiment import Plan
 
-from mleredux_experiments.execution import STATES
-from mleredux_experiments.plan import read_plan
-from mleredux_experiments.results import Results
+from mleredux_experiments.execution.execution import STATES
+from mleredux_experiments.execution.plan import read_plan
+from mleredux_experiments.results.table import Results
 
 
 def show(record: dict[str, Any]) -> None:

@@ -12,14 +12,14 @@ from mleredux.plugin.artifact import Run
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.inference.errors import benjamini_hochberg, clustered_se, student
 from mleredux_experiments.inference.resampling import sign_flip
-from mleredux_experiments.results import Row
+from mleredux_experiments.results.table import Row
 
 _DRAWS = 10_000
 
 
 def find(run: Run) -> list[Finding]:
     """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled."""
-    from mleredux_experiments.sources import read_run
+    from mleredux_experiments.results.sources import read_run
 
     return list(read_run(run.path, rollouts=True).findings or ())
 

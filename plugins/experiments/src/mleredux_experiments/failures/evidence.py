@@ -14,8 +14,8 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.files import open_below
 
-from mleredux_experiments.results import Row
-from mleredux_experiments.rollouts import is_number
+from mleredux_experiments.results.rollouts import is_number
+from mleredux_experiments.results.table import Row
 
 _LOG_BYTES = 4 << 20
 _CODE_BYTES = 1 << 20

@@ -16,8 +16,8 @@ from mleredux.plugin.gateway import BudgetExhausted, open_judge
 
 from mleredux_experiments.failures.categories import CATEGORIES, NONE
 from mleredux_experiments.failures.evidence import Evidence
-from mleredux_experiments.rollouts import read_rollout
-from mleredux_experiments.sources import read_run
+from mleredux_experiments.results.rollouts import read_rollout
+from mleredux_experiments.results.sources import read_run
 
 _LINES, _STEPS, _CHARS = 60, 6, 1_500
 _ORDER = f"""You judge why a machine-learning agent's run failed or fell short. Categories:

@@ -25,7 +25,7 @@ from mleredux_experiments.failures.signs import (
     kind_of,
     last_line,
 )  # fmt: skip
-from mleredux_experiments.results import MEDALS, Version
+from mleredux_experiments.results.table import MEDALS, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mleredux_experiments.failures.counts import FailureDifference
-    from mleredux_experiments.figures import Picture
-    from mleredux_experiments.scores import TaskScores
+    from mleredux_experiments.figures.pictures import Picture
+    from mleredux_experiments.results.scores import TaskScores
 
 
 def level(alpha: float) -> str:
@@ -163,7 +163,7 @@ class Comparison:
 
     def plot(self) -> Picture:
         """The differences of the tasks; notebooks show it, and `figure` is matplotlib's."""
-        from mleredux_experiments.figures import Picture, forest
+        from mleredux_experiments.figures.pictures import Picture, forest
 
         return Picture("difference", f"On which tasks is {self.b} better than {self.a}?", self.sentence, forest(self))
 
@@ -179,7 +179,7 @@ class Comparison:
 
     def _repr_markdown_(self) -> str:
         """For notebooks."""
-        from mleredux_experiments.tables import comparison_tables, markdown, score_table
+        from mleredux_experiments.figures.tables import comparison_tables, markdown, score_table
 
         first, *others = map(markdown, (score_table(self.table), *comparison_tables(self)))
         return f"{first}\n**{self.sentence}**\n\n" + "\n".join(others)

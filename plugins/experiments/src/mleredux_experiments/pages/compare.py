@@ -16,14 +16,14 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.experiment import Plan
 from mleredux.plugin.page import StoredExperiment, Visit
 
-from mleredux_experiments.analysis import Analysis
-from mleredux_experiments.figures import pictures
-from mleredux_experiments.measures import MEASURES, measure, usual_measure
-from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
-from mleredux_experiments.results import Results, Row, text_of
-from mleredux_experiments.scores import TaskScores, task_scores
-from mleredux_experiments.tables import analysis_tables, cell
-from mleredux_experiments.uniformity import ABOUT_LIMITS, differing_limits
+from mleredux_experiments.analysis.analysis import Analysis
+from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
+from mleredux_experiments.figures.pictures import pictures
+from mleredux_experiments.figures.tables import analysis_tables, cell
+from mleredux_experiments.results.measures import MEASURES, measure, usual_measure
+from mleredux_experiments.results.scores import TaskScores, task_scores
+from mleredux_experiments.results.table import Results, Row, text_of
+from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
 
 MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
@@ -196,8 +196,8 @@ def stamps_of(folders: Sequence[Path]) -> Stamps:
 
 @lru_cache(maxsize=_KEPT)
 def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None) -> Analysis:
+    from mleredux_experiments.results.sources import load_runs
     from mleredux_experiments.sdk import analysed
-    from mleredux_experiments.sources import load_runs
 
     results = load_runs((path for path, *_ in stamps), rollouts=True)
     if not results.rows:
@@ -210,7 +210,7 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
 @lru_cache(maxsize=16)
 def results_of(stamps: Stamps) -> Results:
     """The table of runs; kept as long as their files do not change."""
-    from mleredux_experiments.sources import load_runs
+    from mleredux_experiments.results.sources import load_runs
 
     return load_runs(path for path, *_ in stamps)
 

@@ -11,8 +11,9 @@ from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.page import StoredExperiment, Visit
 
-from mleredux_experiments.estimate import Estimate, estimate
-from mleredux_experiments.execution import Execution, Place
+from mleredux_experiments.execution.estimate import Estimate, estimate
+from mleredux_experiments.execution.execution import Execution, Place
+from mleredux_experiments.execution.record import FOLDER, RECORD_FILE
 from mleredux_experiments.pages.compare import (
     MOST_RUNS,
     analysis_of,
@@ -23,7 +24,6 @@ from mleredux_experiments.pages.compare import (
     shown,
     stamps_of,
 )
-from mleredux_experiments.record import FOLDER, RECORD_FILE
 
 _MOST_PAST = 1_000
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from mleredux.plugin.page import Visit
 from mleredux.plugin.task import Task
 
+from mleredux_experiments.figures.tables import cell
 from mleredux_experiments.inference.errors import mean_interval
-from mleredux_experiments.measures import MEASURES, Measure, cells, deterministic
 from mleredux_experiments.pages.compare import readable, results_of, stamps_of
-from mleredux_experiments.results import Results, Row
-from mleredux_experiments.tables import cell
+from mleredux_experiments.results.measures import MEASURES, Measure, cells, deterministic
+from mleredux_experiments.results.table import Results, Row
 
 _MOST_RUNS = 2_000
 

@@ -7,11 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux_experiments.figures import Picture, pictures
-from mleredux_experiments.tables import Table, analysis_tables, cell
+from mleredux_experiments.figures.pictures import Picture, pictures
+from mleredux_experiments.figures.tables import Table, analysis_tables, cell
 
 if TYPE_CHECKING:
-    from mleredux_experiments.analysis import Analysis
+    from mleredux_experiments.analysis.analysis import Analysis
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #222; --paper: #fff; --lead: #f3f7fa; --line: #ddd; --note: #555 }

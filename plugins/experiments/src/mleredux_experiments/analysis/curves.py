@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mleredux_experiments.inference.errors import Array
-from mleredux_experiments.results import Row, Version
+from mleredux_experiments.results.table import Row, Version
 
 _BOOTSTRAPS = 1_000
 _POINTS = 60

@@ -86,7 +86,7 @@ def check_measure(plan: Plan) -> None:
     Raises:
         MlereduxError: There is not.
     """
-    from mleredux_experiments.measures import MEASURES, measure
+    from mleredux_experiments.results.measures import MEASURES, measure
 
     with _field("experiment.primary"):
         try:

@@ -10,10 +10,10 @@ from typing import Any
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
 
-from mleredux_experiments.results import MEDALS, SPLITS, Results, Row
-from mleredux_experiments.sources import row_of, task_facts
+from mleredux_experiments.results.sources import row_of, task_facts
+from mleredux_experiments.results.table import MEDALS, SPLITS, Results, Row
 
-PUBLISHED_FOLDER = Path(__file__).parent / "published"
+PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
 """Published results that come with this package; its README names the sources."""
 _MANY_BYTES = 64 << 20
 

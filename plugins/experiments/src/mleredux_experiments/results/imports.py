@@ -12,7 +12,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import write_atomically
 
-from mleredux_experiments.grading_reports import read_report
+from mleredux_experiments.results.grading_reports import read_report
 
 
 def import_reports(

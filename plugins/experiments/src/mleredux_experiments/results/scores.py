@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mleredux_experiments.results import Row
+from mleredux_experiments.results.table import Row
 
 _TIE = 1e-12
 _LONG = 1e9

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import write_atomically
 
-from mleredux_experiments.tables import analysis_tables, csv_text, latex, markdown
+from mleredux_experiments.figures.tables import analysis_tables, csv_text, latex, markdown
 
 if TYPE_CHECKING:
-    from mleredux_experiments.analysis import Analysis
+    from mleredux_experiments.analysis.analysis import Analysis
 
 
 def export(analysis: Analysis, form: str, path: Path) -> list[Path]:

@@ -13,11 +13,11 @@ import numpy as np
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import Catalogue
 
-from mleredux_experiments.experiment import start
+from mleredux_experiments.execution.experiment import start
+from mleredux_experiments.execution.plan import make_plan
 from mleredux_experiments.inference.resampling import shuffled
-from mleredux_experiments.measures import cells, measure
-from mleredux_experiments.plan import make_plan
-from mleredux_experiments.sources import load
+from mleredux_experiments.results.measures import cells, measure
+from mleredux_experiments.results.sources import load
 
 Side = Literal["good", "bad"]
 Values = Mapping[str, Sequence[float]]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from mleredux_experiments.failures.categories import CATEGORIES
-from mleredux_experiments.results import UNTRUSTED, Row
+from mleredux_experiments.results.table import UNTRUSTED, Row
 
 REACHED = ("gold", "silver", "bronze", "above median", "valid")
 ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mleredux_experiments.measures import (
+from mleredux_experiments.results.measures import (
     PUBLISHED,
     Estimate,
     check_metrics,
@@ -15,8 +15,8 @@ from mleredux_experiments.measures import (
     summarise,
     universe,
 )
-from mleredux_experiments.results import SPLITS, Results
-from mleredux_experiments.uniformity import by_settings, check_arms
+from mleredux_experiments.results.table import SPLITS, Results
+from mleredux_experiments.results.uniformity import by_settings, check_arms
 
 COLUMNS = ("all", *SPLITS)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mleredux_experiments.inference.errors import clustered_se
-from mleredux_experiments.results import Row
+from mleredux_experiments.results.table import Row
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from mleredux_experiments.inference.errors import Array, Interval
-from mleredux_experiments.measures import Measure, cells
-from mleredux_experiments.results import Row
+from mleredux_experiments.results.measures import Measure, cells
+from mleredux_experiments.results.table import Row
 
 _BOOTSTRAPS = 2_000
 

@@ -9,7 +9,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 
-from mleredux_experiments.results import Results, Row, flat, text_of
+from mleredux_experiments.results.table import Results, Row, flat, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
 """How sentences on limits begin."""

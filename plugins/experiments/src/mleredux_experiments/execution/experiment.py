@@ -12,9 +12,9 @@ from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.experiment import Plan, agent_reference, plan_tasks
 
-from mleredux_experiments.execution import Execution
-from mleredux_experiments.plan import check_plan, read_plan
-from mleredux_experiments.record import (
+from mleredux_experiments.execution.execution import Execution
+from mleredux_experiments.execution.plan import check_plan, read_plan
+from mleredux_experiments.execution.record import (
     FOLDER,
     RECORD_FILE,
     Record,

@@ -13,12 +13,12 @@ import click
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.difference import Comparison, level
-from mleredux_experiments.measures import MEASURES, Estimate, measure
-from mleredux_experiments.scores import TaskScores, number
+from mleredux_experiments.results.measures import MEASURES, Estimate, measure
+from mleredux_experiments.results.scores import TaskScores, number
 
 if TYPE_CHECKING:
-    from mleredux_experiments.analysis import Analysis
-    from mleredux_experiments.leaderboard import Standing
+    from mleredux_experiments.analysis.analysis import Analysis
+    from mleredux_experiments.analysis.leaderboard import Standing
 
 
 _LONG = 120

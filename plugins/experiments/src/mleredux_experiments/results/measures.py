@@ -10,7 +10,7 @@ import numpy as np
 from mleredux.errors import MlereduxError
 
 from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
-from mleredux_experiments.results import Results, Row, source
+from mleredux_experiments.results.table import Results, Row, source
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from mleredux.errors import MlereduxError, one_line
 from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
-from mleredux_experiments.measures import cells, measure
-from mleredux_experiments.results import Results, Row
+from mleredux_experiments.results.measures import cells, measure
+from mleredux_experiments.results.table import Results, Row
 
 _LEAST_TASKS = 4
 

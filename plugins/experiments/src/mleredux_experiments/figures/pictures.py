@@ -13,15 +13,15 @@ import numpy as np
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.power import detectable
 from mleredux_experiments.inference.ranking import profile
-from mleredux_experiments.measures import MEASURES, cells
-from mleredux_experiments.outcomes import ORDER, REACHED
+from mleredux_experiments.results.measures import MEASURES, cells
+from mleredux_experiments.results.outcomes import ORDER, REACHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mleredux_experiments.analysis import Analysis
-    from mleredux_experiments.curves import Curve
+    from mleredux_experiments.analysis.analysis import Analysis
+    from mleredux_experiments.analysis.curves import Curve
     from mleredux_experiments.inference.difference import Comparison
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")

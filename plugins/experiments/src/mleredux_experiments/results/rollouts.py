@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from mleredux_rollout import MAX_BYTES
 from pydantic_core import from_json
 
-from mleredux_experiments.results import Version
+from mleredux_experiments.results.table import Version
 
 _PIECE = 1 << 16
 

@@ -11,7 +11,7 @@ from mleredux_experiments.inference.comparison import compare
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan
 
-    from mleredux_experiments.results import Results
+    from mleredux_experiments.results.table import Results
 
 
 def spent_alpha(alpha: float, look: int) -> float:

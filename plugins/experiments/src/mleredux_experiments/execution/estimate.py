@@ -11,9 +11,9 @@ from mleredux.plugin.experiment import Cell, Plan
 
 from mleredux_experiments.inference.power import Variance, detectable
 from mleredux_experiments.inference.resampling import variance_of
-from mleredux_experiments.measures import cells as cells_of
-from mleredux_experiments.measures import measure
-from mleredux_experiments.results import Results, Row
+from mleredux_experiments.results.measures import cells as cells_of
+from mleredux_experiments.results.measures import measure
+from mleredux_experiments.results.table import Results, Row
 
 PLANNING = Variance(between=0.06e4, within_a=0.08e4, within_b=0.08e4)
 """Variances of a difference in points (per cent of tasks) that is assumed without past runs: ω² = .06, σ² = .08."""

@@ -20,8 +20,8 @@ from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
 from mleredux_experiments.failures import Finding
-from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
-from mleredux_experiments.rollouts import content, read_rollout, with_rollout
+from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
+from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Results, Row, Version
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a damaged run raises."""
@@ -52,7 +52,7 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if experiment is not None:
         found = found.keep(row for row in found.rows if row.experiment == experiment)
     elif not found.rows and next(folder.glob("*/*.json"), None):
-        from mleredux_experiments.grading_reports import load_reports
+        from mleredux_experiments.results.grading_reports import load_reports
 
         return load_reports(folder)
     return found.without_samples()
@@ -110,7 +110,7 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
     Raises:
         NotFound: There is none.
     """
-    from mleredux_experiments.record import FOLDER, RECORD_FILE
+    from mleredux_experiments.execution.record import FOLDER, RECORD_FILE
 
     path, name = Path(argument), argument
     if path.is_dir():

@@ -19,7 +19,7 @@ from mleredux.plugin.experiment import Arm, Cell, plan_cells
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import Pipeline, Slots, check_resumable
 
-from mleredux_experiments.record import Record
+from mleredux_experiments.execution.record import Record
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
 """Of a cell: it has no run (or a cancelled one), an interrupted one, one that is alive, only runs that the environment
@@ -270,8 +270,8 @@ class Execution:
         """Whether the sequential test has decided, in a sentence."""
         if self.record.plan.stop.rule != "sequential":
             return None
-        from mleredux_experiments.sequence import complete, decision
-        from mleredux_experiments.sources import load
+        from mleredux_experiments.execution.sequence import complete, decision
+        from mleredux_experiments.results.sources import load
 
         done = complete((place.cell.seed, place.state == "ended") for place in self.places())
         if len(done) < 2 or len(done) <= self.looked:

@@ -1,0 +1,9 @@
+"""Analyses of arms.
+
+| module | contents |
+|---|---|
+| `analysis` | everything that reports and exports show, as one value |
+| `leaderboard` | each arm's published measures by split, with both errors |
+| `attempts`, `curves`, `selection` | pass@k, medals over time and cost, agents' choices of submissions |
+| `familiarity` | whether an agent does better on tasks that its model knows |
+"""

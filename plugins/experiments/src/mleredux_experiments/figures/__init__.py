@@ -1,0 +1,8 @@
+"""What readers see of an analysis.
+
+| module | contents |
+|---|---|
+| `tables` | tables for the terminal, Markdown, LaTeX and CSV |
+| `pictures` | figures, each with a question and its answer |
+| `report`, `export` | the offline page, and files for other programs |
+"""
