@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 import itertools
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +52,17 @@ COLORS, SHOWN = 64, 400
 """Of the pictures that are kept: number of colors, and width in pixels."""
 BLOCKS = 16
 """Fonts are drawn a little differently elsewhere: means of so many blocks side by side are compared."""
+README = Path(__file__).parents[4] / "docs" / "_static"
+BESIDE = """<style>
+body {{ background: light-dark(#fff, #0d1117); color: light-dark(#1f2328, #e6edf3); color-scheme: light dark; }}
+body {{ margin: 0; }}
+main {{ align-items: center; display: flex; gap: 24px; height: 760px; padding: 0 24px; }}
+pre {{ font: 13px/1.35 "DejaVu Sans Mono", monospace; }}
+img {{ border: 1px solid #8884; border-radius: 8px; width: 940px; }}
+</style>
+<main><pre>$ mleredux run digits --agent baseline
+
+{output}</pre><img src="data:image/png;base64,{picture}"></main>"""
 TOLERANCE = 16.0
 """Of 255: the largest difference of a block."""
 
@@ -119,3 +134,34 @@ def test_pages_of_a_server_look_as_approved(browser: Any, tmp_path: Path) -> Non
         page.goto(f"{server.url}/ui/server")
         looks_as_approved(page, "server")
         page.close()
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme(site_of: Any, browser: Any, tmp_path: Path) -> None:
+    """The first run in a terminal, beside its page."""
+    runs = tmp_path / "runs"
+    command = ("run", "digits", "--agent", "baseline", "--runs-dir", str(runs), "--data-dir", str(tmp_path / "data"))
+    options = {"cwd": tmp_path, "env": os.environ | {"COLUMNS": "74"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-m", "mleredux", *command], check=True, **options)  # type: ignore[call-overload]
+    lines = done.stdout.replace(f"{tmp_path}/", "").splitlines()
+    table = "\n".join(itertools.dropwhile(lambda line: "baseline on digits" not in line, lines))
+    assert "gold" in table
+    [run] = runs.glob("*-baseline-*")
+    site = site_of(runs)
+    page = browser.new_page(viewport={"width": 1000, "height": 780})
+    page.goto(site.once())
+    page.goto(f"{site.url}/runs/{run.name}")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(QUIET)
+        picture = base64.b64encode(page.screenshot()).decode()
+        beside = browser.new_page(viewport={"width": 1600, "height": 760}, color_scheme=scheme)
+        beside.set_content(BESIDE.format(output=html.escape(table), picture=picture))
+        path = README / f"first-run-{scheme}.png"
+        if os.environ.get("MLEREDUX_APPROVE"):
+            taken(beside).quantize(4 * COLORS - 1).save(path, optimize=True)
+        difference = np.abs(blocks(Image.open(path)) - blocks(taken(beside))).max()
+        assert difference < TOLERANCE, f"{path.name} differs by {difference:.1f} of 255 in a block"
+        beside.close()
+    page.close()
+    site.close()
