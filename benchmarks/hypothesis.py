@@ -96,7 +96,7 @@ def main() -> None:
         said = dict(pool.imap(_statements, [(task, folder) for task in tasks], chunksize=1))
         overlap = write_contexts(said, folder / "hypothesis")
         plan = read_plan(Path(shutil.copy(options.plan, folder)), Catalogue())
-        cells = [(cell, plan, folder) for cell in plan.cells(tasks)]
+        cells = [(cell, plan, folder) for cell in plan.request.cells()]
         rows = list(pool.imap_unordered(_run, cells, chunksize=1))
     cpu = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     design = plan.experiment

@@ -16,12 +16,12 @@ import psutil
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.resume import check_resumable
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Task
+from mleredux_support.plans import plan_of
 
 TOY = Path(__file__).parent / "toy"
 
@@ -40,8 +40,7 @@ class Toy:
         return self.catalogue.task(name)
 
     def new(self, agent: str = "copy", task: str = "toy", **asked: Any) -> Run:
-        fields = plan(self.catalogue, task, agent, sandbox="process", **asked)
-        return self.store.create(**fields, data_dir=str(self.data.path))
+        return self.store.create(plan_of(self.catalogue, task, agent, sandbox="process", **asked), self.data.path)
 
     def pipeline(self, **more: Any) -> Pipeline:
         return Pipeline(self.store, self.catalogue, self.data, **more)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref
 from mleredux.errors import MlereduxError, PluginError
 from mleredux.models import Agent, Build
 from mleredux_agents.options import libraries, read_options
+from mleredux_support.plans import plan_of
 from pydantic import BaseModel, Field, field_validator
 
 
@@ -38,9 +38,9 @@ def test_options_make_the_agent(catalogue: Catalogue) -> None:
 
 def test_options_that_make_no_sense_are_refused_before_a_run_is_made(catalogue: Catalogue) -> None:
     with pytest.raises(MlereduxError, match=r"size is small or large"):
-        plan(catalogue, "toy", "sized", sandbox="process", options={"size": "huge"})
+        plan_of(catalogue, "toy", "sized", sandbox="process", options={"size": "huge"})
     with pytest.raises(MlereduxError, match=r"has no option colour\. Its options: size\."):
-        plan(catalogue, "toy", "sized", sandbox="process", options={"colour": 1})
+        plan_of(catalogue, "toy", "sized", sandbox="process", options={"colour": 1})
 
 
 def test_a_preset_stands_for_its_values_and_options_beside_it_win(catalogue: Catalogue) -> None:
@@ -49,7 +49,7 @@ def test_a_preset_stands_for_its_values_and_options_beside_it_win(catalogue: Cat
     catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), named)
 
     def made(**options: Any) -> dict[str, Any]:
-        found: dict[str, Any] = plan(catalogue, "toy", "sized", sandbox="process", options=options)["options"]
+        found: dict[str, Any] = plan_of(catalogue, "toy", "sized", sandbox="process", options=options).options
         return found
 
     assert catalogue.agent("sized", {"preset": "big"}).build.python == ("size==large",)

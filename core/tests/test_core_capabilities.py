@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux._core.cli.root import root
+from mleredux._core.plugins.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import Agent, Build
 
@@ -20,7 +20,7 @@ ENGINE = Capabilities(True, ("python", "debian", "npm", "dockerfile", "image"), 
 INSTALLED = {"podman": ENGINE, "process": PROCESS, "docker": ENGINE, "another": PROCESS}
 
 _PLUGIN = """
-from mleredux._core.capabilities import Capabilities
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.sandboxes.process import ProcessSandbox
 from mleredux.hookspecs import hookimpl
 

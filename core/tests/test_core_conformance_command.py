@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from mleredux._core.plans import plan
 from mleredux._core.plugins import current
 from mleredux.errors import NotGranted
+from mleredux_support.plans import plan_of
 from mleredux_testing.commands import Told, mleredux
 
 BROKEN = """
@@ -75,5 +75,5 @@ def test_the_oracle_shows_the_ceiling_and_its_result_counts_nowhere(mleredux_hom
 def test_the_oracle_is_refused_where_its_user_is_not_the_machine_s(mleredux_home: Path) -> None:
     """A server plans runs without `own_machine`."""
     with pytest.raises(NotGranted, match="on its user's own machine only"):
-        plan(current(), "wine", "oracle")
-    assert plan(current(), "wine", "oracle", own_machine=True)["agent"] == "oracle"
+        plan_of(current(), "wine", "oracle")
+    assert plan_of(current(), "wine", "oracle", own_machine=True).agent == "oracle"

@@ -12,8 +12,8 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.capabilities import Capabilities
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.sandboxes.process import ProcessSandbox
 from mleredux.models import Agent, Grader, GradingInput, Limits, Metric, Submission, Thresholds
 from mleredux_testing import TOY_PLUGIN, NotConforming, toy_agent, toy_task

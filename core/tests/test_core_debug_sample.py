@@ -14,7 +14,7 @@ from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError
 from mleredux.models import Competition, Metric, Submission, Thresholds
-from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux.plugin.experiment import Plan, resolved
 
 ROWS = 300
 
@@ -130,7 +130,8 @@ def test_other_names_are_no_samples(name: str) -> None:
 def test_a_plan_does_not_mix_samples_with_whole_tasks() -> None:
     def tasks(*names: str) -> list[str]:
         design = {"name": "mixed", "tasks": list(names)}
-        return plan_tasks(current(), Plan.model_validate({"experiment": design, "arms": {"a": {"agent": "dummy"}}}))
+        plan = Plan.model_validate({"experiment": design, "arms": {"a": {"agent": "dummy"}}})
+        return list(resolved(plan.request, current()).tasks)
 
     assert tasks("wine+debug-50", "digits+debug-9") == ["wine+debug-50", "digits+debug-9"]
     with pytest.raises(MlereduxError, match=r"An experiment can't mix .*: wine\+debug-50 and digits\."):

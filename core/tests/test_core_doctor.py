@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from mleredux._core import doctor
-from mleredux._core.capabilities import Capabilities
 from mleredux._core.data import DataStore
-from mleredux._core.plans import check_metric
+from mleredux._core.planning.tasks import check_metric
 from mleredux._core.plugins import Catalogue, Plugin
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.discovery import Entry, Ref
 from mleredux._core.protocols import Finding
 from mleredux._core.store import RunStore

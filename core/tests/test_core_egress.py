@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.egress import ANY, Egress, Rule, is_public
+from mleredux._core.sandboxes.egress import ANY, Egress, Rule, is_public
 from mleredux.models import HostUse
 
 

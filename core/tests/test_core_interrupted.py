@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux._core.executors.tickets import write_ticket
 from mleredux._core.store import RunStore
-from mleredux.models import Cause, Limits, State
+from mleredux.models import Cause, Limits, RunPlan, State
 
 WORKER = """
 import sys, time
@@ -30,16 +30,7 @@ time.sleep(600)
 
 def test_a_killed_run_is_interrupted_until_it_goes_on(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "runs")
-    run = store.create(
-        task="digits",
-        agent="dummy",
-        sandbox="process",
-        seed=0,
-        limits=Limits(),
-        network="none",
-        options={},
-        data_dir=str(tmp_path),
-    )
+    run = store.create(RunPlan(task="digits", agent="dummy", sandbox="process", seed=0, limits=Limits()), tmp_path)
 
     def shown() -> set[str]:
         return {run.status, run.record()["status"], store.rows()[0]["status"]}

@@ -10,10 +10,10 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux._core.plans import plan
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
 from mleredux.models import Cause, State
+from mleredux_support.plans import plan_of
 
 
 def types(run: Run) -> list[str]:
@@ -181,4 +181,4 @@ def _command(process: psutil.Process) -> list[str]:
 @pytest.mark.parametrize(("name", "value"), [("memory_mb", 1), ("disk_mb", 0), ("cpus", -1), ("time_limit", 0)])
 def test_a_limit_out_of_range_is_told_in_a_sentence(toy: Any, name: str, value: float) -> None:
     with pytest.raises(MlereduxError, match=rf"^The limit {name} is {value}; it should be greater than"):
-        plan(toy.catalogue, "toy", "copy", limits={name: value})
+        plan_of(toy.catalogue, "toy", "copy", limits={name: value})

@@ -45,7 +45,7 @@ def test_a_run_reads_its_event_log_once_however_many_events_it_has(toy: Any) -> 
     code = """
 import os, sys
 from pathlib import Path
-from mleredux._core.api import plan
+from mleredux._core.planning.plans import Request, plan
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
@@ -59,7 +59,8 @@ def opened(name, arguments):
 sys.addaudithook(opened)
 home, catalogue = Path(sys.argv[1]), Catalogue(load=(sys.argv[2],))
 store, data = RunStore(home / "runs"), DataStore(home / "data")
-run = store.create(**plan(catalogue, "toy", "versions", sandbox="process"), data_dir=str(data.path))
+[planned] = plan(Request.single("toy", "versions", sandbox="process"), catalogue)
+run = store.create(planned, data.path)
 Pipeline(store, catalogue, data).execute([run])
 print(run.state, len(run.submissions()) > 1, len(run.events()) > 15, reads)
 """

@@ -23,11 +23,10 @@ from mleredux._core.store.run import INTERRUPTED
 from mleredux._core.store.states import STAGES, TRANSITIONS
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import Cause, Limits, State
+from mleredux.models import Cause, Limits, RunPlan, State
 
-ASKED: dict[str, Any] = {
-    "task": "toy", "agent": "copy", "sandbox": "process", "seed": 0, "limits": Limits(), "data_dir": "/nowhere",
-}  # fmt: skip
+PLAN = RunPlan(task="toy", agent="copy", sandbox="process", seed=0, limits=Limits())
+NOWHERE = "/nowhere"
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ class RunMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.store = RunStore(Path(self.folder.name) / "runs")
-        self.run_ = self.store.create(**ASKED)
+        self.run_ = self.store.create(PLAN, NOWHERE)
         self.state = State.QUEUED
         self.path = [State.QUEUED]
 
@@ -103,14 +102,14 @@ def test_every_end_can_be_reached_and_only_unfinished_runs_go_on() -> None:
 
 
 def test_a_run_killed_before_its_first_event_is_queued(store: RunStore) -> None:
-    run = store.create(**ASKED)
+    run = store.create(PLAN, NOWHERE)
     (run.path / "events.jsonl").unlink()
     assert store.get(run.id).state is State.QUEUED
     assert store.rows()[0]["status"] == "queued"
 
 
 def test_the_index_sees_what_a_killed_program_could_not_tell_it(store: RunStore) -> None:
-    run = store.create(**ASKED)
+    run = store.create(PLAN, NOWHERE)
     assert store.rows()[0]["status"] == "queued"
     Run(run.path).enter(State.PREPARING)  # nobody watches this one
     assert store.rows()[0]["status"] == INTERRUPTED
@@ -136,14 +135,14 @@ def test_the_index_sees_what_a_killed_program_could_not_tell_it(store: RunStore)
     ],
 )
 def test_the_index_is_rebuilt_from_the_directories(store: RunStore, spoil: Any) -> None:
-    made = [store.create(**ASKED).id for _ in range(3)]
+    made = [store.create(PLAN, NOWHERE).id for _ in range(3)]
     spoil(store.path / "index.sqlite")
     assert sorted(row["id"] for row in store.rows()) == sorted(made)
     assert store.rebuild() == 3
 
 
 def test_one_damaged_run_does_not_hide_the_others(store: RunStore) -> None:
-    good = store.create(**ASKED)
+    good = store.create(PLAN, NOWHERE)
     for content in (
         "{",
         "{}",
@@ -151,11 +150,11 @@ def test_one_damaged_run_does_not_hide_the_others(store: RunStore) -> None:
         '{"spec": 1, "use": {}}',
         "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
     ):
-        bad = store.create(**ASKED)
+        bad = store.create(PLAN, NOWHERE)
         (bad.path / "run.json").write_text(content)
         with pytest.raises(MlereduxError, match=r"run\.json is damaged"):
             store.get(bad.id)
-    scribbled = store.create(**ASKED)
+    scribbled = store.create(PLAN, NOWHERE)
     (scribbled.path / "events.jsonl").write_bytes(b"scribble\n")
     store.rebuild()
     status = {row["id"]: row["status"] for row in store.rows()}
@@ -164,7 +163,10 @@ def test_one_damaged_run_does_not_hide_the_others(store: RunStore) -> None:
 
 
 def test_runs_are_found_by_part_of_their_id_and_never_guessed(store: RunStore) -> None:
-    first, second = store.create(**ASKED), store.create(**{**ASKED, "task": "other/../../task"})
+    first, second = (
+        store.create(PLAN, NOWHERE),
+        store.create(PLAN.model_copy(update={"task": "other/../../task"}), NOWHERE),
+    )
     assert second.path.parent == store.path, "a task's name is no path"
     assert store.get(first.id[-6:]).id == first.id
     assert store.get(str(first.path)).id == first.id
@@ -179,7 +181,8 @@ def test_the_newest_runs_of_a_task_are_read_one_by_one(store: RunStore) -> None:
     assert list(store.newest("digits")) == []
     for number, task in enumerate(("digits", "iris", "digits", "digits-2", "imbalance@digits", "digits")):
         name = store.new_id(task, "copy")
-        store.create(f"20260101-00000{number}{name[15:]}", **{**ASKED, "task": task})
+        plan = PLAN.model_copy(update={"task": task})
+        store.create(plan, NOWHERE, f"20260101-00000{number}{name[15:]}")
     (store.path / "20260101-000009-digits-torn-abcdef").mkdir()
     assert [run.id[:15] for run in store.newest("digits")] == [f"20260101-00000{number}" for number in (5, 2, 0)]
     assert [run.id[:15] for run in store.newest("imbalance@digits")] == ["20260101-000004"]
@@ -187,7 +190,7 @@ def test_the_newest_runs_of_a_task_are_read_one_by_one(store: RunStore) -> None:
 
 
 def test_a_run_somebody_works_on_is_alive_and_not_deleted(store: RunStore) -> None:
-    run = store.create(**ASKED)
+    run = store.create(PLAN, NOWHERE)
     holder = Run(run.path)
     assert holder.lock.acquire()
     assert run.alive
@@ -211,12 +214,12 @@ time.sleep(600)
 """
 
 _ADD = """
-import json, sys
-from mleredux.models import State
+import sys
+from mleredux.models import RunPlan, State
 from mleredux._core.store import RunStore
 store = RunStore(sys.argv[1])
 for _ in range(6):
-    store.create(**json.loads(sys.argv[2])).enter(State.PREPARING)
+    store.create(RunPlan.model_validate_json(sys.argv[2]), "/nowhere").enter(State.PREPARING)
 """
 
 
@@ -232,7 +235,7 @@ def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
 
 
 def test_concurrent_writers_and_rebuilders_lose_nothing(store: RunStore) -> None:
-    asked = json.dumps({**ASKED, "limits": {}})
+    asked = PLAN.model_dump_json()
     processes = [subprocess.Popen([sys.executable, "-c", _ADD, str(store.path), asked]) for _ in range(3)]
     while any(process.poll() is None for process in processes):
         store.rebuild()
@@ -254,7 +257,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_record_is_json_and_says_what_scripts_rely_on(store: RunStore) -> None:
-    run = store.create(**ASKED)
+    run = store.create(PLAN, NOWHERE)
     record = json.loads(json.dumps(run.record()))
     assert {"id", "task", "agent", "seed", "status", "cause", "report", "path"} <= set(record)
     assert run.spec.created_at <= datetime.now(UTC)

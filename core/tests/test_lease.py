@@ -12,13 +12,13 @@ import pytest
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.lease import Lease, fence_of, next_fence, read_lease, take_away
 from mleredux.errors import ResumeRefused
-from mleredux.models import State
+from mleredux.models import Limits, RunPlan, State
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    asked = {"task": "toy", "agent": "dummy", "sandbox": "process", "seed": 0, "limits": {}, "data_dir": str(tmp_path)}
-    return RunStore(tmp_path / "runs").create(**asked)
+    plan = RunPlan(task="toy", agent="dummy", sandbox="process", seed=0, limits=Limits())
+    return RunStore(tmp_path / "runs").create(plan, tmp_path)
 
 
 def test_a_late_worker_writes_nothing_and_the_next_one_takes_its_lock(run: Run) -> None:

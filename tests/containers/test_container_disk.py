@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux._core.submissions.intake import disk_usage
 from mleredux.models import Cause, State
+from mleredux_support.plans import plan_of
 from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
 from mleredux_testing.toys import TOY_PLUGIN
 
@@ -65,7 +65,7 @@ def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: 
     catalogue = Catalogue(load=[TOY_PLUGIN, DISK_ATTACKS_PLUGIN])
     store, data = RunStore(tmp_path / "runs"), DataStore(tmp_path / "data")
     runs = {
-        name: store.create(**plan(catalogue, "toy", f"disk-{name}", sandbox=engine), data_dir=str(data.path))
+        name: store.create(plan_of(catalogue, "toy", f"disk-{name}", sandbox=engine), data.path)
         for name in (*FILLING, *HIDING)
     }
     with watched(list(runs.values())) as peak:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mleredux._core.egress import Egress, Rule, variables
 from mleredux._core.protocols import BuildRequest
+from mleredux._core.sandboxes.egress import Egress, Rule, variables
 from mleredux._core.stages.failures import failure_of
 from mleredux.errors import BuildFailed
 from mleredux.models import Agent, Build, HostUse

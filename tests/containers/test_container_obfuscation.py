@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux.models import State
+from mleredux_support.plans import plan_of
 from mleredux_testing.toys import TOY_PLUGIN
 
 pytestmark = pytest.mark.attack
@@ -25,8 +25,8 @@ def read_all(sandbox: str, home: Path, runs: str) -> tuple[Run, bytes]:
     home.chmod(0o755)
     catalogue = Catalogue(load=[TOY_PLUGIN, str(PLUGIN)])
     store, data = RunStore(home / runs), DataStore(home / "data")
-    fields = plan(catalogue, "quetzal-nesting", "reader", sandbox=sandbox)
-    run = store.create(**fields, obfuscated=True, data_dir=str(data.path))
+    planned = plan_of(catalogue, "quetzal-nesting", "reader", sandbox=sandbox, obfuscated=True)
+    run = store.create(planned, data.path)
     Pipeline(store, catalogue, data).execute([run])
     assert run.state is State.DONE, f"{run.message}: {run.agent_log.read_text()}"
     seen = (run.output_dir / "seen").read_bytes()

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
         Grader,
         Outcome,
         Report,
+        RunPlan,
         Score,
         Task,
         Technique,
         Verification,
     )
-    from mleredux.models.experiment import Cell, Plan
+    from mleredux.models.experiment import Plan
     from mleredux.models.export import Format
+    from mleredux.models.request import Cell
     from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2
@@ -212,7 +214,7 @@ def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any] | None:
 
 @hookspec(firstresult=True)
 def mleredux_check_plan(
-    plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Sequence[Path]
+    plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Sequence[Path]
 ) -> dict[str, Any] | None:
     """Estimate time and cost of a plan's cells by past runs, and what it can detect; return a document for JSON."""
 

@@ -89,7 +89,7 @@ def test_a_task_is_added_with_its_context(tmp_path: Path) -> None:
     with pytest.raises(MlereduxError, match=r"arms.v1.context: the text for digits is not known"):
         extend(found, tasks=["digits"])
     larger = started(tmp_path, told("wine", "digits"))
-    assert [place.fields["context"] for place in larger.places()] == ["On wine.", "On digits."]
+    assert [place.plan.context for place in larger.places()] == ["On wine.", "On digits."]
     with pytest.raises(MlereduxError, match=r"Arm v1 was changed after it had runs \(contexts.wine"):
         started(tmp_path, json.loads(json.dumps(told("wine", "digits")).replace("On wine", "About wine")))
 
@@ -97,7 +97,7 @@ def test_a_task_is_added_with_its_context(tmp_path: Path) -> None:
 def test_what_broke_is_run_again_and_the_old_attempt_is_kept(tmp_path: Path) -> None:
     found = started(tmp_path, document())
     place = found.places()[0]
-    broken = found.store.create(**place.fields, data_dir="x", experiment="test", arm=place.cell.arm)
+    broken = found.store.create(place.plan, "x")
     for state in (State.PREPARING, State.PRODUCING):
         broken.enter(state)
     broken.enter(State.FAILED, cause=Cause.ENVIRONMENT_BROKE, message="No engine.")

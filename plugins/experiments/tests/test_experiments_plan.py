@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Plan, plan_cells
+from mleredux.plugin.experiment import Plan
 from mleredux_experiments.execution.experiment import start
-from mleredux_experiments.execution.plan import check_plan, read_plan
+from mleredux_experiments.execution.plan import check_plan, planned_cells, read_plan
 
 PLAN = """
 [experiment]
@@ -39,7 +39,7 @@ def written(tmp_path: Path, text: str = PLAN) -> Path:
 
 def test_every_arm_meets_each_task_and_seed_once_and_arms_alternate(tmp_path: Path) -> None:
     plan = read_plan(written(tmp_path), current())
-    cells = plan.cells(["digits", "wine", "diabetes"])
+    cells = plan.request.model_copy(update={"tasks": ("digits", "wine", "diabetes")}).cells()
     assert len(cells) == len(set(cells)) == 12
     pairs = [cells[start : start + 2] for start in range(0, 12, 2)]
     assert all({cell.arm for cell in pair} == {"v1", "v2"} and len({cell[1:] for cell in pair}) == 1 for pair in pairs)
@@ -104,12 +104,12 @@ def test_arms_take_paths_of_scripts_beside_the_plan(
     check_plan(plan, current())
     first = start(plan, current(), runs_dir=None, data_dir=None)
     monkeypatch.chdir("/")
-    cells = plan_cells(current(), plan, first.record.pinned)
-    agents = {fields["agent"].partition("@copy-")[0] for _, fields in cells}
+    cells = planned_cells(plan, current(), first.record.pinned)
+    agents = {run.agent.partition("@copy-")[0] for _, run in cells}
     assert agents == {"dummy", *(f"repo:{place / name}" for name in ("a.py", "b.py", "c.py"))}
-    before = {fields["agent"] for _, fields in cells}
+    before = {run.agent for _, run in cells}
     (place / "a.py").write_text("print('changed')\n")
-    assert {fields["agent"] for _, fields in plan_cells(current(), plan, first.record.pinned)} == before
+    assert {run.agent for _, run in planned_cells(plan, current(), first.record.pinned)} == before
     with pytest.raises(MlereduxError, match=r"experiment\.seeds\.0: it must be greater than or equal to 0, not -1"):
         read_plan(written(place, PLAN.replace("[0, 1]", "[-1]")), current())
     with pytest.raises(MlereduxError, match=r"arms\.v1\.agent: There is no agent './gone\.py'"):

@@ -14,7 +14,7 @@ from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
-from mleredux.models import Limits
+from mleredux.models import Limits, RunPlan
 from mleredux_server.accounts.accounts import make_token, make_user
 from mleredux_server.accounts.security import Caller
 from mleredux_server.app import create_app, make_service
@@ -91,12 +91,10 @@ class LocalServer:
             "agent": agent,
             "seed": 0,
             "limits": Limits(),
-            "network": "none",
-            "options": {},
-            "data_dir": str(self.service.data.path),
             **asked,
         }
-        run = self.service.store.create(self.service.store.new_id(task, agent, 12), **fields)
+        store, plan = self.service.store, RunPlan.model_validate(fields)
+        run = store.create(plan, self.service.data.path, store.new_id(task, agent, 12))
         self.adopt(run, user)
         return run
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.grants import read_grants
-from mleredux._core.own_machine import agent_reference
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
+from mleredux._core.planning.grants import read_grants
+from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Grants, Report, SubmissionSchema, Verdict
+from mleredux.models.request import Request
 
 BYTES_PER_GRADER = 64 * 2**20
 """Bytes of submissions per grading process; below this, a second process is not worth its imports."""
@@ -86,19 +86,20 @@ def run(
         MlereduxError: The request is invalid, or can't be fulfilled on this machine.
     """
     store, data = RunStore(runs_dir), DataStore(data_dir)
-    asked = plan(
-        current(),
+    request = Request.single(
         task,
-        agent_reference(current(), agent),
-        own_machine=True,
+        agent,
         sandbox=sandbox,
         seed=seed,
         limits={**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})},
-        options=options,
+        options=dict(options or {}),
         network=network,
         grants=grants if isinstance(grants, Grants) else read_grants(**(grants or {})),
+        obfuscated=obfuscated,
+        verify=verify,
+        context=context,
     )
-    made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, verify=verify, context=context)
+    [planned] = plan(request, current(), own_machine=True)
     place = current().executor(executor) if executor else None
     pipeline = Pipeline(
         *(store, current(), data),
@@ -107,7 +108,7 @@ def run(
         executor=place,
         object_store=object_store,
     )
-    return pipeline.execute([made])[0]
+    return pipeline.execute([store.create(planned, data.path)])[0]
 
 
 def experiment(

@@ -96,9 +96,9 @@ def open_judge(run: Run, model: str, *, calls: int, cost_usd: float | None = Non
         MlereduxError: There is no gateway, or it has no upstream.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-judge-") as folder:
-        spec = run.spec.model_dump(exclude={"id", "created_at", "limits", "network", "agent"})
         limits = Limits(llm_calls=calls, llm_cost_usd=cost_usd, time_limit=_SECONDS)
-        own = RunStore(Path(folder) / "runs").create(**spec, agent="judge", limits=limits, network="gateway")
+        spec = run.spec.model_copy(update={"agent": "judge", "limits": limits, "network": "gateway"})
+        own = RunStore(Path(folder) / "runs").create(spec, spec.data_dir)
         agent = Agent(id="judge", title="Judge", command=("true",), network="gateway")
         opened = current().hook("mleredux_open_gateway")(run=own, agent=agent, socket=Path(folder) / "judge.sock")
         if opened is None:

@@ -15,7 +15,9 @@ from mleredux.errors import MlereduxError, PluginError, one_line
 if TYPE_CHECKING:
     from mleredux._core.cli.backend import Record
     from mleredux._core.store import Run
-    from mleredux.models.experiment import Cell, Plan
+    from mleredux.models import RunPlan
+    from mleredux.models.experiment import Plan
+    from mleredux.models.request import Cell
 
 HOOK = "mleredux_register_pages"
 
@@ -27,7 +29,7 @@ class StoredExperiment(NamedTuple):
         id: As in the column `experiment` of its runs.
         title: Its name, for people.
         plan: Its design has the id as its name.
-        cells: All its runs, each with `task`, `agent` and `limits`.
+        cells: All its runs.
         changes: After its creation, each with `time`, `what` and `results`, the number of runs that had ended.
         stopped: Why no more runs are started, if a budget or the stopping rule ended it.
     """
@@ -36,7 +38,7 @@ class StoredExperiment(NamedTuple):
     title: str
     plan: Plan
     created_at: datetime
-    cells: Sequence[tuple[Cell, dict[str, Any]]] = ()
+    cells: Sequence[tuple[Cell, RunPlan]] = ()
     changes: Sequence[Mapping[str, Any]] = ()
     stopped: str | None = None
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mleredux._core.data import DataStore
-from mleredux._core.grants import secret_variables
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
+from mleredux._core.sandboxes.variables import secret_variables
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.failures import Failure, failure_of
 from mleredux._core.stages.grade import sweep_folders

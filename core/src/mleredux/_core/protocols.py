@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from mleredux._core.capabilities import Capabilities
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux.errors import Cancelled
 from mleredux.models import Agent, Attempts, HostUse, Limits, LlmUse
 

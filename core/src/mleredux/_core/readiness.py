@@ -9,14 +9,16 @@ from typing import Any
 
 from mleredux._core.data import DataStore
 from mleredux._core.doctor import Diagnosis
-from mleredux._core.grants import protected_variables
-from mleredux._core.own_machine import agent_reference
-from mleredux._core.plans import check_metric, plan
+from mleredux._core.planning.agents import agent_reference
+from mleredux._core.planning.plans import plan
+from mleredux._core.planning.tasks import check_metric
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
+from mleredux._core.sandboxes.variables import protected_variables
 from mleredux._core.space import check as check_space
 from mleredux.errors import MlereduxError
 from mleredux.models import Task
+from mleredux.models.request import Request
 
 _QUESTIONS = 4
 _NAMED = 30
@@ -47,12 +49,13 @@ def diagnose_pair(
     name = f"{agent} on {task}"
     try:
         reference = agent_reference(catalogue, agent)
-        fields = plan(catalogue, task, reference, sandbox=sandbox, options=options, own_machine=True)
+        request = Request.single(task, reference, sandbox=sandbox, options=options or {})
+        [planned] = plan(request, catalogue, own_machine=True)
         declared = catalogue.agent(reference, options or {})
         needs = catalogue.task(task).resources
     except MlereduxError as error:
         return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]
-    chosen = fields["sandbox"]
+    chosen = planned.sandbox
     found = [Diagnosis("agent", Finding(name, True, f"It runs in sandbox {chosen}."))]
     try:
         findings = list(catalogue.sandbox(chosen).check())
@@ -64,11 +67,11 @@ def diagnose_pair(
     if lacking:
         message = f"{agent} asks for {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
         found.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
-    keys = sorted(protected_variables(catalogue)) if fields["network"] == "gateway" else []
+    keys = sorted(protected_variables(catalogue)) if planned.network == "gateway" else []
     if keys and not any(os.environ.get(key) for key in keys):
         remedy = f"Set the key of your provider, such as {keys[0]}, or describe your own in the gateway's settings."
         found.append(Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy)))
-    limits = fields["limits"]
+    limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
         if least and has < least:
             remedy = f"Run it with --{what} {least}{'m' if what == 'memory' else ''}, or on a larger machine."

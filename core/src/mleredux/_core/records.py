@@ -43,7 +43,7 @@ def listed(
     if category is not None:
         rows = [row for row in rows if str(row.get("category", "")).lower() == category.lower()]
     if kind == "agents":
-        from mleredux._core.capabilities import fitting, needs_from
+        from mleredux._core.plugins.capabilities import fitting, needs_from
 
         installed = catalogue.capabilities()
         rows = [{**row, "sandboxes": fitting(needs_from(row), installed)} for row in rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from urllib.parse import urljoin, urlsplit
 
-from mleredux._core.egress import is_public
+from mleredux._core.sandboxes.egress import is_public
 
 MAX_HOPS = 5
 """Maximum number of redirects that are followed."""

@@ -6,12 +6,12 @@ import platform
 import tempfile
 from pathlib import Path
 
-from mleredux._core.grants import is_foreign
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest
+from mleredux._core.sandboxes.task_images import build_in, placed
+from mleredux._core.sandboxes.variables import is_foreign
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import FINAL
-from mleredux._core.task_images import build_in, placed
 from mleredux.errors import ResumeRefused, SandboxError
 from mleredux.models import CAUSES, State
 

@@ -7,7 +7,7 @@ Nothing here imports the rest of mleredux, so that programs which only read runs
 - `formats`, `units`: durations, sizes and scores as text for people; durations and sizes from text
 - `schema`, `grader`, `execution`, `task`: what tasks declare: submissions, metrics, environments
 - `tool`, `agent`, `grants`: what agents declare, and what they are granted
-- `experiment`: a plan: its design, arms and cells
+- `request`, `experiment`: requested runs: tasks, arms, seeds; the plan of an experiment
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
 - `rollout`: an agent's trajectory, as an ATIF document
 - `verdict`, `report`: how far a result can be trusted; a graded submission
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Manifest,
         NotSubmitted,
         Outcome,
+        RunPlan,
         RunRecord,
         RunSpec,
         RunUse,
@@ -64,8 +65,8 @@ _HOME = {
     "grader": "FormInput Grader GradingInput Score",
     "grants": "Grants",
     "report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
-    "run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunRecord RunSpec RunUse Sample "
-    "State Submitted Unusable",
+    "run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunPlan RunRecord RunSpec RunUse "
+    "Sample State Submitted Unusable",
     "schema": "Column SubmissionSchema Verdict",
     "task": "Competition KnownLeak Metric Resources Submission Task Technique Thresholds",
     "verdict": "Evidence ResultVerdict Verification",
@@ -106,6 +107,7 @@ __all__ = [
     "Report",
     "Resources",
     "ResultVerdict",
+    "RunPlan",
     "RunRecord",
     "RunSpec",
     "RunUse",

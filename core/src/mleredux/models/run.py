@@ -111,10 +111,9 @@ class Attempts(Model):
     """When the last agent was started, by the monotonic clock."""
 
 
-class RunSpec(Model):
-    """The specification of a run, as requested."""
+class RunPlan(Model):
+    """A run that can be created: its request, validated, with all defaults."""
 
-    id: str
     task: str
     agent: str
     sandbox: str
@@ -126,7 +125,6 @@ class RunSpec(Model):
     options: dict[str, Any] = {}
     """Agent options given for this run."""
     obfuscated: bool = False
-    data_dir: str
     context: str | None = None
     """Additional text for the agent, if given."""
     replay: str | None = None
@@ -139,6 +137,13 @@ class RunSpec(Model):
     """The experiment that the run belongs to, if any."""
     arm: str | None = None
     """The experiment's arm."""
+
+
+class RunSpec(RunPlan):
+    """The specification of a run, as requested."""
+
+    id: str
+    data_dir: str
     created_at: datetime
 
 

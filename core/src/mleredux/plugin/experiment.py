@@ -1,34 +1,45 @@
-"""For code that plans experiments: matrices of tasks, arms and seeds.
+"""For code that plans runs: tasks with arms and seeds, requested together.
 
-A plan is a file, or made of the same fields; services and commands expand it alike::
+`plan` turns a request into runs that can be created, each validated. The plan of an experiment is a file, or made of
+the same fields, and has a request, too::
 
-    from mleredux.plugin.experiment import Plan
+    from mleredux.plugin.command import current
+    from mleredux.plugin.experiment import Plan, Request, plan
+
+    runs = plan(Request.single("digits", "baseline", seed=1), current(), own_machine=True)
 
     design = {"name": "v2-vs-v1", "tasks": ["digits", "set:starter"], "seeds": [0, 1, 2]}
-    plan = Plan.model_validate({"experiment": design, "arms": {"v1": {"agent": "dummy"}, "v2": {"agent": "baseline"}}})
-    cells = plan.cells(["digits", "wine"])
+    arms = {"v1": {"agent": "dummy"}, "v2": {"agent": "baseline"}}
+    runs = plan(Plan.model_validate({"experiment": design, "arms": arms}).request, current(), own_machine=True)
 """
 
 from __future__ import annotations
 
 from mleredux._core.debug_sample import is_sample
-from mleredux._core.own_machine import agent_reference
-from mleredux._core.plans import plan_cells, plan_of, plan_tasks
-from mleredux.models.experiment import Arm, Cell, Design, Plan, PlanLimits, Seed, Stop
+from mleredux._core.planning.agents import agent_reference
+from mleredux._core.planning.plans import plan
+from mleredux._core.planning.sandboxes import other_sandboxes
+from mleredux._core.planning.tasks import resolved
+from mleredux.models import RunPlan
+from mleredux.models.experiment import Design, Plan, Stop
+from mleredux.models.request import SET, Arm, Cell, PlanLimits, Request, Seed
 from mleredux.models.units import MAX_SEED
 
 __all__ = [
     "MAX_SEED",
+    "SET",
     "Arm",
     "Cell",
     "Design",
     "Plan",
     "PlanLimits",
+    "Request",
+    "RunPlan",
     "Seed",
     "Stop",
     "agent_reference",
     "is_sample",
-    "plan_cells",
-    "plan_of",
-    "plan_tasks",
+    "other_sandboxes",
+    "plan",
+    "resolved",
 ]

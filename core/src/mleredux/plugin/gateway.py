@@ -9,8 +9,8 @@ installed gateway for a model that judges runs, whose method `ask` returns its a
 
 from __future__ import annotations
 
-from mleredux._core.grants import includes_model
 from mleredux._core.judge import BudgetExhausted, Judge, open_judge
+from mleredux._core.planning.grants import includes_model
 from mleredux._core.protocols import Gateway
 
 __all__ = ["BudgetExhausted", "Gateway", "Judge", "includes_model", "open_judge"]

@@ -12,20 +12,10 @@ from mleredux._core.executors.elsewhere import NODE_PROGRAM, Elsewhere
 from mleredux._core.executors.node import main as execute_ticket
 from mleredux._core.executors.replica import delete_replica
 from mleredux._core.executors.stored_runs import StoredFile, StoredRuns
-from mleredux._core.grants import (
-    asks_of,
-    check_grants,
-    is_foreign,
-    joined,
-    missing_grants,
-    protected_variables,
-    secret_variables,
-    within,
-)
 from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
+from mleredux._core.planning.grants import asks_of, check_grants, joined, missing_grants, within
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.records import agent_record, task_record
 from mleredux._core.records import listed as list_records
@@ -33,6 +23,7 @@ from mleredux._core.resume import check_resumable
 from mleredux._core.sandboxes.processes import birth as process_birth
 from mleredux._core.sandboxes.slots import Machine, Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
+from mleredux._core.sandboxes.variables import is_foreign, protected_variables, secret_variables
 from mleredux._core.stages.grade import Job, grade, score_in_children
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
@@ -83,7 +74,6 @@ __all__ = [
     "machine_slots",
     "missing_grants",
     "next_fence",
-    "plan",
     "prepare",
     "process_birth",
     "protected_variables",

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux._core.disuse import note_use
+from mleredux._core.plugins.capabilities import Capabilities, Needs, choose, fitting, needs_of
 from mleredux._core.protocols import (
     BuildRequest,
     Built,

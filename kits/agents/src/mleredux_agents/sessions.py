@@ -276,11 +276,13 @@ def open_session(
     """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
-    from mleredux._core.plans import plan
+    from mleredux._core.planning.plans import plan
+    from mleredux.models.request import Request
 
     store, data = RunStore(runs_dir), DataStore(data_dir)
-    asked = plan(current(), task, agent, own_machine=True, sandbox=sandbox, seed=seed, limits=limits)
-    run = store.create(**asked, data_dir=str(data.path), context=context)
+    request = Request.single(task, agent, sandbox=sandbox, seed=seed, limits=limits, context=context)
+    [planned] = plan(request, current(), own_machine=True)
+    run = store.create(planned, data.path)
     if detached:
         session = OpenSession(run, _execute_apart)
     else:

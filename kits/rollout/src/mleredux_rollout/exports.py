@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from mleredux import Report, Run, Task
 from mleredux._core.data import DataStore
-from mleredux._core.grants import protected_variables, secret_variables
 from mleredux._core.plugins import Catalogue
+from mleredux._core.sandboxes.variables import protected_variables, secret_variables
 from mleredux.errors import MlereduxError, PluginError, one_line
 from mleredux.models.export import Format
 from mleredux.models.rollout import Trajectory

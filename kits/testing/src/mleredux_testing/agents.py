@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.capabilities import needs_of
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref, current
+from mleredux._core.plugins.capabilities import needs_of
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Agent
@@ -106,14 +106,15 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
 def _check_run(
     findings: Findings, agent: Agent, catalogue: Catalogue, tmp: Path, asked: tuple[str, str, float, dict[str, Any]]
 ) -> None:
-    from mleredux._core.plans import plan
+    from mleredux._core.planning.plans import plan
+    from mleredux.models.request import Request
 
     task, sandbox, time_limit, options = asked
     limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}
-    here = agent.attended
-    fields = plan(catalogue, task, agent.id, sandbox=sandbox, limits=limits, options=options, own_machine=here)
+    request = Request.single(task, agent.id, sandbox=sandbox, limits=limits, options=options)
+    [planned] = plan(request, catalogue, own_machine=agent.attended)
     store, data = RunStore(tmp / "runs"), DataStore(tmp / "data")
-    run = store.create(**fields, data_dir=str(data.path))
+    run = store.create(planned, data.path)
     Pipeline(store, catalogue, data).execute([run])
     ended = run.message or f"it ended as {run.state}."
     if not findings.expect("run", str(run.state) == "done", f"{ended} Its log ends: {_log_tail(run)}"):

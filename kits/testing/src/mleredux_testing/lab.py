@@ -15,9 +15,10 @@ from mleredux._core.data import DataStore
 from mleredux._core.executors.protocol import Executor, JobStatus
 from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
+from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
+from mleredux.models.request import Request
 
 from mleredux_testing.gate import FOLDER_VARIABLE, GO_ON
 
@@ -64,8 +65,9 @@ class Lab:
 
     def new(self, *, waits: bool = False, **asked: Any) -> Run:
         """A new run; one that waits does so until `release`."""
-        fields = plan(self.catalogue, "toy", "waiting", sandbox="process", seed=int(waits), **asked)
-        return self.store.create(**fields, data_dir=str(self.home / "data"))
+        request = Request.single("toy", "waiting", sandbox="process", seed=int(waits), **asked)
+        [planned] = plan(request, self.catalogue)
+        return self.store.create(planned, self.home / "data")
 
     def pipeline(self) -> Pipeline:
         """A pipeline at the executor, as that of the command line."""

@@ -19,7 +19,7 @@ from mleredux._core.store import RunStore
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema
 from mleredux.errors import SandboxError
-from mleredux.models import Agent, Limits, Outcome, Verdict
+from mleredux.models import Agent, Limits, Outcome, RunPlan, Verdict
 
 from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
 
@@ -110,14 +110,8 @@ class Bench:
         agent = Agent(
             id=f"check-{name}", title=name, command=("python", "-c", program), env=env or {}, options=options or {}
         )
-        run = self.store.create(
-            task=toy_task.id,
-            agent=agent.id,
-            sandbox=self.sandbox.id,
-            seed=0,
-            limits=asked,
-            data_dir=str(self.folder / "data"),
-        )
+        plan = RunPlan(task=toy_task.id, agent=agent.id, sandbox=self.sandbox.id, seed=0, limits=asked)
+        run = self.store.create(plan, self.folder / "data")
         disk = open_disk(run.path, asked.disk_mb, going_on=False)
         self._disks.append(disk)
         folders = {"task": run.path / "task", "control": run.path / ".control"}

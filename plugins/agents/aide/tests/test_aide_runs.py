@@ -16,11 +16,11 @@ import pytest
 import yaml
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import current, set_current
 from mleredux._core.store import Run, RunStore
 from mleredux_rollout import read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.plans import plan_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
@@ -122,8 +122,8 @@ def test_a_run_that_was_stopped_has_journal_submission_and_rollout(home: Path, r
     rules["improvement"]["reply"]["text"] = "I wait.\n\n```python\nimport time\n\ntime.sleep(600)\n```\n"
     store, data = RunStore(home / "runs"), DataStore(home / "data")
     with language_model(scenario, home):
-        asked = plan(current(), "digits", "aide", sandbox="docker", options=OPTIONS, limits=LIMITS)
-        stopped = store.create(**asked, data_dir=str(data.path))
+        asked = plan_of(current(), "digits", "aide", sandbox="docker", options=OPTIONS, limits=LIMITS)
+        stopped = store.create(asked, data.path)
         pipeline = Pipeline(store, current(), data)
         thread = threading.Thread(target=pipeline.execute, args=([stopped],))
         thread.start()

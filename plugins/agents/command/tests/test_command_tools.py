@@ -11,13 +11,13 @@ import mleredux
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.grants import within
-from mleredux._core.plans import plan
+from mleredux._core.planning.grants import within
 from mleredux._core.plugins import Catalogue, current
-from mleredux._core.tools import digests, find_tools
+from mleredux._core.sandboxes.tools import digests, find_tools
 from mleredux.errors import MlereduxError, NotFound, NotGranted
 from mleredux.plugin.agent import Grants
 from mleredux_agents import CommandRecipe
+from mleredux_support.plans import plan_of
 
 TOOLS = Path(__file__).parent / "tools"
 CLIENT = """\
@@ -91,7 +91,7 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
     rows = {row["id"]: row["kind"] for row in json.loads(shown.output)}
     assert rows == {"rows": "mcp", "counts": "skill"}
     options = {"command": "true"}
-    asked: Any = plan(
+    asked = plan_of(
         *(Catalogue(load=[str(plugin)]), "digits", "command"),
         options=options,
         sandbox="process",
@@ -99,7 +99,7 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
         grants=Grants(tools=("rows",)),
         own_machine=True,
     )
-    assert asked["grants"].tools == ("rows",)
+    assert asked.grants.tools == ("rows",)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_cannot_be_used_is_refused(
     how: Any = {"options": options, "sandbox": "process", "network": "none", "own_machine": True}
     grants = Grants(tools=(tool.replace("{tmp}", str(tmp_path)),))
     with pytest.raises(error, match=sentence):
-        plan(current(), "digits", agent, grants=grants, **how)
+        plan_of(current(), "digits", agent, grants=grants, **how)
 
 
 def test_on_a_server_only_allowed_ids_are_given() -> None:
@@ -149,4 +149,4 @@ def test_on_a_server_only_allowed_ids_are_given() -> None:
     assert within(wanted, Grants(tools=("*",))).tools == ("rows", "other")
     assert within(wanted, Grants(tools=("rows", "/etc"))).tools == ("rows",)
     with pytest.raises(NotGranted, match="path of another machine"):
-        plan(current(), "digits", "command", options={"command": "true"}, grants=Grants(tools=("/etc",)))
+        plan_of(current(), "digits", "command", options={"command": "true"}, grants=Grants(tools=("/etc",)))

@@ -27,10 +27,10 @@ from mleredux._core.cli.local import LocalBackend
 from mleredux.errors import MlereduxError, NotGranted
 from mleredux.plugin.artifact import short_reference
 from mleredux.plugin.command import current
-from mleredux.plugin.host import plan
 from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.start import _request
 from mleredux_agents import PERSON
+from mleredux_support.plans import plan_of
 
 MLEREDUX = (sys.executable, "-m", "mleredux")
 PROMPT = r"left\] \w+\$ $"
@@ -163,7 +163,7 @@ def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path)
     (run,) = batch.runs
     assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux start --attach {run.id}`."
     with pytest.raises(NotGranted, match="nobody sits at a server"):
-        plan(current(), "wine", "human:ada")
+        plan_of(current(), "wine", "human:ada")
 
 
 def fails(*words: str) -> str:

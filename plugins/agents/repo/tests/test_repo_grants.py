@@ -12,12 +12,13 @@ from typing import Any
 import mleredux
 import pytest
 from mleredux.errors import AgentBroken, MlereduxError, NotGranted
+from mleredux.models import RunPlan
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import current
-from mleredux.plugin.host import plan
 from mleredux_agent_repo.agents import agent_of
 from mleredux_agent_repo.manifest import BadManifest, read_manifest
 from mleredux_containers import images_of
+from mleredux_support.plans import plan_of
 
 ASKING = """\
 [agent]
@@ -55,8 +56,8 @@ def asking(write_agent: Any) -> Path:
     return folder
 
 
-def planned(folder: Path, **more: Any) -> dict[str, Any]:
-    return plan(current(), "digits", f"repo:{folder}", sandbox="docker", **more)
+def planned(folder: Path, **more: Any) -> RunPlan:
+    return plan_of(current(), "digits", f"repo:{folder}", sandbox="docker", **more)
 
 
 @pytest.mark.attack
@@ -76,7 +77,7 @@ def test_nothing_that_was_not_granted_is_planned(asking: Path) -> None:
     with pytest.raises(NotGranted, match=r"asks for the image registry\.example/team/base:1, which was not granted"):
         planned(asking, network="open", grants=some)
     fields = planned(asking, network="open", grants=some.model_copy(update={"images": ("registry.example/*",)}))
-    assert fields["network"] == "open" and fields["grants"].variables == ("AWS_SECRET_ACCESS_KEY",)
+    assert fields.network == "open" and fields.grants.variables == ("AWS_SECRET_ACCESS_KEY",)
     with pytest.raises(NotGranted):
         mleredux.run("digits", f"repo:{asking}", grants=grants)
 
@@ -94,12 +95,12 @@ def test_keys_of_the_gateway_and_ours_are_never_granted(
     with pytest.raises(NotGranted, match=f"{name} can't be passed to any agent"):
         planned(asking, network="open", grants=Grants(variables=(name,), images=("*",)))
     with pytest.raises(NotGranted, match=f"{name} can't be passed"):
-        plan(current(), "digits", "dummy", grants=Grants(variables=(name,)))
+        plan_of(current(), "digits", "dummy", grants=Grants(variables=(name,)))
 
 
 @pytest.mark.attack
 def test_a_protected_value_is_not_passed_by_another_name(asking: Path) -> None:
-    from mleredux._core.grants import passed_variables
+    from mleredux._core.sandboxes.variables import passed_variables
 
     agent = agent_of(f"repo:{asking}")
     environment = {"OPENAI_API_KEY": "sk-1", "COPY": "sk-1", "AWS_SECRET_ACCESS_KEY": "aws", "OTHER": "x"}
@@ -243,11 +244,11 @@ def test_a_host_on_the_command_line_is_checked(asking: Path) -> None:
     )
     assert ended.returncode == 1 and "'http://x/' is not a host" in ended.stderr and "Traceback" not in ended.stderr
     with pytest.raises(MlereduxError, match="lacks"):
-        plan(current(), "digits", "dummy", sandbox="process", grants=Grants(hosts=("example.org",)))
+        plan_of(current(), "digits", "dummy", sandbox="process", grants=Grants(hosts=("example.org",)))
 
 
 def test_a_plan_grants_what_its_arms_name(asking: Path, tmp_path: Path) -> None:
-    from mleredux.plugin.experiment import Plan, plan_cells
+    from mleredux.plugin.experiment import Plan, plan
 
     arm: dict[str, Any] = {"agent": f"repo:{asking}", "sandbox": "docker", "network": "open"}
     grants = {
@@ -259,9 +260,8 @@ def test_a_plan_grants_what_its_arms_name(asking: Path, tmp_path: Path) -> None:
     def cells(**more: Any) -> list[Any]:
         arms = {"plain": {"agent": "dummy", "sandbox": "docker"}, "asking": {**arm, **more}}
         made = Plan.model_validate({"experiment": {"name": "p", "tasks": ["digits"]}, "arms": arms})
-        return [
-            fields["grants"].model_dump(mode="json", exclude_defaults=True) for _, fields in plan_cells(current(), made)
-        ]
+        planned = plan(made.request, current(), own_machine=True)
+        return [run.grants.model_dump(mode="json", exclude_defaults=True) for run in planned]
 
     with pytest.raises(NotGranted, match="the variable AWS_SECRET_ACCESS_KEY") as refused:
         cells()

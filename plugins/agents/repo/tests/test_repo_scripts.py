@@ -14,8 +14,8 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.command import current
-from mleredux.plugin.host import plan
 from mleredux_agent_repo.agents import agent_of
+from mleredux_support.plans import plan_of
 from mleredux_testing.pytest_plugin import NO_ENGINE
 
 SOLVE = """\
@@ -55,7 +55,7 @@ def test_a_script_runs_at_once_beside_its_modules_and_with_arguments(folder: Pat
     )
     assert ended.returncode == 0, ended.stderr
     record = json.loads(ended.stdout)
-    assert record["report"]["valid_submission"] and record["sandbox"] == "process"
+    assert record["report"]["valid_submission"] and record.sandbox == "process"
     assert not record["report"]["ledger"]["isolated"]
     assert re.fullmatch(r"repo:.*/solve\.py@copy-[0-9a-f]{40}", record["agent"])
     run = Path(record["path"])
@@ -107,10 +107,10 @@ def test_requirements_come_from_inline_metadata_or_the_file_beside_it(folder: Pa
 
 def test_only_their_own_machine_runs_agents_without_isolation(folder: Path, mleredux_home: Path) -> None:
     reference = f"repo:{folder / 'solve.py'}"
-    assert plan(current(), "wine", reference, own_machine=True)["sandbox"] == "process"
+    assert plan_of(current(), "wine", reference, own_machine=True).sandbox == "process"
     with pytest.raises(MlereduxError, match="isolation"):
-        plan(current(), "wine", reference, sandbox="process")
-    assert plan(current(), "wine", reference)["sandbox"] != "process"
+        plan_of(current(), "wine", reference, sandbox="process")
+    assert plan_of(current(), "wine", reference).sandbox != "process"
 
 
 @pytest.mark.parametrize(

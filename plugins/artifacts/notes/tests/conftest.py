@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
+from mleredux_support.plans import plan_of
 
 HEAD = "import os, random, sys, time\ndata, out = os.environ['MLEREDUX_DATA_DIR'], os.environ['MLEREDUX_OUTPUT_DIR']\n"
 PLUGIN = """\
@@ -47,7 +47,7 @@ def run_agent(tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) 
         catalogue = Catalogue(load=(str(plugin),))
         set_current(catalogue)
         data = DataStore(tmp_path / "data")
-        made = store.create(**plan(catalogue, task, "writer", sandbox="process"), data_dir=str(data.path))
+        made = store.create(plan_of(catalogue, task, "writer", sandbox="process"), data.path)
         return Pipeline(store, catalogue, data).execute([made])[0]
 
     monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))

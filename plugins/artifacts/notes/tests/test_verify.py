@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
@@ -23,6 +22,7 @@ from mleredux.plugin.artifact import Evidence, Verification
 from mleredux.plugin.host import verify_run
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
+from mleredux_support.plans import plan_of
 
 LETTERS = Path(__file__).parent / "letters_plugin.py"
 READ = """\
@@ -105,9 +105,8 @@ def run_code(tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> Ite
         )
         catalogue = Catalogue(load=(str(LETTERS), str(plugin)))
         set_current(catalogue)
-        made = store.create(
-            **plan(catalogue, "letters", "writer", sandbox="process"), data_dir=str(tmp_path / "data"), verify=verify
-        )
+        planned = plan_of(catalogue, "letters", "writer", sandbox="process", verify=verify)
+        made = store.create(planned, tmp_path / "data")
         return Pipeline(store, catalogue, DataStore(tmp_path / "data")).execute([made])[0]
 
     yield run

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run, RunStore
-from mleredux.models import Ledger, Limits, Outcome, Report, State
+from mleredux.models import Ledger, Limits, Outcome, Report, RunPlan, State
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 LOG = b"reading 1,437 rows\n\rfold 1/5\rfold 5/5\n\x1b[32mvalidation accuracy 0.9722\x1b[0m\n\xff\xfe done\n"
@@ -81,9 +81,8 @@ def make_run(tmp_path: Path) -> MakeRun:
             "sandbox": "process",
             "seed": 3,
             "limits": Limits(time_limit=120),
-            "data_dir": str(tmp_path / "data"),
         }
-        run = RunStore(tmp_path / "runs").create(**{**fields, **asked})
+        run = RunStore(tmp_path / "runs").create(RunPlan.model_validate({**fields, **asked}), tmp_path / "data")
         run.record_use(
             task_version="1", agent_version="4", packages={"mleredux": "0.1.0"}, python="3.11.7", host="Linux"
         )

@@ -10,12 +10,12 @@ import mleredux_testing as testing
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
 from mleredux.models import State
 from mleredux_rollout import check_rollout, run_extra, step_extra
+from mleredux_support.plans import plan_of
 
 HOSTILE = '''
 from mleredux import Agent, hookimpl
@@ -51,7 +51,7 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
 def finished(catalogue: Catalogue, agent: str, home: Path) -> Run:
     data = DataStore(home / "data")
     store = RunStore(home / "runs")
-    run = store.create(**plan(catalogue, "toy", agent, sandbox="process"), data_dir=str(data.path))
+    run = store.create(plan_of(catalogue, "toy", agent, sandbox="process"), data.path)
     Pipeline(store, catalogue, data).execute([run])
     return run
 

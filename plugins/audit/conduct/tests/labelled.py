@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
+from mleredux.models import RunPlan
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.task import Metric, Submission, Task
@@ -191,8 +192,8 @@ SCENARIOS = (
 def make(scenario: Scenario, folder: Path) -> Run:
     """The run of a scenario, in a store of its own."""
     store = RunStore(folder / "runs")
-    fields = {"task": TASK.id, "agent": scenario.agent, "sandbox": "docker", "seed": 0, "data_dir": str(folder)}
-    run = store.create(**fields, limits=Limits())
+    plan = RunPlan(task=TASK.id, agent=scenario.agent, sandbox="docker", seed=0, limits=Limits())
+    run = store.create(plan, folder)
     code = run.output_dir / "code"
     code.mkdir()
     program = START + (scenario.content if scenario.agent != "shell" else "") + ("" if scenario.whole else FIT)

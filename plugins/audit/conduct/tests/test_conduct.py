@@ -16,7 +16,7 @@ from mleredux._core.cli.root import root
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
-from mleredux.models import Limits, Report
+from mleredux.models import Limits, Report, RunPlan
 from mleredux_audit_conduct.check import as_markdown, check
 from mleredux_audit_conduct.rules import by_patterns
 from mleredux_rollout import AgentInfo, Step, Text, ToolCall, Trajectory, dump_rollout
@@ -49,8 +49,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         rows: int = 100,
         project: str | None = None,
     ) -> Run:
-        asked = {"task": "a-task", "agent": agent, "sandbox": "docker", "seed": 0, "project": project}
-        run = RunStore(tmp_path / "runs").create(**asked, limits=Limits(), data_dir=str(tmp_path))
+        plan = RunPlan(task="a-task", agent=agent, sandbox="docker", seed=0, project=project, limits=Limits())
+        run = RunStore(tmp_path / "runs").create(plan, tmp_path)
         (run.output_dir / "code").mkdir()
         for name, text in (code or {}).items():
             (run.output_dir / "code" / name).write_text(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux.models import RunPlan
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Evidence, Report, Run, RunStore, Verification
 from mleredux.plugin.task import Thresholds
@@ -140,8 +141,8 @@ def test_code_of_an_earlier_run_of_another_agent_is_evidence(tmp_path: Path) -> 
 
 def test_versions_of_one_agent_and_other_projects_are_no_copies(tmp_path: Path) -> None:
     def made(agent: str, project: str | None = None) -> Run:
-        fields = {"task": "digits", "sandbox": "docker", "seed": 0, "data_dir": str(tmp_path), "limits": Limits()}
-        run = RunStore(tmp_path / "runs").create(**fields, agent=agent, project=project)
+        plan = RunPlan(task="digits", sandbox="docker", seed=0, limits=Limits(), agent=agent, project=project)
+        run = RunStore(tmp_path / "runs").create(plan, tmp_path)
         (run.output_dir / "code").mkdir()
         (run.output_dir / "code" / "solution.py").write_text(labelled.KERNEL)
         return run

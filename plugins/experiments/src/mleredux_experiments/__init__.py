@@ -25,7 +25,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mleredux.plugin.experiment import Cell, Plan
+    from mleredux.plugin.experiment import Cell, Plan, RunPlan
     from mleredux.plugin.page import Page, Panel
 
 mleredux_contract = 2
@@ -88,9 +88,7 @@ def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any]:
 
 
 @hookimpl
-def mleredux_check_plan(
-    plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Sequence[Path]
-) -> dict[str, Any]:
+def mleredux_check_plan(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Sequence[Path]) -> dict[str, Any]:
     """What a plan will take, for services."""
     from mleredux_experiments.sdk import check_matrix
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Cell, Plan
+from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.execution.execution import STATES, Execution
 from mleredux_experiments.execution.experiment import extend, find, start
@@ -158,7 +158,7 @@ def tabulate_runs(runs: Iterable[Path]) -> dict[str, Any]:
     return load_runs(runs, rollouts=True).document()
 
 
-def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Iterable[Path]) -> dict[str, Any]:
+def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterable[Path]) -> dict[str, Any]:
     """What a plan will take by past runs, and what it detects.
 
     Raises:

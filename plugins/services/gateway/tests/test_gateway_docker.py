@@ -22,7 +22,6 @@ import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.installation import installation_salt
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
@@ -31,6 +30,7 @@ from mleredux_gateway import read_calls
 from mleredux_gateway.secrets import run_token
 from mleredux_rollout import check_rollout
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.plans import plan_of
 from mleredux_testing.pytest_plugin import skip_or_fail
 from mleredux_testing.toys import TOY_PLUGIN
 
@@ -118,8 +118,8 @@ def probed(
             token = run_token(installation_salt(), other.id) if other else "sk-none"
             options = {"targets": targets(port, upstream), "other_token": token, "calls": CALLS}
             limits = {"time_limit": 240, "memory_mb": 256, "cpus": 0.5, "llm_calls": calls}
-            asked = plan(catalogue, "toy", "prober", sandbox="docker", limits=limits, options=options)
-            return store.create(**asked, data_dir=str(data.path))
+            asked = plan_of(catalogue, "toy", "prober", sandbox="docker", limits=limits, options=options)
+            return store.create(asked, data.path)
 
         second = new(None, None)
         first = new(second, CALLS)

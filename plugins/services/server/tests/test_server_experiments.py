@@ -12,7 +12,7 @@ import structlog
 from mleredux._core.store import Run, RunStore
 from mleredux.models import RunSpec
 from mleredux.plugin.artifact import Cause, Report, State
-from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux.plugin.experiment import Plan, resolved
 from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
 from mleredux_server.runs.creation import drop_uncreated
@@ -73,8 +73,7 @@ def test_a_plan_is_expanded_as_it_is_locally(local: LocalServer, ann: httpx.Clie
     answered = ann.post("/v1/experiments", json={"plan": plan})
     assert answered.status_code == 201, answered.text
     made = answered.json()
-    tasks = plan_tasks(local.service.catalogue, Plan.model_validate(plan))
-    cells = Plan.model_validate(plan).cells(tasks)
+    cells = resolved(Plan.model_validate(plan).request, local.service.catalogue).cells()
     assert {(run["arm"], run["task"], run["seed"]) for run in made["runs"]} == set(cells)
     assert len(made["runs"]) == len(cells)
     limits = {(run["arm"], run["limits"]["time_limit"], run["limits"]["memory_mb"]) for run in made["runs"]}

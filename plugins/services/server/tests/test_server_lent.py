@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux._core.grants import passed_variables
+from mleredux._core.sandboxes.variables import passed_variables
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.host import Pipeline, lend

@@ -113,8 +113,8 @@ def test_a_lost_database_loses_no_run(service: Service, tmp_path: Path) -> None:
 
 
 def test_runs_of_the_command_line_are_listed_and_followed_but_not_started(service: Service) -> None:
-    fields = plan_run(service, ASKED).fields
-    run = service.store.create(**{**fields, "limits": Limits(time_limit=7)})
+    planned = plan_run(service, ASKED).plan.model_copy(update={"limits": Limits(time_limit=7)})
+    run = service.store.create(planned, service.data.path)
     recover(service)
     assert state_of(service, run.id) == ("ended", "queued")
     end(run, State.FAILED, Cause.AGENT_CRASHED)
@@ -243,7 +243,7 @@ def attempts(service: Service, run_id: str) -> int:
 
 
 def test_a_damaged_record_is_not_trusted(service: Service) -> None:
-    run = service.store.create(**plan_run(service, ASKED).fields)
+    run = service.store.create(plan_run(service, ASKED).plan, service.data.path)
     write_note(run, ASKED, None)
     (run.path / NOTE_FILE).write_text(json.dumps({"request": {"task": "toy\x00"}}))
     recover(service)

@@ -22,7 +22,6 @@ from mleredux_support.server_local import LocalServer
 from sqlalchemy import update
 
 DAY = 86400.0
-ADOPTED = ("sandbox", "task", "agent", "seed", "limits", "network", "options", "data_dir")
 
 
 def ended(local: LocalServer, days: float, user: str = "admin", *, pinned: bool = False) -> str:
@@ -101,7 +100,7 @@ def test_who_used_less_lately_goes_first(local: LocalServer) -> None:
 
     delete_run(local.service, None, run.id)
     assert History(local.service.database, lambda: Demand(4, 0, 0), DAY).shares() == shares, "it stays used"
-    local.service.store.create(run.id, **{name: getattr(run.spec, name) for name in ADOPTED})
+    local.service.store.create(run.spec, run.spec.data_dir, run.id)
     recover(local.service)  # a run of this id that somebody puts back
     with local.service.database.writing() as session:
         assert session.get_one(Job, run.id).kind == "run"

@@ -22,8 +22,9 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import ResumeRefused, StoreError
 from mleredux.models import Cause
-from mleredux.plugin.host import plan, regrade
+from mleredux.plugin.host import regrade
 from mleredux_store_s3.bucket import Bucket
+from mleredux_support.plans import plan_of
 from mleredux_support.s3 import ApartExecutor, S3Server
 from mleredux_testing.lab import PLUGINS, Lab, until
 
@@ -301,6 +302,4 @@ def test_a_run_given_to_a_node_whose_disk_is_full_goes_on_with_another(
 
 def _new(home: Path) -> Run:
     catalogue = Catalogue(load=PLUGINS)
-    return RunStore(home / "runs").create(
-        **plan(catalogue, "toy", "waiting", sandbox="process"), data_dir=str(home / "data")
-    )
+    return RunStore(home / "runs").create(plan_of(catalogue, "toy", "waiting", sandbox="process"), home / "data")

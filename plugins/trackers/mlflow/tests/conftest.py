@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run, RunStore
-from mleredux.models import Artifact, Ledger, Limits, LlmUse, Report
+from mleredux.models import Artifact, Ledger, Limits, LlmUse, Report, RunPlan
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"  # before any test imports MLflow
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -92,9 +92,8 @@ def make_run(tmp_path: Path) -> MakeRun:
             "seed": 3,
             "network": "gateway",
             "limits": Limits(time_limit=120),
-            "data_dir": str(tmp_path / "data"),
         }
-        run = RunStore(tmp_path / "runs").create(**{**fields, **asked})
+        run = RunStore(tmp_path / "runs").create(RunPlan.model_validate({**fields, **asked}), tmp_path / "data")
         run.record_use(task_version="1", packages={"mleredux": "0.1.0"}, image="sha256:12", git_commit="0" * 40)
         (run.path / "events.jsonl").unlink()
         (run.output_dir / "submission.csv").write_text("id,label\n1,7\n", encoding="utf-8")

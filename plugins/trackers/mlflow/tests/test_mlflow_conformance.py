@@ -14,13 +14,13 @@ import pytest
 _ONE_EVENT = """
 import json, sys
 from datetime import UTC, datetime
-from mleredux.models import Event
+from mleredux.models import Event, Limits, RunPlan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import RunStore
 caller = Catalogue().hook("mleredux_run_event")
 assert [found.plugin_name for found in caller.get_hookimpls()].count("mlflow") == 1
 store = RunStore(sys.argv[1])
-run = store.create(task="t", agent="a", sandbox="s", seed=0, limits={}, data_dir="d")
+run = store.create(RunPlan(task="t", agent="a", sandbox="s", seed=0, limits=Limits()), "d")
 for implementation in caller.get_hookimpls():
     event = Event(seq=1, time=datetime.now(UTC), type="state", data={"state": "done"})
     implementation.function(*({"run": run, "event": event}[name] for name in implementation.argnames))

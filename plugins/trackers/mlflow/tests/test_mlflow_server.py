@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run, RunStore
-from mleredux.models import Limits, State
+from mleredux.models import Limits, RunPlan, State
 from mleredux_testing.ports import free_port
 
 SECONDS = 240
@@ -105,7 +105,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         monkeypatch.setenv("MLEREDUX_MLFLOW_WAIT", str(wait))
         store = RunStore(tmp_path / "runs")
-        run = store.create(task=task, agent="a", sandbox="s", seed=0, limits=Limits(), data_dir="d")
+        run = store.create(RunPlan(task=task, agent="a", sandbox="s", seed=0, limits=Limits()), "d")
         assert run.lock.acquire()
         begun.append(run)
         run.observers.append(mleredux_tracker_mlflow.mleredux_run_event)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
-    from mleredux.models import Event, Grants, Report, Verdict
+    from mleredux.models import Event, Report, Verdict
     from mleredux.models.experiment import Plan
+    from mleredux.models.request import Request
 
 Record = dict[str, Any]
 """A record as `--json` prints it."""
@@ -18,23 +19,12 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """The request of `mleredux run`: one run for each task, agent and seed."""
+    """Runs to create, and how a back end executes them."""
 
-    tasks: tuple[str, ...]
-    sets: tuple[str, ...]
-    agents: tuple[str, ...]
-    seeds: tuple[int, ...]
-    sandbox: str | None
-    network: str | None
-    grants: Grants
-    """What agents may have; on a server, within what its administrator allows."""
-    limits: Mapping[str, Any]
-    options: Mapping[str, Any]
-    obfuscated: bool
-    verify: bool | None
-    context: str | None
-    base_image: str | None
-    """This field and those up to `resume` apply to this machine only."""
+    runs: Request
+    """The tasks, arms and seeds."""
+    base_image: str | None = None
+    """This field and those up to `jobs` apply to this machine only."""
     source: Path | None = None
     watch: bool = False
     """Whether it runs again when its agents change: the run itself then takes the place of a smoke run."""
@@ -44,38 +34,20 @@ class RunRequest:
     """URL of the object store through which its nodes get runs; None: they share the file system."""
     replay: str | None = None
     """The run whose recorded answers of language models are given."""
-    jobs: int
-    resume: str | None
-    project: str | None
-    """This field and all that follow apply to a server only."""
-    priority: int | None
-    labels: Mapping[str, str]
-    name: str | None
+    jobs: int = 1
+    plan: Plan | None = None
+    """The experiment's plan that the runs are of. This field and all that follow apply to a server only."""
+    project: str | None = None
+    priority: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
     secrets: tuple[str, ...] = ()
     preemptible: bool = False
-    matrix: Plan | None = None
-    """The plan of an experiment, in place of all other fields but the project."""
 
     @classmethod
     def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
-        """The request of `mleredux experiment run`."""
-        from mleredux.models import Grants
-
-        missing: dict[str, Any] = {one.name: None for one in fields(cls)}
-        missing |= {"tasks": (), "sets": (), "agents": (), "seeds": (), "limits": {}, "options": {}, "labels": {}}
-        missing |= {"obfuscated": False, "jobs": 1, "project": project, "matrix": plan, "grants": Grants()}
-        missing["secrets"] = ()
-        return cls(**{**missing, "name": plan.experiment.name})
-
-    def plan(self) -> Plan:
-        """The request as a plan: an arm for each agent."""
-        from mleredux._core.plans import plan_of
-
-        if self.matrix is not None:
-            return self.matrix
-        names = ("options", "sandbox", "network", "grants", "obfuscated", "verify", "context")
-        same = {name: getattr(self, name) for name in names}
-        return plan_of(self.tasks, self.sets, self.agents, self.seeds, limits=self.limits, **same)
+        """Return the request of `mleredux experiment run`."""
+        return cls(runs=plan.request, plan=plan, project=project)
 
 
 @dataclass

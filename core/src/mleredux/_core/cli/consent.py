@@ -86,7 +86,7 @@ def granted(
     Raises:
         MlereduxError: A name is not valid.
     """
-    from mleredux._core.grants import read_grants
+    from mleredux._core.planning.grants import read_grants
 
     build = "build:"
     return read_grants(
@@ -117,7 +117,8 @@ def consent(
     Returns:
         The grants and the network mode to run it with; without a terminal, as they were.
     """
-    from mleredux._core.grants import asks_of, is_foreign, missing_grants, protected_variables, with_all
+    from mleredux._core.planning.grants import asks_of, missing_grants, with_all
+    from mleredux._core.sandboxes.variables import is_foreign, protected_variables
     from mleredux.models import Grants
 
     brings_code = agent.build.context or agent.build.image
@@ -146,7 +147,7 @@ def consent(
 
 def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
     """Lines that say who an agent is, and what it asks for."""
-    from mleredux._core.grants import asks_of
+    from mleredux._core.planning.grants import asks_of
 
     asked = asks_of(agent)
     network = {
@@ -173,7 +174,7 @@ def _fate(name: str, protected: frozenset[str]) -> str:
 
 
 def _note(agent: Agent) -> Any:
-    from mleredux._core.grants import asks_of
+    from mleredux._core.planning.grants import asks_of
 
     facts = [agent.reference, agent.id, agent.network, asks_of(agent).model_dump()]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

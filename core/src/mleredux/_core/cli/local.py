@@ -23,9 +23,11 @@ from mleredux.models.formats import number, short_reference
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.data import DataStore
+    from mleredux._core.pipeline import Pipeline
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
-    from mleredux.models import Event, Report, Verdict
+    from mleredux.models import Event, Report, RunPlan, Verdict
+    from mleredux.models.request import Request
 
 _POLL_SECONDS = 0.2
 
@@ -107,49 +109,40 @@ class LocalBackend:
         return validate(submission, task, data_dir=self._data_dir)
 
     def create(self, request: RunRequest) -> Batch:
-        """Create runs in the store, or open the one to resume."""
+        """Create runs in the store."""
         from mleredux._core.data import DataStore
-        from mleredux._core.pipeline import Pipeline
-        from mleredux._core.resume import check_resumable
 
-        executor = self._catalogue.executor(request.executor) if request.executor else None
-        if request.resume:
-            if request.tasks or request.sets:
-                raise click.UsageError("--resume continues one run; give no tasks with it.")
-            run = self.store.get(request.resume)
-            pipeline = Pipeline(
-                self.store,
-                self._catalogue,
-                DataStore(run.spec.data_dir),
-                base_image=request.base_image,
-                executor=executor,
-                object_store=request.store if executor else None,
-            )
-            check_resumable(run, self._catalogue, base_image=request.base_image)
-            return _LocalBatch([run], pipeline)
         data = DataStore(self._data_dir)
-        pipeline = Pipeline(
-            self.store,
-            self._catalogue,
-            data,
-            request.jobs,
-            request.base_image,
-            smoke=not request.watch,
-            executor=executor,
-            object_store=request.store if executor else None,
-        )
-        planned = self._plan(request)
+        how: dict[str, Any] = {"jobs": request.jobs, "base_image": request.base_image, "smoke": not request.watch}
+        pipeline = self._pipeline(data, request.executor, request.store, **how)
+        plans = self._plan(request)
         if request.replay:
-            planned = self._repeated(request, planned)
-        self._have_data(request, data, planned)
-        for sentence in (*self._not_isolated(request, planned), *self._remarks(planned)):
+            plans = self._repeated(request, plans)
+        self._have_data(request, data, plans)
+        for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
             click.echo(sentence, err=True)
-        made = [self.store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
-        waits = [run.id for run in made if self._catalogue.agent(run.spec.agent).attended]
+        runs = [self.store.create(plan, data.path.absolute()) for plan in plans]
+        waits = [run.id for run in runs if self._catalogue.agent(run.spec.agent).attended]
         note = "\n".join(
             f"{name} waits for you: in another terminal, `mleredux start --attach {name}`." for name in waits
         )
-        return _LocalBatch(made, pipeline, note)
+        return _LocalBatch(runs, pipeline, note)
+
+    def resume(self, name: str, base_image: str | None, executor: str | None, store: str | None) -> Batch:
+        """Open an interrupted run to resume it."""
+        from mleredux._core.data import DataStore
+        from mleredux._core.resume import check_resumable
+
+        run = self.store.get(name)
+        pipeline = self._pipeline(DataStore(run.spec.data_dir), executor, store, base_image=base_image)
+        check_resumable(run, self._catalogue, base_image=base_image)
+        return _LocalBatch([run], pipeline)
+
+    def _pipeline(self, data: DataStore, executor: str | None, store: str | None, **how: Any) -> Pipeline:
+        from mleredux._core.pipeline import Pipeline
+
+        place = self._catalogue.executor(executor) if executor else None
+        return Pipeline(self.store, self._catalogue, data, **how, executor=place, object_store=store if place else None)
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
@@ -166,44 +159,45 @@ class LocalBackend:
         with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
-    def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
-        """One set of fields for each run, all validated before the first run is created."""
+    def _plan(self, request: RunRequest) -> list[RunPlan]:
+        """Return all runs, validated before the first is created."""
         from mleredux._core.cli.consent import consent
-        from mleredux._core.plans import plan_cells
+        from mleredux._core.planning.plans import plan
 
-        if not request.agents:
+        if not request.runs.arms:
             known = ", ".join(self._catalogue.entries("agents")) or "none"
             raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
+        return plan(request.runs, self._catalogue, granted=partial(consent, self._catalogue), own_machine=True)
 
-        granted = partial(consent, self._catalogue)
-        return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
-
-    def _repeated(self, request: RunRequest, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The fields of a run that repeats another: what its agent was told, where nothing else is given."""
+    def _repeated(self, request: RunRequest, plans: list[RunPlan]) -> list[RunPlan]:
+        """Return a run that repeats another: with what its agent got, unless the request names something else."""
         source = self.store.get(str(request.replay)).spec
-        [fields, *others] = planned
+        [plan, *others] = plans
         if others:
             raise click.UsageError("--replay repeats one run; give one task, agent and seed.")
         for name in ("task", "agent"):
-            if fields[name] != getattr(source, name):
-                raise click.UsageError(f"Run {source.id} is of {name} {getattr(source, name)}, not {fields[name]}.")
-        if fields["network"] != "gateway":
-            raise click.UsageError(f"Agent {fields['agent']} calls no model through the gateway: nothing to repeat.")
-        same: dict[str, Any] = {} if request.seeds else {"seed": source.seed}
-        same |= {} if request.context else {"context": source.context}
-        same["options"] = source.options | fields["options"]
-        given = {name: getattr(fields["limits"], name) for name in request.limits}
-        same |= {
-            "limits": source.limits.model_copy(update=given),
-            "obfuscated": source.obfuscated or request.obfuscated,
+            before, now = getattr(source, name), getattr(plan, name)
+            if before != now:
+                raise click.UsageError(f"Run {source.id} is of {name} {before}, not {now}.")
+        if plan.network != "gateway":
+            raise click.UsageError(f"Agent {plan.agent} calls no model through the gateway: nothing to repeat.")
+        [arm] = request.runs.arms.values()
+        limits = {name: getattr(plan.limits, name) for name in arm.limits.model_dump(exclude_none=True)}
+        same = {
+            "seed": plan.seed if "seeds" in request.runs.model_fields_set else source.seed,
+            "context": plan.context or source.context,
+            "options": source.options | plan.options,
+            "limits": source.limits.model_copy(update=limits),
+            "obfuscated": source.obfuscated or plan.obfuscated,
+            "replay": source.id,
         }
-        return [{**fields, **same, "replay": source.id}]
+        return [plan.model_copy(update=same)]
 
-    def _have_data(self, request: RunRequest, data: DataStore, planned: list[dict[str, Any]]) -> None:
+    def _have_data(self, request: RunRequest, data: DataStore, plans: list[RunPlan]) -> None:
         """Check before the first run is created that each task's data is here or can be had; prepare what was given."""
         from mleredux._core.stages.prepare import prepare
 
-        tasks = [self._catalogue.task(name) for name in dict.fromkeys(fields["task"] for fields in planned)]
+        tasks = [self._catalogue.task(name) for name in dict.fromkeys(plan.task for plan in plans)]
         if request.source is not None:
             if len(tasks) > 1:
                 raise click.UsageError("--from is the raw data of one task; give exactly one task.")
@@ -211,17 +205,19 @@ class LocalBackend:
         for task in tasks:
             data.check_raw(task)
 
-    def _not_isolated(self, request: RunRequest, planned: list[dict[str, Any]]) -> Iterator[str]:
-        """A sentence on each agent that runs without isolation because no isolated sandbox works."""
-        from mleredux._core.own_machine import fell_back
+    def _not_isolated(self, plans: list[RunPlan], request: Request) -> Iterator[str]:
+        """Yield a sentence on each agent that runs without isolation because no isolated sandbox works."""
+        from mleredux._core.planning.sandboxes import fell_back
 
-        for agent, sandbox in dict.fromkeys((fields["agent"], fields["sandbox"]) for fields in planned):
-            if request.sandbox is None and (problem := fell_back(self._catalogue, agent, sandbox)):
+        if any(arm.sandbox is not None for arm in request.arms.values()):
+            return
+        for agent, sandbox in dict.fromkeys((plan.agent, plan.sandbox) for plan in plans):
+            if problem := fell_back(self._catalogue, agent, sandbox):
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
 
-    def _remarks(self, planned: list[dict[str, Any]]) -> Iterator[str]:
-        """What agents' plugins say of them."""
-        for agent in dict.fromkeys(fields["agent"] for fields in planned):
+    def _remarks(self, plans: list[RunPlan]) -> Iterator[str]:
+        """Yield what agents' plugins remark on them."""
+        for agent in dict.fromkeys(plan.agent for plan in plans):
             yield from self._catalogue.agent(agent).remarks
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:

@@ -26,7 +26,7 @@ def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool)
     """
     from mleredux._core.disuse import remove
     from mleredux._core.disuse import unused_since as find
-    from mleredux._core.own_machine import problem_of
+    from mleredux._core.planning.sandboxes import problem_of
 
     plugins = catalogue(ctx)
     known = plugins.entries("sandboxes")

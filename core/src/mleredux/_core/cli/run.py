@@ -28,25 +28,13 @@ _LIMITS = (
     *("llm_calls", "llm_tokens", "llm_cost_usd"),
 )
 """Options that are limits, by their names in `Limits`."""
-_SAME = (
-    *("agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *(
-        "base_image",
-        "executor",
-        "store",
-        "jobs",
-        "source",
-        "watch",
-        "resume",
-        "replay",
-        "project",
-        "priority",
-        "preemptible",
-        "name",
-        "secrets",
-    ),
+_ARM = ("sandbox", "network", "obfuscated", "verify")
+"""Options that are fields of each agent's arm."""
+_EXECUTION = (
+    *("base_image", "executor", "store", "jobs", "source", "watch", "replay"),
+    *("project", "priority", "preemptible", "name", "secrets"),
 )
-"""Options that are passed to a request unchanged."""
+"""Options that are passed to the back end unchanged."""
 
 
 @click.command()
@@ -166,22 +154,18 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     if asked["watch"] and (asked["as_json"] or asked["resume"]):
         raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
     there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
-    tasks, sets = _chosen_tasks(ctx, asked)
-    request = RunRequest(
-        tasks=tasks,
-        sets=sets,
-        **{name: asked[name] for name in _SAME},
-        limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
-        options=read_options(asked["options"]),
-        grants=granted(**{name: asked[name] for name in OPTIONS}),
-        labels=read_labels(asked["labels"]),
-        context=asked["context"].read() if asked["context"] else None,
-    )
-    if asked["watch"]:
-        from mleredux._core.cli.watch import watch
+    if asked["resume"]:
+        if asked["tasks"] or asked["sets"]:
+            raise click.UsageError("--resume continues one run; give no tasks with it.")
+        how = (asked[name] for name in ("resume", "base_image", "executor", "store"))
+        batch = cast("LocalBackend", there).resume(*how)
+    else:
+        request = _request(ctx, asked)
+        if asked["watch"]:
+            from mleredux._core.cli.watch import watch
 
-        watch(ctx, cast("LocalBackend", there), request, exit_code, follow=asked["follow"])
-    batch = there.create(request)
+            watch(ctx, cast("LocalBackend", there), request, exit_code, follow=asked["follow"])
+        batch = there.create(request)
     several = len(batch.runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
     if asked["detach"]:
         if asked["as_json"]:
@@ -197,14 +181,29 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     see_through(ctx, there, batch, several=several, **watching)
 
 
-def _chosen_tasks(ctx: click.Context, asked: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tasks and sets of a request; of `--debug-sample`, the tasks' samples."""
-    if asked["debug_sample"] is None:
-        return asked["tasks"], asked["sets"]
-    from mleredux._core.debug_sample import sample_name
+def _request(ctx: click.Context, asked: dict[str, Any]) -> RunRequest:
+    from mleredux.models.request import SET, Request
 
-    names = catalogue(ctx).task_names(asked["tasks"], asked["sets"])
-    return tuple(sample_name(name, asked["debug_sample"]) for name in names), ()
+    tasks = (*asked["tasks"], *(f"{SET}{name}" for name in asked["sets"]))
+    if asked["debug_sample"] is not None:
+        from mleredux._core.debug_sample import sample_name
+
+        names = catalogue(ctx).task_names(asked["tasks"], asked["sets"])
+        tasks = tuple(sample_name(name, asked["debug_sample"]) for name in names)
+    return RunRequest(
+        runs=Request.matrix(
+            tasks,
+            asked["agents"],
+            asked["seeds"],
+            **{name: asked[name] for name in _ARM},
+            limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
+            options=read_options(asked["options"]),
+            grants=granted(**{name: asked[name] for name in OPTIONS}),
+            context=asked["context"].read() if asked["context"] else None,
+        ),
+        **{name: asked[name] for name in _EXECUTION},
+        labels=read_labels(asked["labels"]),
+    )
 
 
 def see_through(

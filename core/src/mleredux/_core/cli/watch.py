@@ -21,8 +21,8 @@ from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.output import safe
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
-from mleredux._core.own_machine import SCHEME, agent_reference
 from mleredux._core.places import split_place
+from mleredux._core.planning.agents import SCHEME, agent_reference
 from mleredux._core.protocols import Discarding
 from mleredux.errors import MlereduxError
 from mleredux.models.events import BuildEnded
@@ -137,7 +137,7 @@ def watch(
         follow: Whether to show the agents' logs.
     """
     console, found = Console(), catalogue(ctx)
-    watched = Watched.of(found, request.agents, there.folders)
+    watched = Watched.of(found, [arm.agent for arm in request.runs.arms.values()], there.folders)
     code, before, previous = 0, dict[str, list[str]](), list[RunView]()
     shown = ", ".join(os.path.relpath(path) for path in watched.places)
     try:

@@ -18,8 +18,8 @@ from mleredux.errors import NotFound, PluginError, one_line
 if TYPE_CHECKING:
     import pluggy
 
-    from mleredux._core.capabilities import Capabilities
     from mleredux._core.executors.protocol import Executor
+    from mleredux._core.plugins.capabilities import Capabilities
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
     from mleredux.models.tool import Tool
@@ -255,7 +255,7 @@ class Catalogue:
 
     def capabilities(self) -> dict[str, Capabilities]:
         """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
-        from mleredux._core.capabilities import capabilities_from
+        from mleredux._core.plugins.capabilities import capabilities_from
 
         found = {}
         for name, entry in self.entries("sandboxes").items():

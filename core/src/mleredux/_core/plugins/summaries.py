@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux._core.capabilities import Capabilities, Needs
+    from mleredux._core.plugins.capabilities import Capabilities, Needs
 
 
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -24,8 +24,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: The object has the wrong type.
     """
-    from mleredux._core.capabilities import needs_of
     from mleredux._core.executors.protocol import Executor
+    from mleredux._core.plugins.capabilities import needs_of
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
     from mleredux.models.export import Format

@@ -16,8 +16,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from mleredux._core.capabilities import Capabilities
 from mleredux._core.plain import SOCKETS, plain_path
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.entry_points import installation
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux._core.sandboxes.environments import find_environment, packages_of

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mleredux._core.capabilities import Capabilities
 from mleredux._core.execution.contract import contract
+from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.protocols import Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
+from mleredux._core.sandboxes.tools import told
 from mleredux._core.store import Run
-from mleredux._core.tools import told
 from mleredux.models import Agent, Task
 from mleredux.models.tool import Tool
 

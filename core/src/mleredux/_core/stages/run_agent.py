@@ -10,17 +10,18 @@ from pathlib import Path
 
 from mleredux._core import forkserver
 from mleredux._core.data import Prepared
-from mleredux._core.egress import ANY, Egress, Rule, callers_proxies
-from mleredux._core.egress import SOCKET as PROXY_SOCKET
-from mleredux._core.egress import variables as proxy_variables
-from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
 from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
+from mleredux._core.sandboxes.egress import ANY, Egress, Rule, callers_proxies
+from mleredux._core.sandboxes.egress import SOCKET as PROXY_SOCKET
+from mleredux._core.sandboxes.egress import variables as proxy_variables
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
+from mleredux._core.sandboxes.tools import digests, find_tools, give_tools
+from mleredux._core.sandboxes.variables import passed_variables, protected_variables
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
@@ -32,7 +33,6 @@ from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
 from mleredux._core.submissions.intake import readable
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
-from mleredux._core.tools import digests, find_tools, give_tools
 from mleredux.errors import Cancelled, ResumeRefused, SandboxError
 from mleredux.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned

@@ -14,6 +14,7 @@ from mleredux._core.store import Run, RunStore
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import AgentBroken, Cancelled
 from mleredux.models import Agent, Cause
+from mleredux.models.request import Request
 
 if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline
@@ -56,22 +57,21 @@ def _record(agent: Agent, built: Built) -> Path:
 
 
 def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
-    from mleredux._core.plans import plan
+    from mleredux._core.planning.plans import plan
 
     spec, smoke = context.run.spec, context.agent.smoke
     assert smoke is not None
-    asked = plan(
-        context.catalogue,
+    request = Request.single(
         smoke.task,
         spec.agent,
-        own_machine=not context.sandbox.capabilities.isolated,
         sandbox=spec.sandbox,
         limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
         options={**spec.options, **smoke.options},
         network=spec.network,
         grants=spec.grants,
     )
-    run = store.create(context.run.id, **asked, data_dir=str(context.data.path))
+    [planned] = plan(request, context.catalogue, own_machine=not context.sandbox.capabilities.isolated)
+    run = store.create(planned, context.data.path, context.run.id)
     inner = type(pipeline)(
         store,
         context.catalogue,

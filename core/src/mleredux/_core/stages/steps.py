@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import cast
 
 from mleredux._core.data import Prepared
-from mleredux._core.grants import is_foreign
 from mleredux._core.installation import git_commit
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
+from mleredux._core.sandboxes.task_images import build_in
+from mleredux._core.sandboxes.variables import is_foreign
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.exposure import exposures
 from mleredux._core.stages.grade import grade
@@ -21,7 +22,6 @@ from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux._core.stages.trial import verify
-from mleredux._core.task_images import build_in
 from mleredux.errors import ResumeRefused, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification
 from mleredux.models.events import (

@@ -19,7 +19,7 @@ from mleredux._core.stages.halves import halves
 from mleredux._core.stages.run_agent import run_agent
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import Cancelled, one_line
-from mleredux.models import Agent, Cause, Report, Task, Verification
+from mleredux.models import Agent, Cause, Grants, Report, Task, Verification
 
 HALVES = 24
 """Half samples of the test rows that the standard error of a score is estimated from."""
@@ -85,8 +85,8 @@ class Trial:
         """
         context, spec = self._context, self.run.spec
         store = RunStore(Path(tempfile.mkdtemp(prefix="runs-", dir=self.folder)), owner=context.owner)
-        fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "grants", "verify"})
-        again = store.create(spec.id, **fields, limits=spec.limits, network="none")
+        changed = {"network": "none", "grants": Grants(), "verify": False}
+        again = store.create(spec.model_copy(update=changed), spec.data_dir, spec.id)
         fill(again.output_dir)
         changes: dict[str, object] = {"network": "none", "pass_env": (), "secrets": ()}
         inner = replace(context, run=again, smoke=None)

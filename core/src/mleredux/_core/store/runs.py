@@ -20,7 +20,7 @@ from mleredux._core.store.run import Run
 from mleredux._core.store.states import STAGES
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import Event, RunSpec
+from mleredux.models import Event, RunPlan, RunSpec
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = (
@@ -76,21 +76,21 @@ class RunStore:
             f"{now}-{OBFUSCATED if obfuscated else _task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
         )
 
-    def create(self, run_id: str | None = None, **asked: Any) -> Run:
-        """Make a new run, in state `queued`.
+    def create(self, plan: RunPlan, data_dir: Path | str, run_id: str | None = None) -> Run:
+        """Create a run, in state `queued`.
 
         Args:
-            run_id: One of `new_id` that is free; a new one where None.
-            asked: The fields of `RunSpec` but `id` and `created_at`.
+            plan: The run, or the specification of another, to be repeated.
+            data_dir: The folder of the data.
+            run_id: One of `new_id` that is free; None: a new one.
 
         Raises:
             MlereduxError: The directory can't be created, or the id is in use.
         """
-        now = datetime.now(UTC)
+        fields = {name: getattr(plan, name) for name in RunPlan.model_fields}
         for _ in range(1 if run_id else 8):
-            hidden = bool(asked.get("obfuscated"))
-            name = run_id or self.new_id(str(asked["task"]), str(asked["agent"]), obfuscated=hidden)
-            spec = RunSpec(id=name, created_at=now, **asked)
+            name = run_id or self.new_id(plan.task, plan.agent, obfuscated=plan.obfuscated)
+            spec = RunSpec(id=name, data_dir=str(data_dir), created_at=datetime.now(UTC), **fields)
             try:
                 run = Run.create(self.path / name, spec)
             except FileExistsError:

@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 from mleredux import MlereduxError, Run
-from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import (
     Duration,
     Megabytes,
@@ -26,6 +25,7 @@ from mleredux.plugin.command import (
     read_options,
     runs_dir_option,
 )
+from mleredux.plugin.experiment import Request
 from mleredux_agentkit.wire import NoSession, ask
 
 from mleredux_agent_human.jupyter_address import open_jupyter
@@ -130,22 +130,12 @@ def _request(task: str, asked: dict[str, Any]) -> RunRequest:
         raise MlereduxError("JupyterLab is not installed.", hint='`pip install "mleredux-agent-human[jupyter]"`')
     names = ("time_limit", "cpus", "memory_mb", "disk_mb")
     limits = {name: asked[name] for name in names if asked[name] is not None}
-    left: dict[str, Any] = dict.fromkeys(
-        ("network", "verify", "context", "base_image", "resume", "project", "priority", "name")
-    )
-    left |= {"sets": (), "seeds": (), "grants": Grants(), "obfuscated": False, "jobs": 1, "labels": {}}
-    return RunRequest(
-        **left,
-        tasks=(task,),
-        agents=(agent,),
-        sandbox=asked["sandbox"],
-        limits=limits,
-        options={
-            **({} if here else _LIBRARIES),
-            **({"jupyter": True} if asked["jupyter"] else {}),
-            **read_options(asked["options"]),
-        },
-    )
+    options = {
+        **({} if here else _LIBRARIES),
+        **({"jupyter": True} if asked["jupyter"] else {}),
+        **read_options(asked["options"]),
+    }
+    return RunRequest(runs=Request.single(task, agent, sandbox=asked["sandbox"], limits=limits, options=options))
 
 
 def _open(ctx: click.Context, run: Run) -> str:

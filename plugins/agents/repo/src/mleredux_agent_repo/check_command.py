@@ -86,23 +86,23 @@ def _build_and_run(
     from mleredux.plugin.agent import Smoke
     from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore
-    from mleredux.plugin.host import Pipeline, plan
+    from mleredux.plugin.experiment import Request, plan
+    from mleredux.plugin.host import Pipeline
 
     smoke = agent.smoke or Smoke(task="wine", time_limit=300)
     assert agent.reference is not None
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
         store, data = RunStore(Path(folder) / "runs"), DataStore()
-        asked = plan(
-            catalogue,
+        request = Request.single(
             smoke.task,
             agent.reference,
-            own_machine=True,
             limits={"time_limit": smoke.time_limit},
             options=smoke.options,
             **given,
         )
-        run = store.create(**asked, data_dir=str(data.path))
+        [planned] = plan(request, catalogue, own_machine=True)
+        run = store.create(planned, data.path)
         Pipeline(store, catalogue, data, base_image=base_image, smoke=False).execute([run])
         if logs is not None:
             shutil.copytree(run.logs_dir, logs, dirs_exist_ok=True)

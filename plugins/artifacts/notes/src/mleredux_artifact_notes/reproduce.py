@@ -71,21 +71,23 @@ def reproduce(
     """
     from mleredux.plugin.artifact import add_artifact
     from mleredux.plugin.command import DataStore
-    from mleredux.plugin.host import Pipeline, plan
+    from mleredux.plugin.experiment import Request, plan
+    from mleredux.plugin.host import Pipeline
 
     report = run.report
     if not run.state.final or report is None or not report.valid_submission:
         raise MlereduxError(f"Run {run.id} has no graded submission to reproduce.", hint="Name a run that was scored.")
     reference = f"{SCHEME}{run.path.resolve()}" + (f"#{entry}" if entry else "")
-    asked = plan(catalogue, run.spec.task, reference, sandbox=run.spec.sandbox, seed=run.spec.seed)
-    data = DataStore(run.spec.data_dir)
-    again = store.create(**asked, data_dir=run.spec.data_dir)
+    spec = run.spec
+    [planned] = plan(Request.single(spec.task, reference, sandbox=spec.sandbox, seed=spec.seed), catalogue)
+    data = DataStore(spec.data_dir)
+    again = store.create(planned, spec.data_dir)
     for name, text in read_code(run.output_dir / "code").items():
         place = again.output_dir / "code" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", errors="replace")
     Pipeline(store, catalogue, data, progress=progress).execute([again])
-    result = {"run": run.id, "repetition": again.id, "entry": str(asked["agent"]).rpartition("#")[2]}
+    result = {"run": run.id, "repetition": again.id, "entry": planned.agent.rpartition("#")[2]}
     result |= _verdict(run, again, tolerance)
     (run.path / PATH).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     add_artifact(run, Artifact(path=PATH, media_type="application/json", producer="notes", title="Reproduction"))

@@ -23,13 +23,13 @@ from mleredux.plugin.command import (
     server_of,
     store_option,
 )
-from mleredux.plugin.experiment import MAX_SEED, Plan, plan_cells
+from mleredux.plugin.experiment import MAX_SEED, Plan
 
 from mleredux_experiments.commands.there import run_there, show, status_there, told
 from mleredux_experiments.execution.execution import Execution
 from mleredux_experiments.execution.experiment import extend as extend_experiment
 from mleredux_experiments.execution.experiment import find, start
-from mleredux_experiments.execution.plan import check_plan, read_plan
+from mleredux_experiments.execution.plan import check_plan, planned_cells, read_plan
 from mleredux_experiments.results.sources import runs_below
 
 EXIT_CANCELLED = 130
@@ -59,7 +59,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
         from mleredux_experiments.execution.estimate import checked
 
         check_plan(found, catalogue(ctx))
-        record = checked(found, plan_cells(catalogue(ctx), found), runs_below(RunStore(runs_dir).path))
+        record = checked(found, planned_cells(found, catalogue(ctx)), runs_below(RunStore(runs_dir).path))
     if as_json:
         print_json(record)
         return
@@ -188,7 +188,7 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
 
         found = _existing(ctx, experiment, runs_dir)
         record = found.status()
-        rest = [(place.cell, place.fields) for place in found.places() if place.state != "ended"]
+        rest = [(place.cell, place.plan) for place in found.places() if place.state != "ended"]
         left = estimate(found.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
         record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
     if as_json:

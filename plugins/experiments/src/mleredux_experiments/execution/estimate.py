@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from mleredux.plugin.experiment import Cell, Plan
+from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.inference.power import Variance, detectable
 from mleredux_experiments.inference.resampling import variance_of
@@ -19,7 +19,7 @@ PLANNING = Variance(between=0.06e4, within_a=0.08e4, within_b=0.08e4)
 """Variances of a difference in points (per cent of tasks) that is assumed without past runs: ω² = .06, σ² = .08."""
 _LEVEL = (10.0, 90.0)
 _DRAWS = 1000
-Planned = Sequence[tuple[Cell, dict[str, Any]]]
+Planned = Sequence[tuple[Cell, RunPlan]]
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     A run is expected to take what runs of the same agent on the same task took; without these, what runs of the agent
     took. The interval is of a bootstrap over past runs and over the draws of the new ones.
     """
-    took = _past(past.rows, {str(fields["agent"]) for _, fields in planned})
-    known = [took.get((f["agent"], f["task"])) or took.get((f["agent"], "")) for _, f in planned]
-    limits = np.array([float(fields["limits"].time_limit) for _, fields in planned]) / 3600
+    took = _past(past.rows, {run.agent for _, run in planned})
+    known = [took.get((run.agent, run.task)) or took.get((run.agent, "")) for _, run in planned]
+    limits = np.array([run.limits.time_limit for _, run in planned]) / 3600
     size = sum(len(runs) for (_, task), runs in took.items() if not task)
     hours = cost = None
     if planned and all(known):

@@ -15,10 +15,11 @@ from typing import Any, Literal, get_args
 from mleredux.errors import MlereduxError, ResumeRefused
 from mleredux.plugin.artifact import CAUSES, Cause, Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.experiment import Arm, Cell, plan_cells
+from mleredux.plugin.experiment import Arm, Cell, RunPlan
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import Pipeline, Slots, check_resumable
 
+from mleredux_experiments.execution.plan import planned_cells
 from mleredux_experiments.execution.record import Record
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
@@ -36,13 +37,13 @@ class Place:
 
     Attributes:
         cell: Arm, task and seed.
-        fields: Arguments of `RunStore.create`.
+        plan: The run to create.
         runs: Rows of the store's index, the newest first: the current attempt, then those it replaces.
         state: What is to be done.
     """
 
     cell: Cell
-    fields: dict[str, Any]
+    plan: RunPlan
     runs: tuple[dict[str, Any], ...]
     state: State
 
@@ -96,9 +97,9 @@ class Execution:
     """Number of complete seeds at the last look of the sequential test."""
 
     @cached_property
-    def planned(self) -> list[tuple[Cell, dict[str, Any]]]:
+    def planned(self) -> list[tuple[Cell, RunPlan]]:
         """All cells in the order of the plan."""
-        return plan_cells(self.catalogue, self.record.plan, self.record.pinned)
+        return planned_cells(self.record.plan, self.catalogue, self.record.pinned)
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of its runs, the newest first."""
@@ -122,9 +123,9 @@ class Execution:
         for row in self.rows():
             found.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
         places = []
-        for cell, fields in self.planned:
-            runs = tuple(found.get((cell.arm, fields["task"], cell.seed), ()))
-            places.append(Place(cell, fields, runs, self._state(runs)))
+        for cell, plan in self.planned:
+            runs = tuple(found.get((cell.arm, plan.task, cell.seed), ()))
+            places.append(Place(cell, plan, runs, self._state(runs)))
         return places
 
     def _state(self, runs: tuple[dict[str, Any], ...]) -> State:
@@ -207,9 +208,7 @@ class Execution:
         return self.over_budget(spent) or self._decided()
 
     def _one(self, place: Place, slots: Slots) -> Run:
-        run = self.store.create(
-            **place.fields, data_dir=self.record.data_dir, experiment=self.record.name, arm=place.cell.arm
-        )
+        run = self.store.create(place.plan, self.record.data_dir)
         self.progress(run, "queued")
         self.pipeline(self._image(place.cell.arm)).go_on(run, slots)
         return run

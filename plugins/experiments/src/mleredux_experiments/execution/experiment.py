@@ -10,7 +10,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.experiment import Plan, agent_reference, plan_tasks
+from mleredux.plugin.experiment import Plan, agent_reference, resolved
 
 from mleredux_experiments.execution.execution import Execution
 from mleredux_experiments.execution.plan import check_plan, read_plan
@@ -174,7 +174,7 @@ def _versions(plan: Plan, catalogue: Catalogue) -> dict[str, str]:
     from mleredux import __version__
 
     arms = plan.all_arms().values()
-    tasks = {arm.request(task)["task"] for arm in arms for task in plan_tasks(catalogue, plan)}
+    tasks = {arm.request(task)["task"] for arm in arms for task in resolved(plan.request, catalogue).tasks}
     agents = {arm.agent for arm in arms} & catalogue.entries("agents").keys()
     return {
         "mleredux": __version__,

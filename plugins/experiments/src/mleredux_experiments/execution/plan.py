@@ -11,7 +11,18 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.experiment import Arm, Design, Plan, PlanLimits, Stop, agent_reference, plan_cells, plan_tasks
+from mleredux.plugin.experiment import (
+    Arm,
+    Cell,
+    Design,
+    Plan,
+    PlanLimits,
+    RunPlan,
+    Stop,
+    agent_reference,
+    resolved,
+)
+from mleredux.plugin.experiment import plan as plan_runs
 from pydantic import ValidationError
 
 _TABLES: dict[str, Any] = {"experiment": Design, "limits": PlanLimits, "arms": Arm, "stop": Stop}
@@ -66,7 +77,7 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
             continue
         if len(paths) > 1 or arm.context is None:
             raise MlereduxError(f"arms.{name}.grid.context is not possible.", hint="Write an arm for each context.")
-        tasks = plan_tasks(catalogue, plan) if "{task}" in arm.context else ["*"]
+        tasks = resolved(plan.request, catalogue).tasks if "{task}" in arm.context else ["*"]
         texts = {task: _text(folder / arm.context.replace("{task}", task), name) for task in tasks}
         arms[name] = arm.model_copy(update={"contexts": texts})
     return plan.model_copy(update={"arms": arms})
@@ -104,7 +115,7 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
     """
     check_measure(plan)
     with _field("experiment.tasks"):
-        tasks = plan_tasks(catalogue, plan)
+        tasks = resolved(plan.request, catalogue).tasks
         for task in tasks:
             catalogue.task(task)
     for name, arm in plan.all_arms().items():
@@ -121,7 +132,22 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
         with _field(f"arms.{base}.options"):
             catalogue.agent(agent, request["options"])
         with _field(f"arms.{base}"):
-            plan_cells(catalogue, plan.model_copy(update={"arms": {name: arm}}))
+            planned_cells(plan.model_copy(update={"arms": {name: arm}}), catalogue)
+
+
+def planned_cells(
+    plan: Plan, catalogue: Catalogue, pinned: Mapping[str, str] | None = None
+) -> list[tuple[Cell, RunPlan]]:
+    """Return all cells of a plan, each with its run, in the order in which they are started.
+
+    Args:
+        pinned: Exact references of agents by the references that the plan names.
+
+    Raises:
+        MlereduxError: One of the runs is not possible here.
+    """
+    request = resolved(plan.request, catalogue).pinned(pinned or {})
+    return list(zip(request.cells(), plan_runs(request, catalogue, own_machine=True), strict=True))
 
 
 class _field:

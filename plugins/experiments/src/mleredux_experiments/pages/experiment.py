@@ -114,6 +114,6 @@ def _opened(visit: Visit, name: str) -> tuple[str, Execution]:
 
 
 def _estimate(visit: Visit, execution: Execution) -> Estimate:
-    agents = {str(fields["agent"]) for _, fields in execution.planned}
+    agents = {run.agent for _, run in execution.planned}
     past = readable(visit, visit.rows(_MOST_PAST, agent=agents, status=("done", "failed", "timed_out")))
     return estimate(execution.record.plan, execution.planned, results_of(stamps_of(past)))

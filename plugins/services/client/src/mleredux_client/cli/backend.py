@@ -14,6 +14,7 @@ import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Event, Report
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
+from mleredux.plugin.experiment import SET
 from mleredux.plugin.grader import Verdict
 from mleredux.plugin.host import NotSubmitted, Unusable, submitted
 
@@ -98,33 +99,38 @@ class ServerBackend:
         return Verdict(valid=told["valid"], message=_named(told["message"], str(submission)))
 
     def create(self, request: RunRequest) -> Batch:
-        """Ask for one run, or for an experiment of several."""
-        if request.matrix is not None:
-            return self._planned(request)
-        tasks = list(dict.fromkeys(request.tasks))
-        agents = list(dict.fromkeys(uploaded(self.service.http, one, request.project) for one in request.agents))
-        seeds = list(dict.fromkeys(request.seeds)) or [0]
+        """Request one run, or an experiment of several."""
+        if request.plan is not None:
+            made = self.service.json(create("/v1/experiments", self._plan(request)))
+            return self.batch(made["runs"], made["id"])
+        runs = request.runs
+        agents = list(dict.fromkeys(uploaded(self.service.http, name, request.project) for name in runs.arms))
         if not agents:
             names = ", ".join(item["id"] for item in self.service.pages("/v1/agents", {})) or "none is installed there"
             raise click.UsageError(f"Name an agent with --agent; there are: {names}.")
-        same = {
-            name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context", "verify")
+        arm = next(iter(runs.arms.values()))
+        sets = [name.removeprefix(SET) for name in runs.tasks if name.startswith(SET)]
+        tasks = list(dict.fromkeys(name for name in runs.tasks if not name.startswith(SET)))
+        seeds = list(dict.fromkeys(runs.seeds))
+        same: dict[str, Any] = {
+            **{name: getattr(arm, name) for name in ("sandbox", "network", "verify")},
+            "limits": arm.limits.model_dump(exclude_none=True) or None,
+            "options": arm.options or None,
+            "obfuscated": arm.obfuscated or None,
+            "grants": arm.grants.model_dump(exclude_defaults=True) or None,
+            "context": arm.contexts.get("*"),
+            **{name: getattr(request, name) for name in ("project", "priority")},
+            **{name: getattr(request, name) or None for name in ("labels", "preemptible")},
+            "secrets": list(request.secrets) or None,
         }
-        same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
-        same |= {"secrets": list(request.secrets) or None, "preemptible": request.preemptible or None}
-        same["grants"] = request.grants.model_dump(exclude_defaults=True) or None
-        if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
-            matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}
-            made = self.service.json(create("/v1/experiments", known({**matrix, "seeds": seeds, **same})))
+        if sets or len(tasks) * len(agents) * len(seeds) > 1:
+            matrix = {"name": request.name, "tasks": tasks, "sets": sets or None, "agents": agents, "seeds": seeds}
+            made = self.service.json(create("/v1/experiments", known({**matrix, **same})))
             return self.batch(made["runs"], made["id"])
         if request.name:
             raise click.UsageError("--name is that of an experiment of several runs; label a single run with --label.")
-        one = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
-        return self.batch([self.service.json(create("/v1/runs", known({**one, **same})))])
-
-    def _planned(self, request: RunRequest) -> Batch:
-        made = self.service.json(create("/v1/experiments", self._plan(request)))
-        return self.batch(made["runs"], made["id"])
+        single = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
+        return self.batch([self.service.json(create("/v1/runs", known({**single, **same})))])
 
     def check(self, request: RunRequest) -> Record:
         """Ask what the experiment of a plan would take."""
@@ -133,8 +139,8 @@ class ServerBackend:
 
     def _plan(self, request: RunRequest) -> dict[str, Any]:
         """The body of the request for a plan; agents of this machine are uploaded, and context files sent as texts."""
-        assert request.matrix is not None
-        plan = request.matrix.model_dump(mode="json", exclude_unset=True)
+        assert request.plan is not None
+        plan = request.plan.model_dump(mode="json", exclude_unset=True)
         for arm in plan["arms"].values():
             arm.pop("context", None)
             arm["agent"] = uploaded(self.service.http, arm["agent"], request.project)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux.plugin.experiment import Plan, resolved
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -22,7 +22,7 @@ from mleredux_server.runs.extension import Outdated, extend, retry_broken
 from mleredux_server.runs.lists import shown_runs
 from mleredux_server.runs.lookup import newest, past_runs, seen
 from mleredux_server.runs.references import check_agent, pin_agent
-from mleredux_server.runs.requests import make_runs, matrix_of, plan_matrix
+from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
@@ -48,7 +48,7 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
     with lending(service, caller, asked.secrets, asked.project):
-        planned = plan_matrix(service, asked, _pinned(service, caller, asked))
+        planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     experiment = Experiment(
         id=new_id("exp"),
         name=asked.name or (asked.plan.experiment.name if asked.plan else f"{len(planned)} runs"),
@@ -72,14 +72,13 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
     caller may see, and the smallest difference that it detects."""
     service = service_of(request)
     with lending(service, caller, asked.secrets, asked.project):
-        planned = plan_matrix(service, asked, _pinned(service, caller, asked))
-    matrix = matrix_of(asked)
+        planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     if asked.plan is None:
         raise Problem("invalid", "Only a plan can be checked.", hint="Set `plan`.")
-    names = list(matrix.cells(plan_tasks(service.catalogue, matrix)))
-    cells = [(cell, one.fields) for cell, one in zip(names, planned, strict=True)]
-    past = past_runs(service, caller, {str(one.fields["agent"]) for one in planned})
-    return _by(service, "mleredux_check_plan", plan=matrix, cells=cells, past=past)
+    names = resolved(asked.plan.request, service.catalogue).cells()
+    cells = [(cell, one.plan) for cell, one in zip(names, planned, strict=True)]
+    past = past_runs(service, caller, {one.plan.agent for one in planned})
+    return _by(service, "mleredux_check_plan", plan=asked.plan, cells=cells, past=past)
 
 
 @router.get("")
@@ -183,7 +182,7 @@ def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[
         Problem: The caller may not name one, or there are too many.
     """
     pinned: dict[str, str] = {}
-    for arm in matrix_of(asked).all_arms().values():
+    for arm in request_of(asked).arms.values():
         options = arm.request("")["options"]
         if arm.agent in pinned:
             check_agent(service, caller, pinned[arm.agent], options)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mleredux.plugin.agent import Limits
+from mleredux.plugin.experiment import RunPlan
 from mleredux.plugin.sandbox import Capabilities
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -51,33 +51,32 @@ def usage_of(session: Session, project: Project) -> Usage:
 
 def fit_to_quota(
     quota: Quota,
-    fields: dict[str, Any],
+    run: RunPlan,
     asked: HowToRun,
     sandboxes: Sequence[str],
     installed: Mapping[str, Capabilities],
-) -> None:
+) -> RunPlan:
     """Fit defaults that the request did not set to a quota: the agent's own limits, and the sandbox.
 
     Args:
         quota: The project's quota.
-        fields: The run's fields with the agent's defaults; changed in place.
+        run: The run with the agent's defaults.
         asked: What was requested explicitly; it is not changed.
-        sandboxes: Other sandboxes that can run the agent, best first.
+        sandboxes: Sandboxes that can run the agent, best first.
         installed: Capabilities of each sandbox.
     """
-    limits: Limits = fields["limits"]
     most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
     named = asked.limits.model_fields_set
     smaller = {
         name: value
         for name, value in most.items()
-        if value is not None and name not in named and _LEAST.get(name, 0) < value < getattr(limits, name)
+        if value is not None and name not in named and _LEAST.get(name, 0) < value < getattr(run.limits, name)
     }
-    if smaller:
-        fields["limits"] = Limits.model_validate({**limits.model_dump(), **smaller})
-    if asked.sandbox is None and not allows(quota, fields["sandbox"], installed):
-        able = (name for name in sandboxes if allows(quota, name, installed))
-        fields["sandbox"] = next(able, fields["sandbox"])
+    limits = Limits.model_validate({**run.limits.model_dump(), **smaller}) if smaller else run.limits
+    sandbox = run.sandbox
+    if asked.sandbox is None and not allows(quota, sandbox, installed):
+        sandbox = next((name for name in sandboxes if allows(quota, name, installed)), sandbox)
+    return run.model_copy(update={"limits": limits, "sandbox": sandbox})
 
 
 def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) -> bool:
@@ -88,9 +87,9 @@ def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) ->
 
 
 def check_quota(
-    session: Session, project: Project, asked: Sequence[dict[str, Any]], installed: Mapping[str, Capabilities]
-) -> None:
-    """Check whether runs with these fields may be created in a project.
+    session: Session, project: Project, asked: Sequence[RunPlan], installed: Mapping[str, Capabilities]
+) -> Sequence[RunPlan]:
+    """Check whether runs may be created in a project; return them with their shares of its LLM tokens.
 
     Where the project's LLM tokens are limited, the remaining ones are divided among the runs that request no number, so
     that all runs together can't exceed the quota.
@@ -104,12 +103,12 @@ def check_quota(
             project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} are queued, {len(asked)} are requested"
         )
     disk = usage.disk_mb
-    for fields in asked:
-        limits: Limits = fields["limits"]
-        if not allows(quota, fields["sandbox"], installed):
-            raise _exceeded(project, only_sandboxes(quota), f"{fields['sandbox']} was requested")
-        if fields["network"] not in quota.networks:
-            raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was requested")
+    for run in asked:
+        limits = run.limits
+        if not allows(quota, run.sandbox, installed):
+            raise _exceeded(project, only_sandboxes(quota), f"{run.sandbox} was requested")
+        if run.network not in quota.networks:
+            raise _exceeded(project, _only("network", quota.networks), f"{run.network} was requested")
         for name in ("cpus", "memory_mb", "gpus"):
             most = getattr(quota, name)
             if most is not None and getattr(limits, name) > most:
@@ -119,8 +118,9 @@ def check_quota(
         disk += limits.disk_mb
     if quota.disk_mb is not None and disk > quota.disk_mb:
         raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {disk}")
-    if quota.llm_tokens is not None:
-        _reserve_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+    if quota.llm_tokens is None:
+        return asked
+    return _with_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
 
 
 def check_waiting(session: Session, project: Project, kind: str) -> None:
@@ -139,19 +139,21 @@ def check_waiting(session: Session, project: Project, kind: str) -> None:
         )
 
 
-def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict[str, Any]]) -> None:
-    """Set each run's limit of LLM tokens, so that their sum does not exceed what is left."""
-    metered = [fields for fields in asked if fields["network"] == "gateway"]
-    if not metered:
-        return
-    open_ended = [fields for fields in metered if fields["limits"].llm_tokens is None]
+def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan]) -> list[RunPlan]:
+    """Return runs with limits of LLM tokens whose sum does not exceed what is left."""
+    metered = [run for run in asked if run.network == "gateway"]
+    open_ended = sum(run.limits.llm_tokens is None for run in metered)
     left = most - used
-    free = left - sum(fields["limits"].llm_tokens or 0 for fields in metered)
-    if free < len(open_ended):
+    free = left - sum(run.limits.llm_tokens or 0 for run in metered)
+    if metered and free < open_ended:
         raise _exceeded(project, f"{most} LLM tokens", f"{max(left, 0)} are left")
-    for number, fields in enumerate(open_ended):
-        share = free // len(open_ended) + (number < free % len(open_ended))
-        fields["limits"] = fields["limits"].model_copy(update={"llm_tokens": share})
+    shares = iter(free // open_ended + (number < free % open_ended) for number in range(open_ended))
+    return [
+        run.model_copy(update={"limits": run.limits.model_copy(update={"llm_tokens": next(shares)})})
+        if run.network == "gateway" and run.limits.llm_tokens is None
+        else run
+        for run in asked
+    ]
 
 
 def only_sandboxes(quota: Quota) -> str:

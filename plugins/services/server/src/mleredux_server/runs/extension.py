@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux.plugin.experiment import Plan, resolved
 from sqlalchemy import select
 
 from mleredux_server.accounts.secrets import lending
@@ -51,7 +52,7 @@ def extend(
     latest_first = rows[::-1]  # so that the earliest one is the example: as the creator asked for it
     examples = {(row.arm, row.task): row for row in latest_first} | {(row.arm, ""): row for row in latest_first}
     planned: list[Planned] = []
-    for cell in larger.cells(plan_tasks(service.catalogue, larger)):
+    for cell in resolved(larger.request, service.catalogue).cells():
         task = arms[cell.arm].request(cell.task)["task"]
         if (cell.arm, task, cell.seed) in have:
             continue
@@ -69,7 +70,7 @@ def extend(
         request = KeptRequest.of(example.request, chosen_by_caller=chosen, task=task, seed=cell.seed)
         with lending(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):
             one = plan_run(service, request)
-        planned.append(Planned(one.id, one.request, {**one.fields, "arm": cell.arm}, one.sandboxes))
+        planned.append(replace(one, plan=one.plan.model_copy(update={"arm": cell.arm})))
     if not planned:
         raise Problem("conflict", "The experiment has these tasks and seeds already.", hint="Give others.")
     if len(rows) + len(planned) > MOST_RUNS:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mleredux.errors import NotGranted
-from mleredux.plugin.agent import Limits
-from mleredux.plugin.artifact import Run, RunSpec, RunStore
-from mleredux.plugin.experiment import Cell, Plan, plan_of, plan_tasks
-from mleredux.plugin.host import Slots, plan
-from mleredux.plugin.sandbox import fitting, needs_of
+from mleredux.plugin.agent import Agent, Grants
+from mleredux.plugin.artifact import Run, RunSpec
+from mleredux.plugin.experiment import SET, Cell, Request, RunPlan, other_sandboxes, plan, resolved
+from mleredux.plugin.host import Slots
+from mleredux.plugin.sandbox import Capabilities
 from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -35,6 +35,9 @@ MOST_RUNS = 5000
 _MOST_CONTEXT = 50_000_000
 """Total characters of context of an experiment's runs; each run stores its own copy."""
 
+_ARM = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
+"""Fields of a request that are those of its arms."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -42,16 +45,9 @@ class Planned:
 
     id: str
     request: RunRequest
-    fields: dict[str, Any]
-    """Arguments of `RunStore.create`."""
+    plan: RunPlan
     sandboxes: tuple[str, ...] = ()
-    """Other sandboxes that can run its agent, best first, if the request named none."""
-
-    @property
-    def limits(self) -> Limits:
-        """The resources it may use."""
-        limits: Limits = self.fields["limits"]
-        return limits
+    """Sandboxes that can run its agent, best first, if the request named none."""
 
 
 def slots_of(service: Service) -> Slots:
@@ -60,69 +56,40 @@ def slots_of(service: Service) -> Slots:
     return Slots(service.store.path, largest)
 
 
-def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) -> Planned:
+def plan_run(service: Service, request: RunRequest) -> Planned:
     """Check a request against the installed plugins and the machine's resources.
-
-    Args:
-        service: The service.
-        request: The requested run.
-        slots: The machine's resources, passed if many runs are planned; looked up if None.
 
     Raises:
         Problem: Its agent asks for something that this server does not grant.
         MlereduxError: It can't run here.
     """
-    if request.secrets and service.settings.store:
-        raise Problem("invalid", "The nodes of this server can't get secrets.", hint="Leave `secrets` out.")
-    agent = service.catalogue.agent(request.agent, request.options)
-    try:
-        fields = plan(
-            service.catalogue,
-            request.task,
-            request.agent,
-            sandbox=request.sandbox,
-            seed=request.seed,
-            limits=request.limits.model_dump(exclude_none=True),
-            options=request.options,
-            network=request.network,
-            grants=granted(service.catalogue, service.settings, agent, request.grants),
-        )
-    except NotGranted as error:
-        hint = "An open network is granted by requesting it; ask the server administrator for anything else."
-        raise Problem("forbidden", error.message, hint=hint) from error
-    (slots or slots_of(service)).fit(fields["limits"])
-    more = {
-        "obfuscated": request.obfuscated,
-        "verify": service.settings.verify if request.verify is None else request.verify,
-        "context": request.context,
-        "data_dir": str(service.data.path.resolve()),
-    }
-    sandboxes: tuple[str, ...] = ()
-    if request.sandbox is None:
-        needs = needs_of(
-            agent, network=fields["network"], gpus=fields["limits"].gpus, hosts=bool(fields["grants"].hosts)
-        )
-        sandboxes = tuple(fitting(needs, service.catalogue.capabilities()))
-    return Planned(_id_of(service, fields), request, {**fields, **more}, sandboxes)
+    fields = {name: getattr(request, name) for name in _ARM}
+    limits = request.limits.model_dump(exclude_none=True)
+    runs = Request.single(request.task, request.agent, seed=request.seed, limits=limits, **fields)
+    [run] = _plans(service, runs, request)
+    return _planned(service, request, run)
 
 
-def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str, str]) -> list[Planned]:
-    """Check a matrix of runs; each task with each arm once, as seeds make no difference.
+def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[str, str]) -> list[Planned]:
+    """Check a matrix of runs.
 
     Args:
-        pinned: Exact references by the agents that the plan names.
+        pinned: Exact references by the agents that the request names.
 
     Raises:
         Problem: It has no runs, or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
-    matrix = matrix_of(asked)
-    if matrix.stop.rule == "sequential" and not service.catalogue.hook("mleredux_decide_plan").get_hookimpls():
+    if (
+        asked.plan is not None
+        and asked.plan.stop.rule == "sequential"
+        and not service.catalogue.hook("mleredux_decide_plan").get_hookimpls()
+    ):
         hint = "Its administrator installs mleredux-experiments; budgets need nothing."
         raise Problem("invalid", "This server can't stop experiments by the sequential rule.", hint=hint)
-    tasks, arms = plan_tasks(service.catalogue, matrix), matrix.all_arms()
-    size = len(tasks) * len(arms) * len(set(matrix.experiment.seeds))
-    context = max(len(text or "") for arm in arms.values() for text in ("", *arm.contexts.values()))
+    runs = resolved(request_of(asked), service.catalogue).pinned(pinned)
+    size = len(runs.tasks) * len(runs.arms) * len(set(runs.seeds))
+    context = max(len(text or "") for arm in runs.arms.values() for text in ("", *arm.contexts.values()))
     if size > MOST_RUNS or size * context > _MOST_CONTEXT:
         raise Problem(
             "too-large",
@@ -130,27 +97,50 @@ def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str,
             hint="Split it into several experiments.",
         )
     same = {name: getattr(asked, name) for name in ("project", "priority", "preemptible", "labels", "secrets")}
-    slots, first, planned = slots_of(service), dict[tuple[str, str], Planned](), []
-    for cell in matrix.cells(tasks):
-        found = first.get((cell.arm, cell.task))
-        if found is None:
-            how = arms[cell.arm].request(cell.task)
-            how["agent"] = pinned.get(how["agent"], how["agent"])
-            found = plan_run(service, _request(cell, {**how, **same}), slots)
-            first[cell.arm, cell.task] = found
-        planned.append(
-            Planned(
-                _id_of(service, found.fields),
-                found.request.model_copy(update={"seed": cell.seed}),
-                {**found.fields, "seed": cell.seed, "arm": cell.arm if asked.plan else None},
-                found.sandboxes,
-            )
-        )
+    first: dict[tuple[str, str], Planned] = {}
+    planned = []
+    for cell, run in zip(runs.cells(), _plans(service, runs, asked), strict=True):
+        if (cell.arm, cell.task) not in first:
+            request = _request(cell, {**runs.arms[cell.arm].request(cell.task), **same})
+            first[cell.arm, cell.task] = _planned(service, request, run)
+        example = first[cell.arm, cell.task]
+        request = example.request.model_copy(update={"seed": cell.seed})
+        planned.append(Planned(_new_id(service, run), request, run, example.sandboxes))
     return planned
 
 
-def matrix_of(asked: ExperimentRequest) -> Plan:
-    """The plan of a request; of one without, an arm for each agent.
+def _plans(service: Service, runs: Request, how: HowToRun) -> list[RunPlan]:
+    """Return the runs of a request, each with what this server grants its agent, and with limits that it has."""
+    if how.secrets and service.settings.store:
+        raise Problem("invalid", "The nodes of this server can't get secrets.", hint="Leave `secrets` out.")
+
+    def granted_here(agent: Agent, grants: Grants, network: str | None) -> tuple[Grants, str | None]:
+        return granted(service.catalogue, service.settings, agent, grants), network
+
+    try:
+        plans = plan(runs, service.catalogue, granted=granted_here)
+    except NotGranted as error:
+        hint = "An open network is granted by requesting it; ask the server administrator for anything else."
+        raise Problem("forbidden", error.message, hint=hint) from error
+    slots = slots_of(service)
+    for limits in {run.limits.model_dump_json(): run.limits for run in plans}.values():
+        slots.fit(limits)
+    if service.settings.verify:
+        unset = {name for name, arm in runs.arms.items() if arm.verify is None}
+        plans = [
+            run.model_copy(update={"verify": True}) if cell.arm in unset else run
+            for cell, run in zip(runs.cells(), plans, strict=True)
+        ]
+    return plans
+
+
+def _planned(service: Service, request: RunRequest, run: RunPlan) -> Planned:
+    sandboxes = other_sandboxes(run, service.catalogue) if request.sandbox is None else ()
+    return Planned(_new_id(service, run), request, run, sandboxes)
+
+
+def request_of(asked: ExperimentRequest) -> Request:
+    """Return the runs of a request; without a plan, with an arm for each agent.
 
     Raises:
         Problem: It has neither a plan nor tasks and agents, or both.
@@ -161,20 +151,21 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
                 "invalid", "An experiment needs tasks and agents.", hint="Set `tasks` and `agents`, or `plan`."
             )
         limits = asked.limits.model_dump(exclude_none=True)
-        names = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
-        same = {name: getattr(asked, name) for name in names}
-        return plan_of(asked.tasks, asked.sets, asked.agents, asked.seeds, limits=limits, **same)
+        tasks = (*asked.tasks, *(f"{SET}{name}" for name in asked.sets))
+        fields = {name: getattr(asked, name) for name in _ARM}
+        return Request.matrix(tasks, asked.agents, asked.seeds, limits=limits, **fields)
     besides = {"plan", "name", "project", "priority", "preemptible", "labels", "secrets"}
     if other := asked.model_fields_set - besides:
         raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")
-    for name, arm in asked.plan.all_arms().items():
+    request = asked.plan.request
+    for name, arm in request.arms.items():
         if arm.context is not None or arm.image is not None:
             field = "context" if arm.context is not None else "image"
             hint = (
                 "Send the texts as `contexts`." if field == "context" else "Base images are configured on the server."
             )
             raise Problem("invalid", f"Arm {name[:200]} names {field}, which is of another machine.", hint=hint)
-    return asked.plan
+    return request
 
 
 def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
@@ -185,9 +176,8 @@ def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
         raise Problem("invalid", f"Arm {cell.arm[:200]}: {said}", hint="Change the plan.") from None
 
 
-def _id_of(service: Service, fields: dict[str, Any]) -> str:
-    hidden = bool(fields.get("obfuscated"))
-    return service.store.new_id(str(fields["task"]), str(fields["agent"]), 12, obfuscated=hidden)
+def _new_id(service: Service, run: RunPlan) -> str:
+    return service.store.new_id(run.task, run.agent, 12, obfuscated=run.obfuscated)
 
 
 def make_runs(
@@ -221,14 +211,11 @@ def make_runs(
         MlereduxError: A directory can't be created.
     """
 
-    planned = [replace(one, request=_kept(one.request, caller)) for one in planned]
     installed = service.catalogue.capabilities()
+    admitted: list[Planned] = []
 
     def rows(session: Session, project: Project) -> list[RunRow]:
-        for one in planned:
-            fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes, installed)
-            one.fields.update(project=project.id, experiment=experiment.id if experiment else None)
-        check_quota(session, project, [one.fields for one in planned], installed)
+        admitted[:] = _admitted(session, project, caller, planned, experiment, installed)
         if experiment is not None:
             experiment.project_id = project.id
             there = session.get(Experiment, experiment.id, with_for_update=True, populate_existing=True)
@@ -237,10 +224,10 @@ def make_runs(
             else:
                 if larger is not None:
                     larger(there)
-                _check_free(session, there, planned)
+                _check_free(session, there, admitted)
             session.flush()
         made = []
-        for one in planned:
+        for one in admitted:
             job, row = _rows(one, caller, project, experiment, retry_of)
             session.add(job)
             session.add(row)
@@ -252,11 +239,34 @@ def make_runs(
         return made
 
     def folders() -> None:
-        for one in planned:
-            write_note(_make_directory(service.store, one), one.request, retry_of)
+        for one in admitted:
+            write_note(_make_directory(service, one), one.request, retry_of)
 
     ids = [one.id for one in planned]
     return make_jobs(service, caller, ids, how.project, rows=rows, folders=folders, answer=answer, claim=claim)
+
+
+def _admitted(
+    session: Session,
+    project: Project,
+    caller: Caller,
+    planned: Sequence[Planned],
+    experiment: Experiment | None,
+    installed: Mapping[str, Capabilities],
+) -> list[Planned]:
+    """Return runs as their project admits them, with the requests to store.
+
+    Raises:
+        Problem: Its quota does not allow them.
+    """
+    quota = Quota.model_validate(project.quota)
+    owner = {"project": project.id, "experiment": experiment.id if experiment else None}
+    fitted = [fit_to_quota(quota, one.plan, one.request, one.sandboxes, installed) for one in planned]
+    plans = check_quota(session, project, fitted, installed)
+    return [
+        replace(one, request=_kept(one.request, caller), plan=plan.model_copy(update=owner))
+        for one, plan in zip(planned, plans, strict=True)
+    ]
 
 
 def _check_free(session: Session, experiment: Experiment, planned: Sequence[Planned]) -> None:
@@ -265,16 +275,17 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
     Raises:
         Problem: One does, by another request.
     """
-    names = ("arm", "agent", "task", "seed")
-    cells = {tuple(one.fields.get(name) for name in names) for one in planned}
+    cells = {(one.plan.arm, one.plan.agent, one.plan.task, one.plan.seed) for one in planned}
     for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):
-        if tuple(getattr(row, name) for name in names) in cells and not lacks_result(row.status, row.cause):
+        if (row.arm, row.agent, row.task, row.seed) in cells and not lacks_result(row.status, row.cause):
             raise Problem("conflict", "Another request created these runs.", hint="Get the experiment to see them.")
 
 
-def _make_directory(store: RunStore, one: Planned) -> Run:
+def _make_directory(service: Service, one: Planned) -> Run:
     """As `RunStore.create`, but without the index, which takes longest and restores missing entries itself."""
-    return Run.create(store.path / one.id, RunSpec(id=one.id, created_at=now(), **one.fields))
+    data_dir = str(service.data.path.resolve())
+    spec = RunSpec(id=one.id, created_at=now(), data_dir=data_dir, **dict(one.plan))
+    return Run.create(service.store.path / one.id, spec)
 
 
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
@@ -286,7 +297,7 @@ def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
 def _rows(
     one: Planned, caller: Caller, project: Project, experiment: Experiment | None, retry_of: str | None
 ) -> tuple[Job, RunRow]:
-    limits, request = one.limits, one.request
+    plan, limits, request = one.plan, one.plan.limits, one.request
     created = now()
     job = Job(
         id=one.id,
@@ -296,7 +307,7 @@ def _rows(
         priority=request.priority,
         preemptible=request.preemptible,
         **limits.model_dump(include={"cpus", "memory_mb", "gpus", "disk_mb"}),
-        llm_tokens=limits.llm_tokens if one.fields["network"] == "gateway" else None,
+        llm_tokens=limits.llm_tokens if plan.network == "gateway" else None,
         created_at=created,
     )
     row = RunRow(
@@ -304,9 +315,9 @@ def _rows(
         project_id=project.id,
         user_id=caller.user_id,
         experiment_id=experiment.id if experiment else None,
-        arm=one.fields.get("arm"),
+        arm=plan.arm,
         retry_of=retry_of,
-        **{name: one.fields[name] for name in ("task", "agent", "sandbox", "seed", "network", "options")},
+        **plan.model_dump(include={"task", "agent", "sandbox", "seed", "network", "options"}),
         obfuscated=request.obfuscated,
         priority=request.priority,
         preemptible=request.preemptible,

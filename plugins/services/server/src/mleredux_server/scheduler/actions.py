@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused, StoreError
@@ -144,7 +145,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
     if row.experiment_id is not None and lacks_result(row.status, row.cause):
         with service.database.reading() as session:
             experiment = session.get(Experiment, row.experiment_id)
-        planned.fields["arm"] = row.arm
+        planned = replace(planned, plan=planned.plan.model_copy(update={"arm": row.arm}))
     made = make_runs(
         service, caller, [planned], how, experiment=experiment, retry_of=run_id, claim=claim, answer=answer
     )

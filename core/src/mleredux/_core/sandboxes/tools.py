@@ -10,18 +10,17 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from mleredux._core.store.trees import remove_tree
-from mleredux.errors import MlereduxError, NotFound, NotGranted
+from mleredux.errors import MlereduxError, NotFound
 from mleredux.models.base import first_problem
 from mleredux.models.tool import Tool
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
-    from mleredux.models import Agent, Grants
+    from mleredux.models import Agent
 
 MCP_FILE, SKILLS, SERVERS = "mcp.json", "skills", "servers"
 """In the folder of the task: servers by name, as the key `mcpServers`; skills; files of servers."""
@@ -56,31 +55,6 @@ def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
                 raise MlereduxError(f"There are two tools named {tool.id}.", hint="Rename one, or leave it out.")
             found[tool.id] = tool
     return tuple(found.values())
-
-
-def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: str) -> None:
-    """Check that an agent can use tools.
-
-    Raises:
-        MlereduxError: It can't, or a server's host was not granted.
-    """
-    from mleredux._core.egress import Rule
-
-    for tool in tools:
-        if tool.kind not in agent.tools:
-            words = {"mcp": "an MCP server", "skill": "a skill"}[tool.kind]
-            raise MlereduxError(
-                f"Agent {agent.id} can't be given {tool.id}: it does not take {words}.",
-                hint="Agents that do declare it as `tools`; so does `-a command`.",
-            )
-        if tool.url is None or network == "open":
-            continue
-        parts = urlsplit(tool.url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
-            usual = port in (80, 443)
-            host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
-            raise NotGranted(f"{tool.id} is at {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
 
 
 def digests(tools: Iterable[Tool]) -> dict[str, str]:

@@ -1,31 +1,12 @@
-"""Tasks from elsewhere: importing them by a reference, and the images that they bring for agents to work in."""
+"""Images that tasks bring for agents to work in."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Built, Sandbox
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Task
-
-
-def imported(catalogue: Catalogue, name: str) -> Task:
-    """Return a task by id, or import what a reference with a scheme names (`harbor:PATH`): its id is pinned.
-
-    References read files of this machine: they are for its own users only.
-
-    Raises:
-        NotFound: No plugin knows the scheme, or as for `Catalogue.task`.
-        MlereduxError: It can't be imported.
-    """
-    scheme, colon, _ = name.partition(":")
-    if not colon:
-        return catalogue.task(name)
-    found: str | None = catalogue.hook("mleredux_import_task")(reference=name)
-    if found is None:
-        raise NotFound(f"No plugin supports tasks with the scheme {scheme!r}.", hint="See `mleredux list`.")
-    return catalogue.task(found)
 
 
 def placed(agent: Agent, task: Task) -> Agent:

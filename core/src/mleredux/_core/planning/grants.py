@@ -6,24 +6,25 @@ declares.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from mleredux._core.tools import is_path
+from mleredux._core.sandboxes.egress import Rule
+from mleredux._core.sandboxes.tools import is_path
+from mleredux._core.sandboxes.variables import is_foreign, is_protected
 from mleredux.errors import MlereduxError, NotGranted
 from mleredux.models.base import first_problem
 from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
-    from mleredux._core.plugins import Catalogue
-    from mleredux.models import Agent, RunSpec
+    from mleredux.models import Agent
+    from mleredux.models.tool import Tool
 
-_OURS = "MLEREDUX_"
 _SEARCHING = re.compile(
     r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
 )
@@ -36,17 +37,6 @@ def asks_of(agent: Agent) -> Grants:
     variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
     build = agent.build
     return Grants(variables=variables, hosts=agent.hosts, build_hosts=build.hosts, images=build.images)
-
-
-def is_foreign(agent: Agent) -> bool:
-    """Whether an agent was found by a reference, so that it has only what is granted."""
-    return agent.reference is not None
-
-
-def protected_variables(catalogue: Catalogue) -> frozenset[str]:
-    """Variables that no agent gets: those of mleredux itself, and the keys of the gateway's upstreams."""
-    named = {name for names in catalogue.hook("mleredux_protected_variables")() for name in names or ()}
-    return frozenset(named | {name for name in os.environ if name.startswith(_OURS)})
 
 
 def check_grants(
@@ -64,7 +54,7 @@ def check_grants(
     Raises:
         NotGranted: Something was not, or can't be; the message names it, the hint the options.
     """
-    if impossible := sorted(name for name in grants.variables if _is_protected(name, protected)):
+    if impossible := sorted(name for name in grants.variables if is_protected(name, protected)):
         raise NotGranted(
             f"{', '.join(impossible)} can't be passed to any agent: it is a key of the gateway, or mleredux's own.",
             hint="Use `--network gateway`, with which agents get a metered key for one run.",
@@ -78,6 +68,29 @@ def check_grants(
         )
 
 
+def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: str) -> None:
+    """Check that an agent can use tools.
+
+    Raises:
+        MlereduxError: It can't, or a server's host was not granted.
+    """
+    for tool in tools:
+        if tool.kind not in agent.tools:
+            words = {"mcp": "an MCP server", "skill": "a skill"}[tool.kind]
+            raise MlereduxError(
+                f"Agent {agent.id} can't be given {tool.id}: it does not take {words}.",
+                hint="Agents that do declare it as `tools`; so does `-a command`.",
+            )
+        if tool.url is None or network == "open":
+            continue
+        parts = urlsplit(tool.url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
+            usual = port in (80, 443)
+            host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
+            raise NotGranted(f"{tool.id} is at {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
+
+
 def missing_grants(
     agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
 ) -> dict[str, str]:
@@ -86,7 +99,7 @@ def missing_grants(
     asked, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
     found: dict[str, str] = {}
     for name in asked.variables:
-        if name not in (*has.variables, *grants.variables) and not _is_protected(name, protected):
+        if name not in (*has.variables, *grants.variables) and not is_protected(name, protected):
             found[f"--pass-env {name}"] = f"the variable {name}"
     if network is None:
         if agent.network == "open" and not trusted:
@@ -107,7 +120,7 @@ def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
     """The grants and everything else that an agent asks for, but protected variables."""
     asked = asks_of(agent)
     both = joined(grants, asked)
-    variables = tuple(name for name in both.variables if not _is_protected(name, protected))
+    variables = tuple(name for name in both.variables if not is_protected(name, protected))
     return both.model_copy(update={"variables": variables})
 
 
@@ -154,38 +167,8 @@ def read_grants(**fields: Iterable[str]) -> Grants:
         raise MlereduxError(f"{first_problem(error).message}.", hint="See `mleredux run --help`.") from None
 
 
-def passed_variables(
-    agent: Agent, grants: Grants, environment: Mapping[str, str], protected: Iterable[str]
-) -> dict[str, str]:
-    """The variables of the caller that an agent gets. The value of a protected one is not passed by another name.
-
-    That holds for the value in the process's environment, too, where a lent secret takes its place.
-    """
-    declared = () if is_foreign(agent) else (*agent.pass_env, *agent.secrets)
-    hidden = {known[name] for known in (os.environ, environment) for name in protected if known.get(name)}
-    return {
-        name: environment[name]
-        for name in (*declared, *grants.variables)
-        if name in environment and not _is_protected(name, protected) and environment[name] not in hidden
-    }
-
-
-def secret_variables(spec: RunSpec, catalogue: Catalogue) -> tuple[str, ...]:
-    """The variables whose values are masked in all that a run leaves: granted ones, and those that its agent declares.
-
-    An agent that was found by a reference has none but granted ones, and need not be fetched.
-
-    Raises:
-        MlereduxError: The agent is not installed any more.
-    """
-    declared = catalogue.agent(spec.agent, spec.options).secrets if ":" not in spec.agent else ()
-    return (*declared, *spec.grants.variables)
-
-
 def _covers(granted: Iterable[str], asked: str) -> bool:
     """Whether hosts that were granted, perhaps with an address, are what is asked for."""
-    from mleredux._core.egress import Rule
-
     wanted = Rule.read(asked)
     ports = (wanted.port,) if wanted.port else (80, 443)
     return any(one == asked or any(Rule.read(one).allows(wanted.host, port) for port in ports) for one in granted)
@@ -193,8 +176,6 @@ def _covers(granted: Iterable[str], asked: str) -> bool:
 
 def _reaches(allowed: Iterable[str], name: str) -> bool:
     """Whether a host with all its ports is allowed."""
-    from mleredux._core.egress import Rule
-
     wanted = Rule.read(name)
     ports = (wanted.port,) if wanted.port else (80, 443)
     if name in allowed or wanted.address is not None:
@@ -204,10 +185,6 @@ def _reaches(allowed: Iterable[str], name: str) -> bool:
 
 def _named(patterns: Iterable[str], name: str) -> bool:
     return name in patterns or (not _WILDCARDS & set(name) and any(fnmatchcase(name, one) for one in patterns))
-
-
-def _is_protected(name: str, protected: Iterable[str]) -> bool:
-    return name.startswith(_OURS) or name in protected
 
 
 def _all_of(words: Iterable[str]) -> str:

@@ -1,54 +1,20 @@
-"""What users may do on their own machine, but not on a server: name an agent by its path, and do without isolation."""
+"""The sandbox of a run on its user's own machine: one that works, isolated as far as the agent needs it."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from mleredux._core.capabilities import Capabilities, choose, fitting, needs_of
-from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.capabilities import Capabilities, choose, fitting, needs_of
 from mleredux._core.protocols import Finding
-from mleredux.errors import MlereduxError, NotFound, SandboxError
-from mleredux.models import Agent
+from mleredux._core.sandboxes.task_images import placed
+from mleredux.errors import MlereduxError, SandboxError
+from mleredux.models import Agent, RunPlan
 
-SCHEME = "repo:"
-"""The scheme of references to scripts, folders and repositories."""
-SCRIPTS = (".py", ".ipynb", ".sh")
-_REMOTE = re.compile(r"^((https|http|ssh|git|file)://|[\w.-]+@[\w.-]+:[^/])")
 _CHECK_SECONDS = 10.0
 _checked: dict[str, tuple[float, Finding | None]] = {}
-
-
-def looks_like_path(name: str) -> bool:
-    """Whether an agent's name can only be meant as the path of a script or folder."""
-    return name.startswith((".", "/", "~")) or Path(name).suffix in SCRIPTS or ("/" in name and ":" not in name)
-
-
-def agent_reference(catalogue: Catalogue, name: str) -> str:
-    """The reference of an agent that a user names: paths and URLs of repositories get a scheme.
-
-    Raises:
-        NotFound: There is no such file or folder.
-    """
-    if name in catalogue.entries("agents"):
-        return name
-    if _REMOTE.match(name):
-        return SCHEME + name
-    place = Path(split_place(name)[0]).expanduser()
-    if place.exists() and (":" not in name or looks_like_path(name)):
-        return SCHEME + name
-    if ":" in name and not name.startswith((".", "/", "~")):
-        return name
-    if looks_like_path(name):
-        raise NotFound(
-            f"There is no agent {name!r}, and no such file or folder in {Path.cwd()}.",
-            hint="Give the path of a script, a notebook or a folder, or see `mleredux list agents`.",
-        )
-    return name
 
 
 def choose_here(
@@ -81,6 +47,13 @@ def choose_here(
     problem = problem_of(catalogue, chosen[0])
     assert problem is not None
     raise SandboxError(problem.message, hint=_or_open(problem.remedy, open_ones))
+
+
+def other_sandboxes(plan: RunPlan, catalogue: Catalogue) -> tuple[str, ...]:
+    """Return all sandboxes that can execute a run, best first."""
+    agent = placed(catalogue.agent(plan.agent, plan.options), catalogue.task(plan.task))
+    needs = needs_of(agent, network=plan.network, gpus=plan.limits.gpus, hosts=bool(plan.grants.hosts))
+    return tuple(fitting(needs, catalogue.capabilities()))
 
 
 def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:

@@ -1,0 +1,165 @@
+"""Requests become plans: each run validated, allowed here, and granted what its agent asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mleredux._core.planning.agents import agent_reference
+from mleredux._core.planning.grants import check_grants, check_tools
+from mleredux._core.planning.sandboxes import choose_here
+from mleredux._core.planning.tasks import check_metric, imported, resolved
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.calls import PRESET, without_preset
+from mleredux._core.plugins.capabilities import choose
+from mleredux._core.sandboxes.task_images import placed
+from mleredux._core.sandboxes.tools import absolute, find_tools, is_path
+from mleredux._core.sandboxes.variables import is_foreign, protected_variables
+from mleredux.errors import NotFound, NotGranted
+from mleredux.models import Agent, Grants, Limits, RunPlan
+from mleredux.models.agent import Network
+from mleredux.models.request import Arm, PlanLimits, Request, checked_limits
+
+Granted = Callable[[Agent, Grants, str | None], tuple[Grants, str | None]]
+"""What an agent gets, by itself, the requested grants and network mode; with the mode to run it in."""
+
+
+def plan(
+    request: Request,
+    catalogue: Catalogue,
+    *,
+    granted: Granted = lambda _agent, grants, network: (grants, network),
+    own_machine: bool = False,
+) -> list[RunPlan]:
+    """Return all runs of a request in the order in which they are started, validated before the first is created.
+
+    Args:
+        request: The tasks, arms and seeds.
+        catalogue: Plugins.
+        granted: What each arm's agent gets; by default, what the arm grants. An agent found by a reference gets an
+            open network only if it is named here.
+        own_machine: Whether users run agents on their own machine, where they may name tasks and agents by paths, and
+            do without isolation.
+
+    Raises:
+        NotFound: There is no such task, agent or sandbox, or a task's metric can't be computed here.
+        SandboxError: The sandbox does not work here.
+        NotGranted: An agent asks for something that was not granted.
+        MlereduxError: An agent has no such option, or needs what the sandbox lacks.
+    """
+    request = resolved(request, catalogue)
+    planner = _Planner(catalogue, granted, own_machine)
+    agents: dict[str, tuple[Arm, Agent]] = {}
+    plans: dict[tuple[str, str], RunPlan] = {}
+    cells = request.cells()
+    for arm, task, _ in cells:
+        if arm not in agents:
+            agents[arm] = planner.configured(request.arms[arm])
+        if (arm, task) not in plans:
+            plans[arm, task] = planner.plan(task, *agents[arm])
+    experiment = request.experiment
+    return [
+        plans[arm, task].model_copy(
+            update={"seed": seed, "experiment": experiment, "arm": arm if experiment is not None else None}
+        )
+        for arm, task, seed in cells
+    ]
+
+
+class _Planner:
+    """Plan one run of each task and arm.
+
+    Args:
+        catalogue, granted, own_machine: As in `plan`.
+    """
+
+    def __init__(self, catalogue: Catalogue, granted: Granted, own_machine: bool) -> None:
+        self._catalogue, self._granted, self._own_machine = catalogue, granted, own_machine
+
+    def configured(self, arm: Arm) -> tuple[Arm, Agent]:
+        """Return an arm as it is run, and its agent with all options: once for all tasks."""
+        catalogue = self._catalogue
+        name = agent_reference(catalogue, arm.agent) if self._own_machine else arm.agent
+        options = {**arm.options, **({"model": arm.model} if arm.model is not None else {})}
+        if PRESET in options:
+            options = without_preset(catalogue.agent(name), options)
+        agent = catalogue.agent(name, options)
+        if not self._own_machine:
+            _check_served(agent)
+        grants, network = self._granted(agent, arm.grants, arm.network)
+        return arm.model_copy(update={"options": options, "grants": grants, "network": network}), agent
+
+    def plan(self, name: str, arm: Arm, agent: Agent) -> RunPlan:
+        """Return the run of a task with the seed 0."""
+        catalogue, variant = self._catalogue, f"{name}+{arm.variant}" if arm.variant else name
+        task = imported(catalogue, variant) if self._own_machine else catalogue.task(variant)
+        agent = placed(agent, task)
+        check_metric(catalogue, task)
+        network = arm.network or agent.network
+        grants = self._grants(agent, arm, network)
+        limits = _limits(agent.limits, arm.limits)
+        sandbox = self._sandbox(agent, arm.sandbox, network=network, gpus=limits.gpus, hosts=bool(grants.hosts))
+        if network == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
+            raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")
+        return RunPlan(
+            task=task.id,
+            agent=agent.reference or agent.id,
+            sandbox=sandbox,
+            seed=0,
+            limits=limits,
+            network=network,
+            grants=grants,
+            options=arm.options,
+            obfuscated=arm.obfuscated,
+            verify=bool(arm.verify),
+            context=arm.contexts.get(name, arm.contexts.get("*")),
+        )
+
+    def _grants(self, agent: Agent, arm: Arm, network: Network) -> Grants:
+        """Return what an agent gets; all that it asks for was granted, and it can use its tools."""
+        grants = arm.grants
+        if self._own_machine:
+            grants = grants.model_copy(update={"tools": tuple(map(absolute, grants.tools))})
+        elif paths := [name for name in grants.tools if is_path(name)]:
+            raise NotGranted(f"{paths[0]} is a path of another machine.", hint="Name tools that are installed there.")
+        check_grants(agent, grants, arm.network, protected_variables(self._catalogue))
+        if arm.network is None and not is_foreign(agent):
+            grants = grants.model_copy(update={"hosts": tuple(dict.fromkeys((*agent.hosts, *grants.hosts)))})
+        check_tools(agent, find_tools(self._catalogue, grants.tools), grants, network)
+        return grants
+
+    def _sandbox(self, agent: Agent, name: str | None, **needs: Any) -> str:
+        """Return the requested sandbox, or the best that meets the agent's requirements."""
+        catalogue, installed = self._catalogue, self._catalogue.capabilities()
+        if name is not None and name not in installed:
+            catalogue.sandbox(name)  # reports available sandboxes, or why this one can't be used
+        if self._own_machine:
+            return choose_here(catalogue, agent, installed, name, **needs)
+        return choose(agent, installed, name, **needs)
+
+
+def _check_served(agent: Agent) -> None:
+    """Check that an agent can be run on a machine other than its user's own."""
+    if agent.oracle:
+        raise NotGranted(
+            f"Agent {agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
+            hint="Run it without --server, with the task's package installed.",
+        )
+    if agent.attended:
+        raise NotGranted(
+            f"Agent {agent.id} waits for a person, and nobody sits at a server.",
+            hint="Work on the task on your own machine: `mleredux start TASK`.",
+        )
+
+
+def _limits(default: Limits, requested: PlanLimits) -> Limits:
+    """Apply requested limits to the agent's; only defaults are reduced to the machine's resources."""
+    from mleredux._core.sandboxes.slots import machine  # needs psutil
+
+    has = machine()
+    fitting = {
+        "cpus": min(default.cpus, has.cpus),
+        "memory_mb": min(default.memory_mb, has.memory_mb),
+        **requested.model_dump(exclude_none=True),
+    }
+    return checked_limits(Limits, {**default.model_dump(), **fitting})

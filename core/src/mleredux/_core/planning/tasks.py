@@ -1,0 +1,67 @@
+"""The tasks of a request: by id, by reference, or of a set; and whether they can be graded here."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from mleredux._core.debug_sample import refuse_mixed
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.directory import installing
+from mleredux.errors import NotFound
+from mleredux.models import Task
+from mleredux.models.request import SET, Request
+
+
+def resolved(request: Request, catalogue: Catalogue) -> Request:
+    """Return a request that names each task instead of sets.
+
+    Raises:
+        NotFound: A set has no tasks.
+        DataError: There are samples (`+debug-N`) beside whole tasks.
+    """
+    tasks: list[str] = []
+    for name in request.tasks:
+        tasks += catalogue.task_names((), (name.removeprefix(SET),)) if name.startswith(SET) else (name,)
+    refuse_mixed(tasks, "An experiment" if request.experiment is not None else "One command")
+    return request.model_copy(update={"tasks": tuple(dict.fromkeys(tasks))})
+
+
+def imported(catalogue: Catalogue, name: str) -> Task:
+    """Return a task by id, or import what a reference with a scheme names (`harbor:PATH`): its id is pinned.
+
+    References read files of this machine: they are for its own users only.
+
+    Raises:
+        NotFound: No plugin knows the scheme, or as for `Catalogue.task`.
+        MlereduxError: It can't be imported.
+    """
+    scheme, colon, _ = name.partition(":")
+    if not colon:
+        return catalogue.task(name)
+    found: str | None = catalogue.hook("mleredux_import_task")(reference=name)
+    if found is None:
+        raise NotFound(f"No plugin supports tasks with the scheme {scheme!r}.", hint="See `mleredux list`.")
+    return catalogue.task(found)
+
+
+def check_metric(catalogue: Catalogue, task: Task) -> None:
+    """Check that a task's metric can be computed here, before an agent works for it.
+
+    Raises:
+        NotFound: Its grader, or a library that the grader needs, is not installed; the hint says what to install.
+    """
+    grader = task.metric.grader
+    if not isinstance(grader, str):
+        requires = grader.requires
+    elif entry := catalogue.entries("graders").get(grader):
+        requires = entry.ref.summary.get("requires", {})
+    else:
+        hint = installing("graders", grader) or "See `mleredux list graders`."
+        raise NotFound(f"Task {task.id} is graded with {grader!r}, and there is no such grader.", hint=hint)
+    for module, package in requires.items():
+        if find_spec(module) is None:
+            name = grader if isinstance(grader, str) else grader.id
+            raise NotFound(
+                f"Task {task.id} is graded with {name}, which needs the package {module}.",
+                hint=f"Install it: `pip install {package!r}`.",
+            )
