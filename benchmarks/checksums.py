@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mleredux._core.checksums import differences, md5, md5s
+from mleredux._core.data.checksums import differences, md5, md5s
 
 _RIVAL_BLOCK = 4096
 _ROUNDS = 5

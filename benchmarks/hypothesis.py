@@ -36,7 +36,7 @@ import mleredux_agent_automl.search
 import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore
-from mleredux._core.medals import percentile, read_leaderboard, thresholds
+from mleredux._core.data.medals import percentile, read_leaderboard, thresholds
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare

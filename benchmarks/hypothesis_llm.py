@@ -23,7 +23,7 @@ import mleredux
 import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore
-from mleredux._core.medals import read_leaderboard, thresholds
+from mleredux._core.data.medals import read_leaderboard, thresholds
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare

@@ -17,7 +17,7 @@ import mleredux_competition_mlebench
 import numpy as np
 import pytest
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.neutral import TIME_NS
+from mleredux._core.data.neutral import TIME_NS
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.stages import prepare as prepare_stage

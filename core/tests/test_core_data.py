@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.data import DataStore, as_prepared
+from mleredux._core.data.datastore import DataStore, as_prepared
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task

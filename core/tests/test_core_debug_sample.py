@@ -9,7 +9,7 @@ from pathlib import Path
 import mleredux
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.debug_sample import is_sample, sample_name, sample_of, sampled
+from mleredux._core.data.debug_sample import is_sample, sample_name, sample_of, sampled
 from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError

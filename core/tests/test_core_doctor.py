@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mleredux._core import doctor
+from mleredux._core.checks import machine as doctor
 from mleredux._core.data import DataStore
 from mleredux._core.planning.tasks import check_metric
 from mleredux._core.plugins import Catalogue, Plugin

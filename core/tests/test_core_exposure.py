@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.canary import CANARY_FILE, canary
+from mleredux._core.data.canary import CANARY_FILE, canary
 from mleredux._core.stages.exposure import exposures
 from mleredux._core.stages.jsonl import aggregate
 from mleredux._core.stages.prepare import prepare

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from mleredux._core.archives import find_given, unpack, unpack_inner
+from mleredux._core.data.archives import find_given, unpack, unpack_inner
 
 NAME = "spaceship-titanic"
 

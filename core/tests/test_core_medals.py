@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mleredux._core.medals import Medals, medal_ranks, medals, percentile, read_leaderboard, thresholds
+from mleredux._core.data.medals import Medals, medal_ranks, medals, percentile, read_leaderboard, thresholds
 from mleredux.errors import DataError
 from mleredux.models import Thresholds
 

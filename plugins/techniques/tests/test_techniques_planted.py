@@ -149,7 +149,7 @@ def test_names_places_and_types_of_columns_do_not_tell_what_was_planted(drafts: 
 
 
 def test_the_commitment_opens_to_the_secret_and_not_to_the_salt() -> None:
-    from mleredux._core.installation import installation_salt
+    from mleredux._core.data.installation import installation_salt
 
     secret = seeds.planting_salt()
     assert seeds.commitment(secret) == hashlib.sha256(secret).hexdigest()

@@ -23,12 +23,12 @@ A task is an object registered by a plugin under its id::
 
 from __future__ import annotations
 
-from mleredux._core.archives import DamagedArchive, unpack
-from mleredux._core.checksums import md5
-from mleredux._core.installation import fingerprint, installation_salt
-from mleredux._core.medals import read_leaderboard, thresholds
-from mleredux._core.neutral import neutral_order
-from mleredux._core.progress import tell as tell_progress
+from mleredux._core.data.archives import DamagedArchive, unpack
+from mleredux._core.data.checksums import md5
+from mleredux._core.data.installation import fingerprint, installation_salt
+from mleredux._core.data.medals import read_leaderboard, thresholds
+from mleredux._core.data.neutral import neutral_order
+from mleredux._core.data.progress import tell as tell_progress
 from mleredux.models import (
     Competition,
     Environment,

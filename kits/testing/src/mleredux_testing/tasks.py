@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.medals import medals
+from mleredux._core.data.medals import medals
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import grade as grade_stage
@@ -100,7 +100,7 @@ def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> 
             "thresholds", ordered, f"gold, silver, bronze are {steps}, which is not the order of {task.direction}."
         )
     if task.leaderboard is not None:
-        from mleredux._core.medals import read_leaderboard
+        from mleredux._core.data.medals import read_leaderboard
 
         board = read_leaderboard(task.leaderboard)
         ordered = sorted(board, reverse=task.direction == "maximize") == list(board)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from mleredux._core.medals import medals
+from mleredux._core.data.medals import medals
 from mleredux._core.plugins import current
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema, write_schema

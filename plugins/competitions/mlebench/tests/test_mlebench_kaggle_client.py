@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from mleredux._core.medals import read_leaderboard
-from mleredux._core.progress import Step, listening
+from mleredux._core.data.medals import read_leaderboard
+from mleredux._core.data.progress import Step, listening
 from mleredux.errors import DataError
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 from mleredux_competition_mlebench.kaggle.download import ENDPOINT_VARIABLE

@@ -16,10 +16,9 @@ from typing import Any
 
 import mleredux
 import pytest
-from mleredux._core import checksums, space
-from mleredux._core import data as data_module
-from mleredux._core.checksums import ChecksumMismatch
-from mleredux._core.data import DataStore
+from mleredux._core.data import DataStore, checksums, space
+from mleredux._core.data import datastore as data_module
+from mleredux._core.data.checksums import ChecksumMismatch
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.installation import installation_salt, salt_path
+from mleredux._core.data.installation import installation_salt, salt_path
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.medals import medals, read_leaderboard, thresholds
+from mleredux._core.data.medals import medals, read_leaderboard, thresholds
 from mleredux._core.plugins import current
 from mleredux.models import Competition, GradingInput, Score
 from mleredux_competition_starter import COMPETITIONS

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.installation import installation_salt
+from mleredux._core.data.installation import installation_salt
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current

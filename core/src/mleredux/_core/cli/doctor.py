@@ -37,8 +37,8 @@ def command(
     \b
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
     """
+    from mleredux._core.checks.machine import diagnose, healthy
     from mleredux._core.data import DataStore
-    from mleredux._core.doctor import diagnose, healthy
     from mleredux._core.store import RunStore
 
     plugins, data = catalogue(ctx), DataStore(data_dir)
@@ -46,7 +46,7 @@ def command(
     if agents and not chosen:
         raise click.UsageError("Give a task for --agent, e.g. `mleredux doctor digits --agent baseline`.")
     if chosen:
-        from mleredux._core.readiness import diagnose_pair, diagnose_tasks
+        from mleredux._core.checks.readiness import diagnose_pair, diagnose_tasks
 
         found = diagnose_tasks(plugins, [plugins.task(name) for name in chosen], data)
         for agent in agents:

@@ -18,7 +18,7 @@ from mleredux.errors import Cancelled, MlereduxError
 if TYPE_CHECKING:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data import DataStore
-    from mleredux._core.progress import Step
+    from mleredux._core.data.progress import Step
     from mleredux.models import Task
 
 _GRACE = 3.0
@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     tasks = [found.task(name) for name in names]
     found.hook("mleredux_prepare")
     if len(tasks) > 1 and not asked["ignore_space"]:
-        from mleredux._core.space import check
+        from mleredux._core.data.space import check
 
         missing = [task for task in tasks if asked["force"] or not (store.home(task) / "prepared").is_dir()]
         check(store, missing, jobs=asked["jobs"])
@@ -113,8 +113,8 @@ def _prepare_one(
     display: PreparingDisplay,
     stopped: threading.Event,
 ) -> dict[str, Any]:
-    from mleredux._core.checksums import ChecksumMismatch
-    from mleredux._core.progress import listening
+    from mleredux._core.data.checksums import ChecksumMismatch
+    from mleredux._core.data.progress import listening
     from mleredux._core.stages.prepare import prepare, refresh_leaderboard
 
     def heard(step: Step) -> None:

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from mleredux._core.progress import Step
+from mleredux._core.data.progress import Step
 from mleredux.models.formats import size
 
 _PLAIN_SECONDS = 10.0

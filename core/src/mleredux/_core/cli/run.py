@@ -186,7 +186,7 @@ def _request(ctx: click.Context, asked: dict[str, Any]) -> RunRequest:
 
     tasks = (*asked["tasks"], *(f"{SET}{name}" for name in asked["sets"]))
     if asked["debug_sample"] is not None:
-        from mleredux._core.debug_sample import sample_name
+        from mleredux._core.data.debug_sample import sample_name
 
         names = catalogue(ctx).task_names(asked["tasks"], asked["sets"])
         tasks = tuple(sample_name(name, asked["debug_sample"]) for name in names)

@@ -7,11 +7,11 @@ import os
 import sys
 from pathlib import Path
 
-from mleredux._core.checksums import MEMORY_FILE
-from mleredux._core.data import LEADERBOARD_FILE, SPOILED_FILE, DataStore
+from mleredux._core.data.checksums import MEMORY_FILE
+from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, DataStore
+from mleredux._core.data.neutral import settle_times
 from mleredux._core.executors.objects import ObjectStore, digest, read_verified
 from mleredux._core.executors.snapshots import File, Scanner, Tree, restore
-from mleredux._core.neutral import settle_times
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import StoreError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from mleredux._core.debug_sample import refuse_mixed
+from mleredux._core.data.debug_sample import refuse_mixed
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import installing
 from mleredux.errors import NotFound

@@ -135,7 +135,7 @@ class Catalogue:
         if name in self.entries("tasks"):
             task: Task = self.get("tasks", name)
             return task
-        from mleredux._core.debug_sample import sample_of, sampled
+        from mleredux._core.data.debug_sample import sample_of, sampled
 
         if sample := sampled(name):
             return sample_of(self.task(sample[0]), sample[1])

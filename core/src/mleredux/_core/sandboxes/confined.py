@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from mleredux._core.data.installation import salt_path
 from mleredux._core.forkserver import ONE_THREAD
-from mleredux._core.installation import salt_path
 from mleredux._core.known_files import KnownFiles, hidden_paths
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.sandboxes import confined_child

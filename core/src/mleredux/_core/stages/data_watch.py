@@ -7,7 +7,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from mleredux._core.data import SPOILED_FILE
+from mleredux._core.data.datastore import SPOILED_FILE
 from mleredux._core.store import Run
 from mleredux.models.events import DataNoted
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from mleredux._core.canary import canary
+from mleredux._core.data.canary import canary
 from mleredux._core.store import Run
 from mleredux._core.submissions.files import open_regular
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.medals import read_leaderboard
+from mleredux._core.data.medals import read_leaderboard
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import DataError
 from mleredux.models import Task
@@ -33,7 +33,7 @@ def prepare(
         source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
         keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
         check_space: Refuse to start where the disk has too little room.
-        progress: Told what is going on; bytes are told to `mleredux._core.progress` listeners.
+        progress: Told what is going on; bytes are told to `mleredux._core.data.progress` listeners.
 
     Raises:
         DataError: Raw data is missing or damaged, or there is too little room.

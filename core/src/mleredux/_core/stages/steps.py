@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from mleredux._core.data import Prepared
-from mleredux._core.installation import git_commit
+from mleredux._core.data.installation import git_commit
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.sandboxes.task_images import build_in

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mleredux._core.data import Prepared, as_prepared
+from mleredux._core.data.datastore import Prepared, as_prepared
 from mleredux._core.protocols import Built
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import Job, ask_child, make_report

@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.archives import find_given, unpack, unpack_inner
-from mleredux._core.canary import write_canary
-from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
-from mleredux._core.data_folders import lock, replace, scratch_folder
+from mleredux._core.data.archives import find_given, unpack, unpack_inner
+from mleredux._core.data.canary import write_canary
+from mleredux._core.data.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
+from mleredux._core.data.folders import lock, replace, scratch_folder
+from mleredux._core.data.neutral import inodes, renew, settle_time, settle_times
+from mleredux._core.data.progress import tell
 from mleredux._core.locations import cache_dir, default_data_dir
-from mleredux._core.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.plain import recorded_path
-from mleredux._core.progress import tell
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
@@ -186,7 +186,7 @@ class DataStore:
             # Variants share raw data: while one uses it, no other may download or remove it.
             with lock(raw_home / ".raw-lock"):
                 if check_space:
-                    from mleredux._core.space import check
+                    from mleredux._core.data.space import check
 
                     check(self, [task], source=source, keep_raw=keep_raw)
                 raw = self._find_raw(task, source, keep_raw, progress)

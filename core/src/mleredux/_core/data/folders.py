@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.progress import tell
+from mleredux._core.data.progress import tell
 from mleredux._core.store.files import FileLock
 from mleredux.errors import DataError
 

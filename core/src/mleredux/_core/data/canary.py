@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from pathlib import Path
 
-from mleredux._core.installation import installation_salt
+from mleredux._core.data.installation import installation_salt
 
 CANARY_FILE = "canary.txt"
 _TEXT = """\

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux._core.archives import unpacked_size
+from mleredux._core.data.archives import unpacked_size
 from mleredux.errors import DataError
 from mleredux.models import Task
 from mleredux.models.formats import size as size_text

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from mleredux._core.neutral import neutral_order
-from mleredux._core.progress import tell
+from mleredux._core.data.neutral import neutral_order
+from mleredux._core.data.progress import tell
 from mleredux.errors import DataError
 
 _BLOCK = 1 << 20
