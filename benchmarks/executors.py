@@ -28,10 +28,10 @@ from pathlib import Path
 
 import psutil
 from _measuring import machine, table
-from mleredux._core.executors import elsewhere
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.plugin.executor import Executor, job_environment
+from mleredux_executor_nodes import elsewhere
 from mleredux_support.ray_cluster import RayCluster, ray_python
 from mleredux_support.slurm import SlurmCluster
 from mleredux_testing.gate import WORK, WORK_VARIABLE
@@ -152,7 +152,7 @@ class Engine:
     def _signal(lab: Lab, run: Run, number: int) -> None:
         for process in lab.processes([run]):
             with contextlib.suppress(psutil.Error):
-                if "mleredux._core.executors.node" in process.cmdline()[:3]:
+                if "mleredux_executor_nodes.node" in process.cmdline()[:3]:
                     process.send_signal(number)
 
 

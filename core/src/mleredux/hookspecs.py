@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from mleredux._core.cli.backend import Backend
     from mleredux._core.executors.objects import ObjectStore
-    from mleredux._core.executors.protocol import Executor
+    from mleredux._core.executors.protocol import Executor, Nodes
     from mleredux._core.pages import Action, Page, Panel
-    from mleredux._core.plugins import Ref
+    from mleredux._core.plugins import Catalogue, Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
     from mleredux._core.stages.trial import Trial
     from mleredux._core.store import Run
@@ -190,6 +190,11 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | Non
 @hookspec
 def mleredux_protected_variables() -> Iterable[str] | None:
     """Return names of environment variables that no agent may get, such as keys of LLM providers."""
+
+
+@hookspec(firstresult=True)
+def mleredux_open_nodes(catalogue: Catalogue) -> Nodes | None:
+    """Return what gives runs to executors, follows them to their end, and changes what object stores have of them."""
 
 
 @hookspec(firstresult=True)

@@ -8,7 +8,7 @@ From the command line down to the ground floor, which is `mleredux.models`; `.im
 | `checks` | this machine's setup; whether certain tasks and agents will run on it |
 | `records`, `display`, `pages` | tasks and agents as plain records; runs in notebooks; pages that plugins add |
 | `planning` | a request becomes run plans: validated, allowed here, and granted |
-| `executors`, `loans` | where runs are executed; secrets that a service lends to one run |
+| `executors`, `loans` | the protocols of what executes runs elsewhere; secrets that a service lends to one run |
 | `pipeline`, `resume` | a run from `queued` to its end; interrupted runs |
 | `stages`, `builtin` | prepare, build, run, grade, produce; their defaults |
 | `data`, `locations` | the data of tasks: fetched, prepared, sampled; the folders of data and caches |

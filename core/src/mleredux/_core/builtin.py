@@ -46,9 +46,3 @@ def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
 def mleredux_register_sandboxes() -> list[Ref]:
     """Return the process sandbox."""
     return [Ref("process", "mleredux._core.sandboxes.process:SANDBOX")]
-
-
-@hookimpl
-def mleredux_register_executors() -> list[Ref]:
-    """Return the processes of this machine."""
-    return [Ref("local", "mleredux._core.executors.local:EXECUTOR")]

@@ -24,9 +24,9 @@ def moved(old: str, name: str, kit: str, names: Collection[str] | None = None) -
     try:
         package = importlib.import_module(kit)
     except ModuleNotFoundError as error:
-        if error.name != kit:
+        if error.name != (home := kit.partition(".")[0]):
             raise
-        distribution = kit.replace("_", "-")
+        distribution = home.replace("_", "-")
         raise ImportError(f"{old}.{name} is in {kit}. Install it with `pip install {distribution}`.") from None
     if name not in package.__all__:
         raise problem

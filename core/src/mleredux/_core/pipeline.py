@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mleredux._core.data import DataStore
+from mleredux._core.executors.protocol import Executor, open_nodes
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import sweep
@@ -26,10 +26,6 @@ from mleredux._core.store.states import STAGES, final_state
 from mleredux.errors import MlereduxError, ResumeRefused
 from mleredux.models import CAUSES, Cause, Event, State
 from mleredux.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
-
-if TYPE_CHECKING:
-    from mleredux._core.executors.elsewhere import Elsewhere
-    from mleredux._core.executors.protocol import Executor
 
 Progress = Callable[[Run, str], None]
 
@@ -74,7 +70,7 @@ class Pipeline:
     def execute(self, runs: list[Run]) -> list[Run]:
         """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
         if self.executor is not None:
-            self._elsewhere(self.executor).execute(runs)
+            open_nodes(self.catalogue).execute(self, runs)
             return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
@@ -102,14 +98,9 @@ class Pipeline:
         """
         if self.executor is not None:
             began = not run.state.final
-            self._elsewhere(self.executor).execute([run])
+            open_nodes(self.catalogue).execute(self, [run])
             return began
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
-
-    def _elsewhere(self, executor: Executor) -> Elsewhere:
-        from mleredux._core.executors.elsewhere import Elsewhere
-
-        return Elsewhere(self, executor)
 
     def stopping(self) -> bool:
         """Return whether all runs are to be cancelled."""

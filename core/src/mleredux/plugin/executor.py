@@ -18,7 +18,7 @@ each ticket on some node, tells whether it waits, runs or has ended, and kills i
 from __future__ import annotations
 
 from mleredux._core.executors.objects import ObjectStore, Stored
-from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket, job_environment
+from mleredux._core.executors.protocol import Executor, JobStatus, Node, Nodes, Ticket, job_environment
 from mleredux.errors import ExecutorError, StoreError
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "ExecutorError",
     "JobStatus",
     "Node",
+    "Nodes",
     "ObjectStore",
     "StoreError",
     "Stored",

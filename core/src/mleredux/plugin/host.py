@@ -8,12 +8,13 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
-from mleredux._core.executors.elsewhere import NODE_PROGRAM, Elsewhere
-from mleredux._core.executors.node import main as execute_ticket
-from mleredux._core.executors.replica import delete_replica
-from mleredux._core.executors.stored_runs import StoredFile, StoredRuns
+from typing import Any
+
+from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
+from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE
 from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
+from mleredux._core.moved import moved
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.grants import asks_of, check_grants, joined, missing_grants, within
 from mleredux._core.plugins.catalogue import set_current
@@ -33,26 +34,23 @@ from mleredux._core.stages.regrade import regrade
 from mleredux._core.stages.run_agent import run_in_sandbox
 from mleredux._core.stages.trial import Trial
 from mleredux._core.stages.verify_run import verify_run
-from mleredux._core.store.lease import LEASE_SECONDS, Lease, next_fence, read_lease, take_away
+from mleredux._core.store.tickets import read_ticket, write_ticket
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.models import NotSubmitted, Submitted, Unusable
 
 __all__ = [
+    "CHECKSUMS_FILE",
     "GIT_TOKEN",
-    "LEASE_SECONDS",
-    "NODE_PROGRAM",
-    "Elsewhere",
+    "LEADERBOARD_FILE",
+    "SPOILED_FILE",
     "Job",
-    "Lease",
     "Machine",
     "NotSubmitted",
     "Pipeline",
     "Slot",
     "Slots",
-    "StoredFile",
-    "StoredRuns",
     "Submitted",
     "Trial",
     "Unusable",
@@ -62,8 +60,6 @@ __all__ = [
     "caller_variables",
     "check_grants",
     "check_resumable",
-    "delete_replica",
-    "execute_ticket",
     "grade",
     "is_foreign",
     "joined",
@@ -73,23 +69,26 @@ __all__ = [
     "looks_prepared",
     "machine_slots",
     "missing_grants",
-    "next_fence",
     "prepare",
     "process_birth",
     "protected_variables",
     "read_jsonl",
-    "read_lease",
     "read_schema",
+    "read_ticket",
     "regrade",
     "run_in_sandbox",
     "score_in_children",
     "secret_variables",
     "set_current",
     "submitted",
-    "take_away",
     "task_record",
     "validate",
     "verify_run",
     "within",
     "write_report",
+    "write_ticket",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, "mleredux_executor_nodes.shared")

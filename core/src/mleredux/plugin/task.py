@@ -27,7 +27,7 @@ from mleredux._core.data.archives import DamagedArchive, unpack
 from mleredux._core.data.checksums import md5
 from mleredux._core.data.installation import fingerprint, installation_salt
 from mleredux._core.data.medals import read_leaderboard, thresholds
-from mleredux._core.data.neutral import neutral_order
+from mleredux._core.data.neutral import neutral_order, settle_times
 from mleredux._core.data.progress import tell as tell_progress
 from mleredux.models import (
     Competition,
@@ -62,6 +62,7 @@ __all__ = [
     "md5",
     "neutral_order",
     "read_leaderboard",
+    "settle_times",
     "tell_progress",
     "thresholds",
     "unpack",

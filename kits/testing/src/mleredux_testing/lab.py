@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 from mleredux._core.data import DataStore
 from mleredux._core.executors.protocol import Executor, JobStatus
-from mleredux._core.executors.tickets import read_ticket
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import Catalogue
@@ -129,7 +128,7 @@ class Lab:
 
     def job(self, run: Run) -> str:
         """The run's current job."""
-        return str(read_ticket(run.path).get("job"))
+        return str(run.ticket.get("job"))
 
     def status(self, run: Run) -> JobStatus:
         """The state of the run's current job."""

@@ -105,7 +105,7 @@ def test_a_server_gives_runs_to_ray_and_finds_them_again(tmp_path: Path, ray_clu
         job = lab.job(run)
         server.kill()
         for process in lab.processes([stopped]):
-            if "mleredux._core.executors.node" in process.cmdline()[:3]:
+            if "mleredux_executor_nodes.node" in process.cmdline()[:3]:
                 process.suspend()
         server.start()
         ask("POST", f"/v1/runs/{stopped.id}/cancel", 202)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mleredux._core.executors.objects import open_store
-from mleredux._core.executors.replica import Replica
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.models import Cause
 from mleredux_client import Client
+from mleredux_executor_nodes.objects import open_store
+from mleredux_executor_nodes.replica import Replica
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import Job, now
 from mleredux_server.operations.retention import Rule, remove
@@ -185,6 +185,6 @@ def test_folders_of_runs_that_were_read_have_a_limit(
     monkeypatch.setattr(store, "_disk", 0)
     store.folder(run.id)
     assert first.exists(), "it may be read just now"
-    monkeypatch.setattr("mleredux._core.executors.stored_runs._BUSY_SECONDS", -1)
+    monkeypatch.setattr("mleredux_executor_nodes.stored_runs._BUSY_SECONDS", -1)
     store.open(run.id, "run.json")
     assert not first.exists()

@@ -13,16 +13,16 @@ import psutil
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.executors.objects import open_store
-from mleredux._core.executors.replica import Replica
-from mleredux._core.executors.shelf import Shelf, stage
-from mleredux._core.executors.tickets import read_ticket, write_ticket
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
+from mleredux._core.store.tickets import read_ticket, write_ticket
 from mleredux.errors import ResumeRefused, StoreError
 from mleredux.models import Cause
 from mleredux.plugin.host import regrade
+from mleredux_executor_nodes.objects import open_store
+from mleredux_executor_nodes.replica import Replica
+from mleredux_executor_nodes.shelf import Shelf, stage
 from mleredux_store_s3.bucket import Bucket
 from mleredux_support.plans import plan_of
 from mleredux_support.s3 import ApartExecutor, S3Server

@@ -308,12 +308,12 @@ class LocalBackend:
 
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run, and what an object store has of it."""
-        from mleredux._core.executors.replica import delete_replica
+        from mleredux._core.executors.protocol import open_nodes
 
         run = self.store.get(run_id)
         try:
-            if not run.alive:
-                delete_replica(self._catalogue, run.path)
+            if run.ticket.get("store") and not run.alive:
+                open_nodes(self._catalogue).delete(run)
         except StoreError as error:
             hint = f"Nothing was deleted: try again when it responds, or delete the folder {run.path} yourself."
             raise StoreError(error.message, hint=hint) from error

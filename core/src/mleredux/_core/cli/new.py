@@ -119,7 +119,8 @@ _plugin(
     ("mleredux-techniques",),
 )  # fmt: skip
 _plugin("sandbox", "A sandbox", "sandboxes", "sandbox", f"{_RUN} --sandbox {{name}}", ("psutil>=6",))
-_plugin("executor", "An executor", "executors", "executor", f"{_RUN} --executor {{name}}", ("psutil>=6",))
+_NEEDS = ("mleredux-executor-nodes", "psutil>=6")
+_plugin("executor", "An executor", "executors", "executor", f"{_RUN} --executor {{name}}", _NEEDS)
 _plugin("artifact", "An artifact producer", "commands", "artifact", _RUN)
 _plugin("tracker", "A tracker", "commands", "tracker", f"{{variable}}=events.txt {_RUN}")
 _plugin("command", "A command", "commands", "command", "mleredux {name}")

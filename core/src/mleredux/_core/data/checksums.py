@@ -18,6 +18,7 @@ from mleredux.errors import DataError
 BLOCK = 1 << 20
 """Size of a read in bytes: larger reads are not faster, and this fits a core's cache."""
 MEMORY_FILE = "checksums.json"
+"""The file of prepared data that remembers checksums of files with their times; it is of one machine."""
 _THREADS = 8
 _SMALL = 1 << 20
 _FEW = 1000

@@ -29,6 +29,7 @@ __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "t
 
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
+"""The file of a task's data with the public leaderboard."""
 SPOILED_FILE = "spoiled"
 """Marker next to prepared files that an agent changed; they are prepared again before the next use."""
 REFUSAL_FILE = "not-applicable.json"

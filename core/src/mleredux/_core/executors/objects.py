@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
-
-from mleredux.errors import StoreError
-
-if TYPE_CHECKING:
-    from mleredux._core.plugins import Catalogue
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Stored(NamedTuple):
@@ -51,36 +45,3 @@ class ObjectStore(Protocol):
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects; those that do not exist are ignored."""
-
-
-def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
-    """Open the object store at a URL.
-
-    Raises:
-        StoreError: No installed plugin knows such URLs, or it is invalid.
-    """
-    found = catalogue.hook("mleredux_open_store")(url=url)
-    if found is None:
-        raise StoreError(
-            f"No installed plugin opens the object store {url}.",
-            hint="For s3://BUCKET/PREFIX install mleredux-store-s3[s3].",
-        )
-    store: ObjectStore = found
-    return store
-
-
-def digest(content: bytes) -> str:
-    """SHA-256, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def read_verified(store: ObjectStore, key: str) -> bytes | None:
-    """Return an object whose key ends with its SHA-256; None if there is none.
-
-    Raises:
-        StoreError: Its content is another.
-    """
-    found = store.read(key)
-    if found is not None and digest(found.content) != key.rpartition("/")[2]:
-        raise StoreError(f"Object {key} of {store.url} is damaged.", hint="Its content does not have its hash.")
-    return found.content if found is not None else None

@@ -6,10 +6,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from mleredux._core.protocols import Finding
+from mleredux.errors import ExecutorError
 from mleredux.models import Limits
+
+if TYPE_CHECKING:
+    from mleredux._core.pipeline import Pipeline
+    from mleredux._core.plugins import Catalogue
+    from mleredux._core.store import Run
 
 _OF_SERVERS = frozenset(
     (
@@ -130,3 +136,42 @@ class Executor(Protocol):
 
     def pull(self, ticket: Ticket) -> None:
         """Bring the run's directory up to date with the node's; nothing on a shared file system."""
+
+
+class Nodes(Protocol):
+    """Gives runs to executors, and changes what object stores have of them."""
+
+    def execute(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
+        """Execute runs at the pipeline's executor to their end; those that it has from an earlier call are followed.
+
+        Raises:
+            ExecutorError: The executor refused them, or has no node that is large enough for one.
+        """
+
+    def publish(self, run: Run) -> None:
+        """Publish an ended run that was changed here, if it was given to an executor through an object store.
+
+        Raises:
+            StoreError: The store can't be opened, or does not respond; it can be called again.
+        """
+
+    def delete(self, run: Run) -> None:
+        """Delete what an object store has of an ended run, if it was given to an executor through one.
+
+        Raises:
+            StoreError: The store can't be opened, or does not respond; it can be called again.
+        """
+
+
+def open_nodes(catalogue: Catalogue) -> Nodes:
+    """Return what gives runs to executors.
+
+    Raises:
+        ExecutorError: No installed plugin does.
+    """
+    nodes: Nodes | None = catalogue.hook("mleredux_open_nodes")(catalogue=catalogue)
+    if nodes is None:
+        raise ExecutorError(
+            "No installed plugin gives runs to executors.", hint="Install it: pip install mleredux-executor-nodes"
+        )
+    return nodes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore
-from mleredux._core.executors.replica import publish_again
+from mleredux._core.executors.protocol import open_nodes
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.grade import grade
@@ -64,7 +64,8 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
             )
         run.write_report(new)
         produce(run, catalogue)
-        publish_again(catalogue, run.path)
+        if run.ticket.get("store"):
+            open_nodes(catalogue).publish(run)
     finally:
         run.lock.release()
     return old, new

@@ -5,7 +5,7 @@
 | `runs` | all runs of a directory, and their index |
 | `run` | one run: its directory, state, events and files |
 | `events`, `states` | the log of a run; the state that its events amount to |
-| `lease` | who may write to a run's folder |
+| `tickets` | which job at an executor may execute a run |
 | `files`, `trees`, `sparse` | files written as a whole; hostile trees removed; files with holes copied and moved |
 """
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
+from mleredux._core.store.tickets import read_ticket
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import (
     Cause,
@@ -175,6 +176,11 @@ class Run:
         return True
 
     @property
+    def ticket(self) -> dict[str, Any]:
+        """Which job at an executor may execute it; empty if it was given to none."""
+        return read_ticket(self.path)
+
+    @property
     def alive(self) -> bool:
         """Whether a process is working on it now."""
         return self.lock.held_elsewhere()
@@ -185,9 +191,7 @@ class Run:
 
         Runs that wait in a queue, are held back, or are at an executor are not worked on by a process of this machine.
         """
-        from mleredux._core.executors.tickets import read_ticket
-
-        elsewhere = self.state is State.QUEUED or self.hold_end is not None or read_ticket(self.path).get("job")
+        elsewhere = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
         if self.state.final or elsewhere or self.alive:
             return str(self.state)
         return str(self.state) if self.state.final else INTERRUPTED  # it may have ended since

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from fastapi import Request
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.host import Machine, StoredRuns
+from mleredux.plugin.host import Machine
+from mleredux_executor_nodes.shared import StoredRuns
 
 from mleredux_server.database import Database
 from mleredux_server.protocol.idempotency import Claim

@@ -8,7 +8,7 @@ from io import RawIOBase
 from pathlib import Path
 
 from mleredux.plugin.files import Mask, open_below
-from mleredux.plugin.host import StoredFile
+from mleredux_executor_nodes.shared import StoredFile
 
 
 @dataclass(frozen=True)

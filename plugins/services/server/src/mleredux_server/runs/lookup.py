@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mleredux.errors import NotFound
-from mleredux.plugin.host import StoredRuns
+from mleredux_executor_nodes.shared import StoredRuns
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 

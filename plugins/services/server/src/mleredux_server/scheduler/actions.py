@@ -11,7 +11,8 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused, StoreError
 from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
 from mleredux.plugin.files import remove_tree
-from mleredux.plugin.host import check_resumable, delete_replica, lend
+from mleredux.plugin.host import check_resumable, lend
+from mleredux_executor_nodes.shared import delete_replica
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.accounts.lent import forget_lent

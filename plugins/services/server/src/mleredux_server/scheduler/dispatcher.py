@@ -9,7 +9,8 @@ from importlib import import_module
 
 import structlog
 from mleredux.errors import MlereduxError
-from mleredux.plugin.host import Machine, Slots, next_fence
+from mleredux.plugin.host import Machine, Slots
+from mleredux_executor_nodes.shared import next_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 

@@ -9,7 +9,7 @@ import socket
 import time
 
 import structlog
-from mleredux.plugin.host import read_lease, take_away
+from mleredux_executor_nodes.shared import read_lease, take_away
 
 from mleredux_server.scheduler.jobs import Started
 from mleredux_server.scheduler.tally import Tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mleredux.plugin.host import execute_ticket
+from mleredux_executor_nodes.shared import execute_ticket
 
 from mleredux_server.scheduler.loans import borrow
 

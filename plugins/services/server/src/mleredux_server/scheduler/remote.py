@@ -12,7 +12,8 @@ import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
-from mleredux.plugin.host import NODE_PROGRAM, Elsewhere, Machine, Pipeline
+from mleredux.plugin.host import Machine, Pipeline
+from mleredux_executor_nodes.shared import NODE_PROGRAM, Elsewhere
 
 from mleredux_server.accounts.lent import keep_lent
 from mleredux_server.accounts.secrets import secrets_of

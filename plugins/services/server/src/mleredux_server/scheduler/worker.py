@@ -21,7 +21,8 @@ from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import RunStore, State
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
-from mleredux.plugin.host import Lease, Pipeline, lend, set_current
+from mleredux.plugin.host import Pipeline, lend, set_current
+from mleredux_executor_nodes.shared import Lease
 
 from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.scheduler.worklog import WorkLog

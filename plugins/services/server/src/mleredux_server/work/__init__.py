@@ -13,7 +13,7 @@ from typing import Any
 
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.host import Lease
+from mleredux_executor_nodes.shared import Lease
 
 from mleredux_server.settings import Settings
 

@@ -6,16 +6,19 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mleredux._core.data.checksums import MEMORY_FILE
-from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, DataStore
-from mleredux._core.data.neutral import settle_times
-from mleredux._core.executors.objects import ObjectStore, digest, read_verified
-from mleredux._core.executors.snapshots import File, Scanner, Tree, restore
-from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import StoreError
-from mleredux.models import Task
+from mleredux.plugin.command import DataStore
+from mleredux.plugin.files import FileLock, remove_tree, write_atomically
+from mleredux.plugin.host import CHECKSUMS_FILE, LEADERBOARD_FILE, SPOILED_FILE
+from mleredux.plugin.task import Task, settle_times
+
+from mleredux_executor_nodes.objects import digest, read_verified
+from mleredux_executor_nodes.snapshots import File, Scanner, Tree, restore
+
+if TYPE_CHECKING:
+    from mleredux.plugin.executor import ObjectStore
 
 _PIECES = "data/pieces"
 
@@ -23,7 +26,7 @@ _PIECES = "data/pieces"
 def _left_out(path: str) -> bool:
     parts = path.split("/")
     known = parts[0] == "prepared" or path == LEADERBOARD_FILE
-    return not known or parts[-1] in (MEMORY_FILE, SPOILED_FILE) or parts[-1].startswith(".")
+    return not known or parts[-1] in (CHECKSUMS_FILE, SPOILED_FILE) or parts[-1].startswith(".")
 
 
 class Shelf:
@@ -117,7 +120,7 @@ def stage(objects: ObjectStore, name: str, task_id: str, home: Path) -> tuple[Pa
             _remove_damaged(made / task_id, tree)
         else:
             remove_tree(made)
-        restore(made / task_id, tree, get, skip=lambda path: path.rpartition("/")[2] == MEMORY_FILE)
+        restore(made / task_id, tree, get, skip=lambda path: path.rpartition("/")[2] == CHECKSUMS_FILE)
         settle_times(made)
         for path in tree.files:
             (made / task_id / path).chmod(0o444)
@@ -141,7 +144,7 @@ def _identities(place: Path) -> dict[str, list[int]]:
     found = {}
     for above, _, names in os.walk(place):
         for name in names:
-            if name != MEMORY_FILE:
+            if name != CHECKSUMS_FILE:
                 status = (Path(above) / name).lstat()
                 found[os.path.relpath(Path(above, name), place)] = [
                     *(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)

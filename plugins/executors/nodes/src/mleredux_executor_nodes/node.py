@@ -20,16 +20,17 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.executors.tickets import read_ticket
-from mleredux._core.loans import lend
-from mleredux._core.locations import cache_dir
-from mleredux._core.store import Run, RunStore
-from mleredux._core.store.lease import Lease, take_away
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run, RunStore
+from mleredux.plugin.files import cache_dir
+from mleredux.plugin.host import lend, read_ticket
+
+from mleredux_executor_nodes.lease import Lease, take_away
 
 if TYPE_CHECKING:
-    from mleredux._core.executors.objects import ObjectStore
-    from mleredux._core.executors.replica import Replica
+    from mleredux.plugin.executor import ObjectStore
+
+    from mleredux_executor_nodes.replica import Replica
 
 LOG_FILE = "worker.log"
 NODE_VARIABLE = "MLEREDUX_NODE_DIR"
@@ -67,10 +68,11 @@ def main_from(url: str, run_id: str, nonce: str) -> None:
     Raises:
         StoreError: The object store can't be opened, or does not respond.
     """
-    from mleredux._core.executors.objects import open_store
-    from mleredux._core.executors.replica import Replica
-    from mleredux._core.plugins import Catalogue
-    from mleredux._core.store.trees import remove_tree
+    from mleredux.plugin.command import Catalogue
+    from mleredux.plugin.files import remove_tree
+
+    from mleredux_executor_nodes.objects import open_store
+    from mleredux_executor_nodes.replica import Replica
 
     home = node_dir()
     folder = home / "runs" / run_id
@@ -102,7 +104,7 @@ class Source:
 
     def stage(self, run: Run, name: str | None) -> Path:
         """The directory of the data of a run; without published data one in which they are prepared."""
-        from mleredux._core.executors.shelf import stage
+        from mleredux_executor_nodes.shelf import stage
 
         if name is None:
             return self.home / "own"
@@ -111,7 +113,7 @@ class Source:
 
 def _sweep(folder: Path) -> None:
     """Remove what an older attempt left in sandboxes of this node, which has been executed elsewhere since."""
-    from mleredux._core.plugins import Catalogue
+    from mleredux.plugin.command import Catalogue
 
     with contextlib.suppress(MlereduxError):
         store, run = RunStore(folder.parent), Run(folder)
@@ -134,11 +136,8 @@ def _execute(
     source: Source | None = None,
     loan: tuple[Mapping[str, str], Iterable[str]] = ({}, ()),
 ) -> None:
-    from mleredux._core.data import DataStore
-    from mleredux._core.pipeline import Pipeline
-    from mleredux._core.plugins import Catalogue
-    from mleredux._core.plugins.catalogue import set_current
-    from mleredux._core.sandboxes.slots import Slots
+    from mleredux.plugin.command import Catalogue, DataStore
+    from mleredux.plugin.host import Pipeline, Slots, set_current
 
     catalogue = Catalogue(block=ticket["block"], load=ticket["load"])
     set_current(catalogue)
@@ -150,7 +149,7 @@ def _execute(
         run.guard(lease.check)
         data = Path(run.spec.data_dir)
         if source is not None:
-            from mleredux._core.executors.publication import Publication
+            from mleredux_executor_nodes.publication import Publication
 
             stack.enter_context(Publication(source.replica, folder))
             data = source.stage(run, ticket["data"])

@@ -12,7 +12,7 @@ TICKET_FILE = ".ticket"
 
 
 def read_ticket(folder: Path) -> dict[str, Any]:
-    """The ticket of a run: `nonce`, `executor`, `job`, and how to execute it; empty if there is none."""
+    """Return the ticket of a run: `nonce`, `executor`, `job`, and how to execute it; empty if there is none."""
     try:
         ticket = json.loads((folder / TICKET_FILE).read_bytes())
     except (OSError, ValueError):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.lease import Lease, fence_of, next_fence, read_lease, take_away
 from mleredux.errors import ResumeRefused
 from mleredux.models import Limits, RunPlan, State
+from mleredux_executor_nodes.lease import Lease, fence_of, next_fence, read_lease, take_away
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_fences_only_grow(tmp_path: Path) -> None:
 STUCK = """
 import sys, threading
 from pathlib import Path
-from mleredux._core.store.lease import Lease, next_fence, read_lease
+from mleredux_executor_nodes.lease import Lease, next_fence, read_lease
 
 folder = Path(sys.argv[1])
 with Lease(folder, next_fence(folder), seconds=1.5, patience=lambda: 1.0):

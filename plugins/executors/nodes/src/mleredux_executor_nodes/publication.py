@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from mleredux._core.executors.replica import Replica
-from mleredux._core.store.lease import next_fence
 from mleredux.errors import ResumeRefused, StoreError
+
+from mleredux_executor_nodes.lease import next_fence
+from mleredux_executor_nodes.replica import Replica
 
 _EVERY = 2.0
 _SHARE = 10

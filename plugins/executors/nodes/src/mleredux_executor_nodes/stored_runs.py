@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux._core.executors.objects import open_store
-from mleredux._core.executors.replica import Replica
-from mleredux._core.executors.snapshots import PIECE, File
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import NotFound, StoreError
+from mleredux.plugin.files import remove_tree
+
+from mleredux_executor_nodes.objects import open_store
+from mleredux_executor_nodes.replica import Replica
+from mleredux_executor_nodes.snapshots import PIECE, File
 
 if TYPE_CHECKING:
-    from mleredux._core.plugins import Catalogue
+    from mleredux.plugin.command import Catalogue
 
 _MOST_RUNS = 256
 _BUSY_SECONDS = 60.0

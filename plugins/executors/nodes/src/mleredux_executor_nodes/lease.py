@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-
-from mleredux._core.sandboxes.processes import birth
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import ResumeRefused
+from mleredux.plugin.files import write_atomically
+from mleredux.plugin.host import process_birth as birth
 
 FENCE_FILE = ".fence"
 LEASE_FILE = ".lease"

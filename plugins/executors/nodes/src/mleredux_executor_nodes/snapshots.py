@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from mleredux._core.store.trees import remove_tree
-from mleredux._core.submissions.files import open_regular
 from mleredux.errors import StoreError
+from mleredux.plugin.files import open_regular, remove_tree
 
 PIECE = 8 << 20
 """Maximum size of a piece in bytes."""

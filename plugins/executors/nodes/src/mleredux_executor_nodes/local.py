@@ -8,11 +8,11 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
-from mleredux._core.executors.protocol import JobStatus, Node, Ticket, job_environment
-from mleredux._core.protocols import Finding
-from mleredux._core.sandboxes.processes import birth
-from mleredux._core.sandboxes.slots import machine
 from mleredux.errors import ExecutorError
+from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
+from mleredux.plugin.host import machine_slots as machine
+from mleredux.plugin.host import process_birth as birth
+from mleredux.plugin.sandbox import Finding
 
 
 class LocalExecutor:

@@ -10,20 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.executors.objects import open_store
-from mleredux._core.executors.protocol import Executor, JobStatus, Ticket
-from mleredux._core.executors.replica import Replica
-from mleredux._core.executors.shelf import Shelf
-from mleredux._core.executors.tickets import read_ticket, write_ticket
-from mleredux._core.store.lease import LEASE_SECONDS, read_lease, take_away
 from mleredux.errors import ExecutorError, NotFound, StoreError
-from mleredux.models import Cause, State
+from mleredux.plugin.artifact import Cause, State
+from mleredux.plugin.executor import Executor, JobStatus, Ticket
+from mleredux.plugin.host import read_ticket, write_ticket
+
+from mleredux_executor_nodes.lease import LEASE_SECONDS, read_lease, take_away
+from mleredux_executor_nodes.objects import open_store
+from mleredux_executor_nodes.replica import Replica
+from mleredux_executor_nodes.shelf import Shelf
 
 if TYPE_CHECKING:
-    from mleredux._core.pipeline import Pipeline
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Run
+    from mleredux.plugin.host import Pipeline
 
-NODE_PROGRAM = "mleredux._core.executors.node"
+NODE_PROGRAM = "mleredux_executor_nodes.node"
 """The module that executes a run on its node."""
 _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.executors import elsewhere, local
-from mleredux._core.executors.local import EXECUTOR, LocalExecutor
-from mleredux._core.executors.node import main
-from mleredux._core.executors.protocol import JobStatus, Ticket
-from mleredux._core.executors.tickets import read_ticket, write_ticket
 from mleredux._core.store import Run
+from mleredux._core.store.tickets import read_ticket, write_ticket
 from mleredux.errors import ExecutorError
 from mleredux.models import Limits
+from mleredux.plugin.executor import JobStatus, Ticket
+from mleredux_executor_nodes import elsewhere, local
+from mleredux_executor_nodes.local import EXECUTOR, LocalExecutor
+from mleredux_executor_nodes.node import main
 from mleredux_testing import NotConforming, check_executor
 
 
