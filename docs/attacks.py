@@ -24,9 +24,7 @@ AREAS = {
     "disk": "tests/containers/test_container_disk.py core/tests/test_core_disk.py",
     "other limits": "tests/containers/test_container_limits.py core/tests/test_core_limits.py",
     "submissions: files and races": "core/tests/test_core_intake.py core/tests/test_core_documents.py",
-    "submissions: code": (
-        "core/tests/test_core_confined.py core/tests/test_core_confined_memory.py core/tests/test_core_known_files.py"
-    ),
+    "submissions: code": ("kits/programs/tests"),
     "validation": "core/tests/test_core_endpoint.py tests/containers/test_container_validation.py",
     "rollouts": "kits/rollout/tests/test_rollout_hostile.py",
     "budgets": (

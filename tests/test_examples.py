@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OURS = (
     "core",
-    *(f"kits/{name}" for name in ("agentkit", "rollout", "tables", "testing")),
+    *(f"kits/{name}" for name in ("agentkit", "programs", "rollout", "tables", "testing")),
     *("plugins/graders", "plugins/techniques", "plugins/agents/dummy"),
 )
 EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique", "examples/sandbox")

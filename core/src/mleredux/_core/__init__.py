@@ -14,7 +14,7 @@ From the command line down to the ground floor, which is `mleredux.models`; `.im
 | `data`, `locations` | the data of tasks: fetched, prepared, sampled; the folders of data and caches |
 | `sandboxes`, `disuse` | agents as processes, and what they get: an image, tools, hosts; old images |
 | `known_files`, `redirects`, `places`, `plain`, `persons` | files that hold answers; redirects; names of places |
-| `submissions`, `execution`, `forkserver` | submissions, checked in a child process; those that are programs |
+| `submissions`, `forkserver` | submissions, checked in a child process |
 | `masks`, `judge` | secrets masked; a model that judges runs |
 | `store` | runs on disk: state, events, files |
 | `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that moved to kits |

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
     from mleredux.models.base import Model, first_problem, read
     from mleredux.models.events import Event
-    from mleredux.models.execution import Environment, Execution
+    from mleredux.models.execution import Execution
     from mleredux.models.grader import FormInput, Grader, GradingInput, Score
     from mleredux.models.grants import Grants
     from mleredux.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
@@ -61,7 +61,7 @@ _HOME = {
     "agent": "Agent AgentFolder Build Limits Smoke",
     "base": "Model first_problem read",
     "events": "Event",
-    "execution": "Environment Execution",
+    "execution": "Execution",
     "grader": "FormInput Grader GradingInput Score",
     "grants": "Grants",
     "report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
@@ -86,7 +86,6 @@ __all__ = [
     "Column",
     "Competition",
     "DiskLimit",
-    "Environment",
     "Event",
     "Evidence",
     "Execution",

@@ -1,7 +1,7 @@
-"""For authors of graders: the declaration of a metric, and the isolated execution of submitted code.
+"""For authors of graders: the declaration of a metric.
 
-`run_confined` executes submitted code; never execute it in the grader's own process. Functions that read, check and
-match tables, and that make a grader of a function, are in the kit `mleredux_tables`::
+Functions that read, check and match tables, and that make a grader of a function, are in the kit `mleredux_tables`. The
+kit `mleredux_programs` has `run_confined`, which executes submitted code; never execute it in the grader's process::
 
     from mleredux.plugin.grader import Grader, GradingInput, Score
 
@@ -15,22 +15,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux._core.execution.returns import MEAN_RETURN
 from mleredux._core.moved import moved
-from mleredux._core.sandboxes.confined import Confined, run_confined
 from mleredux.models import FormInput, Grader, GradingInput, Score, Verdict
 
 __all__ = [
-    "MEAN_RETURN",
-    "Confined",
     "FormInput",
     "Grader",
     "GradingInput",
     "Score",
     "Verdict",
-    "run_confined",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    return moved(__name__, name, "mleredux_tables")
+    kit = "mleredux_programs" if name in ("MEAN_RETURN", "Confined", "run_confined") else "mleredux_tables"
+    return moved(__name__, name, kit)

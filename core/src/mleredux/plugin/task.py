@@ -23,16 +23,17 @@ A task is an object registered by a plugin under its id::
 
 from __future__ import annotations
 
+from typing import Any
+
 from mleredux._core.data.archives import DamagedArchive, unpack
 from mleredux._core.data.checksums import md5
 from mleredux._core.data.installation import fingerprint, installation_salt
 from mleredux._core.data.medals import read_leaderboard, thresholds
 from mleredux._core.data.neutral import neutral_order, settle_times
 from mleredux._core.data.progress import tell as tell_progress
+from mleredux._core.moved import moved
 from mleredux.models import (
     Competition,
-    Environment,
-    Execution,
     KnownLeak,
     Metric,
     Resources,
@@ -48,8 +49,6 @@ __all__ = [
     "Competition",
     "DamagedArchive",
     "Direction",
-    "Environment",
-    "Execution",
     "KnownLeak",
     "Metric",
     "Model",
@@ -67,3 +66,7 @@ __all__ = [
     "thresholds",
     "unpack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, "mleredux_programs", {"Environment", "Execution"})

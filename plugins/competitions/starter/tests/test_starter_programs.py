@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.execution.execute import check_program, score_program
 from mleredux._core.plugins import current
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.prepare import prepare
@@ -21,6 +20,7 @@ from mleredux._core.submissions.validation import validate
 from mleredux.errors import InvalidSubmission
 from mleredux.models import Limits, Report, Task, Verdict
 from mleredux_competition_starter import PROGRAMS
+from mleredux_programs.execute import check_program, score_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 

@@ -47,11 +47,12 @@ _PROGRAMS = {
 @click.pass_context
 def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
     """Create a package with a task in the folder NAME; small generated data stands in for yours."""
-    templates, words = ["task-bundle"], {}
+    templates, words = ["task-bundle"], {"needs": ""}
     if kind in _PROGRAMS:
         templates += ["task-bundle-program", f"task-bundle-{kind}"]
         ending = "zip" if kind == "model" else "py"
         words = {"kind": kind, "contract": _PROGRAMS[kind], "options": 'public=("train.csv",), ' * (kind != "model")}
+        words["needs"] = f', "mleredux-programs{_bounds()}"'
         words |= {"file": f"submission.{ending}", "sample": f"sample_submission.{ending}"}
     folder = _write(ctx, templates, "tasks", name, parent, words)
     _say_next(folder, f"mleredux run {name} --agent dummy")

@@ -8,5 +8,4 @@
 | `mounts`, `volume` | file systems mounted; the disk of a run |
 | `process`, `launched`, `launcher` | the process sandbox; agents below a launcher; the launcher itself |
 | `supervise`, `timeline`, `processes` | limits while an agent works; what it uses; its processes |
-| `confined`, `confined_child`, `control_group` | a program that nobody trusts, while it is graded |
 """

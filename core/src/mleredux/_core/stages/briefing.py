@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mleredux._core.execution.contract import contract
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.protocols import Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
@@ -127,7 +126,7 @@ def write_briefing(
             isolation="" if isolated else _NOT_ISOLATED,
         )
         + told(tools, layout.task)
-        + contract(task)
+        + (task.submission.execution.instructions(task) if task.submission.execution else "")
     )
     texts = {"description": description, "instructions": instructions, "prompt": f"{instructions}\n{description}\n"}
     for name, text in texts.items():

@@ -46,9 +46,7 @@ def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Ca
     if isinstance(grader, str):
         grader = catalogue.grader(grader)
     if task.submission.execution is not None:
-        from mleredux._core.execution.execute import score_program
-
-        return score_program(task, grader, submission, private)
+        return task.submission.execution.score(task, grader, submission, private)
     if grader.check is None:
         refuse_malformed(task, submission, private)
     score = grader.score(GradingInput(submission, private, task, task.metric.options))

@@ -25,7 +25,6 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     leave_network()
     die_with(request["parent"])
     limit_memory(request["memory_mb"] << 20)
-    from mleredux._core.execution.execute import check_program
     from mleredux._core.plugins.catalogue import Catalogue, set_current
     from mleredux._core.submissions.validation import check
     from mleredux.errors import InvalidSubmission, NotFound, SandboxError, TaskBroken
@@ -38,11 +37,11 @@ def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
     try:
         task = catalogue.task(schema.task) if schema.reference is not None or schema.public is not None else None
         with os.fdopen(submission, "rb") as file:
-            if schema.public is not None and task is not None:
+            if schema.public is not None and task is not None and (execution := task.submission.execution):
                 if sys.platform == "linux":
                     os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})
                 begun = time.monotonic()
-                check_program(task, file, schema.public, request["seconds"])
+                execution.check(task, file, schema.public, request["seconds"])
             else:
                 check(schema, file, task)
     except InvalidSubmission as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mleredux.plugin.grader import run_confined
+from mleredux_programs import run_confined
 
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.scorer import scorer

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from mleredux.plugin.task import Competition, Execution, Metric, Submission
+from mleredux.plugin.task import Competition, Metric, Submission
+from mleredux_programs import Execution
 
 from mleredux_competition_starter.tables import read_table, write_table
 

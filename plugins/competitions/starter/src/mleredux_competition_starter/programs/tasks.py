@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.plugin.grader import MEAN_RETURN
-from mleredux.plugin.task import Execution, Metric
+from mleredux.plugin.task import Metric
+from mleredux_programs import MEAN_RETURN, Execution
 
 from mleredux_competition_starter import breast_cancer, digits, wine
 from mleredux_competition_starter.programs.cellar import Tasting

@@ -23,10 +23,11 @@ from mleredux._core.data.installation import salt_path
 from mleredux._core.forkserver import ONE_THREAD
 from mleredux._core.known_files import KnownFiles, hidden_paths
 from mleredux._core.locations import cache_dir, default_data_dir
-from mleredux._core.sandboxes import confined_child
-from mleredux._core.sandboxes.control_group import ControlGroup, control_group
 from mleredux._core.store.runs import default_runs_dir
 from mleredux.errors import SandboxError
+
+from mleredux_programs import confined_child
+from mleredux_programs.control_group import ControlGroup, control_group
 
 _AT_EUID, _AT_EGID = 12, 14
 _PROCESSES = 64
@@ -82,7 +83,7 @@ def run_confined(
         known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they lie.
         private: Folders that are empty for it, if they lie beside the interpreter's files. So are all data, runs and
             caches of mleredux there, and packages of other environments.
-        load: Requests to a service that the program is; the file `load.json` is returned (`execution.load`).
+        load: Requests to a service that the program is; the file `load.json` is returned (module `load`).
         talk: Called with the two ends of pipes, to read from and to write to, whose other ends the program has: two
             numbers are added to its arguments, to read from and to write to. They are closed when it returns.
 
@@ -122,7 +123,7 @@ def run_confined(
             "seconds": seconds,
             "disk_mb": disk_mb,
             "memory_mb": memory_mb,
-            "load": None if load is None else {**load, "module": str(Path(__file__).parents[1] / "execution")},
+            "load": None if load is None else {**load, "module": str(Path(__file__).parent)},
             "pipes": theirs,
             "limits": {
                 "RLIMIT_CORE": 0,

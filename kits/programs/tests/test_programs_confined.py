@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from mleredux.plugin.grader import run_confined
+from mleredux_programs import run_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 _GRADED = """
 from mleredux._core.stages.grade_child import leave_network
-from mleredux.plugin.grader import run_confined
+from mleredux_programs import run_confined
 leave_network()
 print(run_confined(["-c", "print('confined')"], {}, []).log)
 """

@@ -14,8 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from mleredux._core.sandboxes import control_group
-from mleredux.plugin.grader import run_confined
+from mleredux_programs import control_group, run_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 _WANTED_MB, _ALLOWED_MB = 3_000, 1_200

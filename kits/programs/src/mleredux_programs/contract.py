@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from mleredux.models.task import Task
+import platform
+
+from mleredux.models import Task
+
+from mleredux_programs.declaration import Execution
 
 _HOW = {
     "code": """\
@@ -31,13 +35,8 @@ _TEXT = """
 """
 
 
-def contract(task: Task) -> str:
-    """The part of the instructions on a program to submit; empty for other submissions."""
-    execution = task.submission.execution
-    if execution is None:
-        return ""
-    import platform
-
+def contract(task: Task, execution: Execution) -> str:
+    """Return the part of the instructions on a program to submit."""
     archive = task.submission.file.endswith(".zip")
     return _TEXT.format(
         file=task.submission.file,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.known_files import KnownFiles, hidden_paths
-from mleredux._core.sandboxes import confined
-from mleredux.plugin.grader import run_confined
+from mleredux_programs import confined, run_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 SECRET = b"0.0,5.0,13.0,secret\n"

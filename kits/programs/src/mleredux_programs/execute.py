@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from mleredux._core.sandboxes.confined import Confined, run_confined
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models.execution import Environment, Execution
 from mleredux.models.grader import Grader, GradingInput, Score
 from mleredux.models.task import Submission, Task, known_answers
+
+from mleredux_programs.confined import Confined, run_confined
+from mleredux_programs.declaration import Environment, Execution
 
 INPUTS, SAMPLE_INPUTS, SAMPLE_PREDICTIONS = "inputs.csv", "sample_inputs.csv", "sample_predictions.csv"
 PREDICTIONS = "predictions.csv"
@@ -55,12 +56,12 @@ class _Inputs(NamedTuple):
 
 
 def execution_of(task: Task) -> Execution:
-    """How a task's submissions are executed.
+    """Return how a task's submissions are executed.
 
     Raises:
         TaskBroken: They are not.
     """
-    if task.submission.execution is None:
+    if not isinstance(task.submission.execution, Execution):
         raise TaskBroken(f"Submissions of {task.id} are no programs.")
     return task.submission.execution
 
@@ -343,10 +344,14 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
 
 
 def _hidden() -> list[str]:
-    """Folders of packages that no program may read: mleredux and plugins."""
+    """Return the folders of packages that no program may read: mleredux, this kit and plugins."""
     from mleredux._core.plugins import current
 
-    names = {"mleredux", *(plugin.target.partition(":")[0].partition(".")[0] for plugin in current().plugins)}
+    names = {
+        "mleredux",
+        __name__.partition(".")[0],
+        *(plugin.target.partition(":")[0].partition(".")[0] for plugin in current().plugins),
+    }
     return sorted({path for name in names for path in _folders(name)})
 
 

@@ -1,0 +1,30 @@
+"""Submissions that are programs: their declaration, and their execution while they are graded.
+
+| module | contents |
+|---|---|
+| `declaration`, `contract` | how a task declares programs; the instructions for agents |
+| `execute` | a program on inputs, confined: its predictions |
+| `runner`, `load` | what is started in the sandbox; requests to a service, from outside of its processes |
+| `returns` | the score of a policy |
+| `confined`, `confined_child`, `control_group` | code that is not trusted in namespaces, with limits |
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux_programs.confined import Confined, run_confined
+    from mleredux_programs.declaration import Environment, Execution
+    from mleredux_programs.returns import MEAN_RETURN
+
+__all__ = ["MEAN_RETURN", "Confined", "Environment", "Execution", "run_confined"]
+_HOME = {"Confined": "confined", "run_confined": "confined", "Environment": "declaration", "Execution": "declaration"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: declarations of tasks need no execution."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'returns')}"), name)
