@@ -15,7 +15,7 @@ the same fields, and has a request, too::
 
 from __future__ import annotations
 
-from mleredux._core.data.debug_sample import is_sample
+from mleredux._core.data.debug_sample import is_sample, sample_name, sampled
 from mleredux._core.planning.agents import agent_reference
 from mleredux._core.planning.plans import plan
 from mleredux._core.planning.sandboxes import other_sandboxes
@@ -42,4 +42,6 @@ __all__ = [
     "other_sandboxes",
     "plan",
     "resolved",
+    "sample_name",
+    "sampled",
 ]

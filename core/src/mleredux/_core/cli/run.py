@@ -162,9 +162,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     else:
         request = _request(ctx, asked)
         if asked["watch"]:
-            from mleredux._core.cli.watch import watch
-
-            watch(ctx, cast("LocalBackend", there), request, exit_code, follow=asked["follow"])
+            watch = catalogue(ctx).get("commands", "run watch")
+            ctx.invoke(watch, there=there, request=request, exit_code=exit_code, follow=asked["follow"])
         batch = there.create(request)
     several = len(batch.runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
     if asked["detach"]:

@@ -135,10 +135,6 @@ class Catalogue:
         if name in self.entries("tasks"):
             task: Task = self.get("tasks", name)
             return task
-        from mleredux._core.data.debug_sample import sample_of, sampled
-
-        if sample := sampled(name):
-            return sample_of(self.task(sample[0]), sample[1])
         base, plus, variant = name.partition("+")
         declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
         make = declared.variants.get(variant) if declared is not None else None
@@ -152,6 +148,8 @@ class Catalogue:
         if declared is None:
             missing = base if plus else name
             raise NotFound(f"There is no task {missing!r}.", hint=self._suggest("tasks", missing))
+        if variant.startswith("debug-"):
+            raise NotFound(f"Sample {name} needs a plugin.", hint="Install it: pip install mleredux-agent-repo")
         variants = ", ".join(f"{base}+{key}" for key in sorted(declared.variants))
         raise NotFound(
             f"Task {base} has no variant {variant!r}.",

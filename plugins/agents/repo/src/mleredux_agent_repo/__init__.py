@@ -1,4 +1,12 @@
-"""Agents built from any git repository or folder: `--agent repo:https://host/team/agent.git@REF#subdir`."""
+"""Agents built from any git repository or folder: `--agent repo:https://host/team/agent.git@REF#subdir`.
+
+| module | contents |
+|---|---|
+| `agents`, `references` | the agent of a reference, and its parts |
+| `sources`, `git`, `submodules`, `history`, `local`, `layers`, `trees` | folders and commits, fetched and read safely |
+| `manifest`, `scripts`, `check_command` | what an agent declares; single scripts; the check of both |
+| `watch`, `samples` | trying an agent: again when its files change, and on a sample of a task's rows |
+"""
 
 from __future__ import annotations
 
@@ -8,6 +16,7 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
+    from mleredux.plugin.task import Task
 
 mleredux_contract = 2
 SCHEME = "repo:"
@@ -23,6 +32,20 @@ def mleredux_find_agent(reference: str) -> Agent | None:
     return agent_of(reference)
 
 
+@hookimpl(tryfirst=True)
+def mleredux_find_task(name: str) -> Task | None:
+    """Return a task on a sample of its rows: `wine+debug-200`."""
+    from mleredux.plugin.experiment import sampled
+
+    if (sample := sampled(name)) is None:
+        return None
+    from mleredux.plugin.command import current
+
+    from mleredux_agent_repo.samples import sample_of
+
+    return sample_of(current().task(sample[0]), sample[1])
+
+
 @hookimpl
 def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
     """List the commits between two of a repository."""
@@ -35,5 +58,8 @@ def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | No
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux agent check`."""
-    return [Ref("agent check", "mleredux_agent_repo.check_command:command")]
+    """Return `mleredux agent check`, and what `mleredux run` does with the option `--watch`."""
+    return [
+        Ref("agent check", "mleredux_agent_repo.check_command:command"),
+        Ref("run watch", "mleredux_agent_repo.watch:command", {"title": "Run again when files change."}),
+    ]

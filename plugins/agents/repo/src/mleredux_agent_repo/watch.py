@@ -10,27 +10,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import split_place
+from mleredux.plugin.artifact import RunStore, duration, number, short_reference
+from mleredux.plugin.command import Backend, Catalogue, Progress, RunRequest, RunView, catalogue, closing_table, safe
+from mleredux.plugin.events import BuildEnded
+from mleredux.plugin.experiment import agent_reference
+from mleredux.plugin.sandbox import Discarding
 from rich.console import Console
 from rich.text import Text
 
-from mleredux._core.cli.backend import RunRequest, RunView
-from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.output import safe
-from mleredux._core.cli.run_progress import Progress
-from mleredux._core.cli.run_table import closing_table
-from mleredux._core.places import split_place
-from mleredux._core.planning.agents import SCHEME, agent_reference
-from mleredux._core.protocols import Discarding
-from mleredux.errors import MlereduxError
-from mleredux.models.events import BuildEnded
-from mleredux.models.formats import duration, number, short_reference
-
-if TYPE_CHECKING:
-    from mleredux._core.cli.local import LocalBackend
-    from mleredux._core.plugins import Catalogue
+from mleredux_agent_repo import SCHEME
 
 _LOOK_SECONDS, _SETTLE_SECONDS = 0.2, 0.1
 _LEFT_OUT = frozenset({"venv", "node_modules", "__pycache__"})
@@ -122,12 +115,25 @@ class Watched:
             yield from (Path(parent, name) for name in sorted(names) if name[0] != "." and name[-1] != "~")
 
 
-def watch(
+class Machine(Backend, Protocol):
+    """The back end of this machine, which knows more than that of a server."""
+
+    store: RunStore
+    place: str
+    folders: Sequence[Path]
+
+    def worked(self, run_id: str) -> float:
+        """Return for how many seconds the agent of a run worked."""
+        ...
+
+
+@click.command()
+@click.pass_context
+def command(
     ctx: click.Context,
-    there: LocalBackend,
+    there: Machine,
     request: RunRequest,
     exit_code: Callable[[dict[str, Any]], int],
-    *,
     follow: bool,
 ) -> NoReturn:
     """Run a request again each time its agents' files change, until Ctrl-C; every run is kept.
@@ -162,7 +168,7 @@ def watch(
     ctx.exit(code)
 
 
-def _run(there: LocalBackend, request: RunRequest, *, follow: bool) -> list[RunView]:
+def _run(there: Machine, request: RunRequest, *, follow: bool) -> list[RunView]:
     """The runs of a request; none, with a sentence on why, if the agent can't be run as it is now."""
     try:
         batch = there.create(request)
@@ -173,7 +179,7 @@ def _run(there: LocalBackend, request: RunRequest, *, follow: bool) -> list[RunV
         return []
 
 
-def _discard(there: LocalBackend, found: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
+def _discard(there: Machine, found: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
     """Remove the images that were built for the previous runs alone."""
     needed = {there.store.get(view.record["id"]).use.image for view in ended}
     for view in previous:
@@ -194,7 +200,7 @@ def _changed(before: dict[str, list[str]], now: dict[str, list[str]]) -> str:
 
 def _show(
     console: Console,
-    there: LocalBackend,
+    there: Machine,
     ended: Sequence[RunView],
     previous: Sequence[RunView],
     before: dict[str, list[str]],
@@ -227,7 +233,7 @@ def _scores(old: RunView, new: RunView) -> str:
     return f"{told} ({'+' if now > was else '−'}{number(abs(now - was))}, {'better' if better else 'worse'})"
 
 
-def _times(there: LocalBackend, old: RunView, new: RunView) -> str:
+def _times(there: Machine, old: RunView, new: RunView) -> str:
     return " → ".join(duration(there.worked(view.record["id"])) for view in (old, new))
 
 
@@ -246,7 +252,7 @@ def _failed_at(log: list[str]) -> str | None:
     return f"{Path(found[1]).name}, line {found[2]}: {code}"
 
 
-def _log(there: LocalBackend, view: RunView) -> list[str]:
+def _log(there: Machine, view: RunView) -> list[str]:
     with contextlib.suppress(MlereduxError, OSError):
         return b"".join(there.log(view.record["id"], build=False, follow=False)).decode(errors="replace").splitlines()
     return []

@@ -9,12 +9,12 @@ from pathlib import Path
 import mleredux
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.data.debug_sample import is_sample, sample_name, sample_of, sampled
 from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError
 from mleredux.models import Competition, Metric, Submission, Thresholds
-from mleredux.plugin.experiment import Plan, resolved
+from mleredux.plugin.experiment import Plan, is_sample, resolved, sample_name, sampled
+from mleredux_agent_repo.samples import sample_of
 
 ROWS = 300
 

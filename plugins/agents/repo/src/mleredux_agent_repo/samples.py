@@ -1,0 +1,233 @@
+"""The variants `+debug-N`: a task on a sample of its rows, for trying an agent in seconds; scores stand for themselves.
+
+At most N rows of training data and N test rows are kept, the same ones each time, with their classes in proportion and
+at least one row of each. Tables that name a row by the id columns of the submission keep or lose it together, and so do
+files that are named after it. All other files are copied whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from mleredux.errors import DataError
+from mleredux.plugin.experiment import sample_name
+
+if TYPE_CHECKING:
+    from mleredux.plugin.task import Task
+
+REVISION = "2"
+"""Part of the version of all samples; raised whenever the same number of rows gives other files."""
+MOST_COPIED = 1 << 30
+"""Bytes of files that are not tables, which a sample copies."""
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_BOARD = "leaderboard.csv"
+
+Key = tuple[str, ...]
+Name = TypeVar("Name", Key, int)
+
+
+def sample_of(task: Task, rows: int) -> Task:
+    """The task on a sample of its rows: without medals and leaderboard, for its scores are not the task's."""
+    return task.model_copy(
+        update={
+            "id": sample_name(task.id, rows),
+            "version": f"{task.version}+debug{REVISION}",
+            "title": f"{task.title} (debug sample of {rows:,} rows)",
+            "prepare": partial(_prepare, base=task, rows=rows),
+            "base": task,
+            "fetch": None,
+            "fetch_leaderboard": None,
+            "thresholds": None,
+            "leaderboard": None,
+            "checksums": {},
+            "sets": (),
+            "tags": (*task.tags, "debug"),
+            "variants": {},
+            "note": f"A debug sample of {rows:,} rows: the score does not compare with scores on {task.id}.",
+        }
+    )
+
+
+def _prepare(raw: Path, public: Path, private: Path, *, base: Task, rows: int) -> None:
+    """Write a sample of a task's prepared files, which are in `raw`.
+
+    Raises:
+        DataError: Its training data is not in tables, or it has too much besides.
+    """
+    sample = _Sample(base, raw, rows)
+    if not sample.training:
+        raise DataError(
+            f"The data of {base.id} can't be sampled: it has no table (CSV or TSV) of training rows.",
+            hint="Run the task itself, with a short --time-limit.",
+        )
+    copied = 0
+    for source, target in ((raw / "public", public), (raw / "private", private)):
+        for path in _files(source):
+            place = target / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix in _DELIMITERS and path.name != _BOARD:
+                sample.write(path, place)
+            elif path.name != _BOARD and not sample.drops_file(path):
+                copied += path.stat().st_size
+                if copied > MOST_COPIED:
+                    raise DataError(
+                        f"The data of {base.id} can't be sampled: it has more than {MOST_COPIED >> 30} GB "
+                        f"besides its tables, such as {path.name}.",
+                        hint="Run the task itself, with a short --time-limit.",
+                    )
+                shutil.copyfile(path, place)
+
+
+class _Sample:
+    """Which rows of a task's prepared files are kept.
+
+    Args:
+        task: The task.
+        folder: Its prepared files.
+        rows: How many.
+
+    Attributes:
+        training: Public tables with training rows.
+    """
+
+    def __init__(self, task: Task, folder: Path, rows: int) -> None:
+        self._rows, self._columns = rows, task.submission.id_columns
+        self._seed = f"{task.id}:{task.version}:{rows}"
+        sample = (folder / "public" / task.submission.sample).resolve() if task.submission.sample else None
+        known = sample is not None and sample.suffix in _DELIMITERS and sample.is_file()
+        self._sample = sample if known else None
+        targets = set(task.submission.target_columns)
+        if self._sample is not None:
+            targets = targets or set(_header(self._sample)) - set(self._columns)
+        self._targets = targets
+        tables = [path for path in _files(folder / "public") if path.suffix in _DELIMITERS and path != self._sample]
+        self.training = [
+            path for path in tables if "train" in path.name.lower() or (targets and targets <= set(_header(path)))
+        ]
+        self._answers = answers = folder / "private" / task.answers
+        tests = [path for path in tables if path not in self.training and "test" in path.name.lower()]
+        self._shared = {name for path in tests for name in _header(path)} | set(self._columns)
+        """Columns that say nothing on a row's class."""
+        linked = [answers, *([self._sample] if self._sample else []), *tests]
+        fixed = task.submission.ids_fixed and self._sample is not None and answers.suffix in _DELIMITERS
+        self._linked = bool(self._columns) and fixed and all(map(self._has_ids, linked))
+        """Whether test rows can be dropped everywhere."""
+
+    @cached_property
+    def _test(self) -> dict[Key, bool]:
+        """Ids of test rows, and whether they are kept."""
+        if not self._linked or self._sample is None:
+            return {}
+        classes = dict(zip(self._keys(self._answers), self._classes(self._answers), strict=True))
+        return self._chosen(Counter(self._keys(self._sample)), classes)
+
+    @cached_property
+    def _train(self) -> dict[Key, bool]:
+        """Ids of training rows, and whether they are kept: of the table with most ids."""
+        counts = {path: Counter(self._keys(path)) for path in self.training if self._columns and self._has_ids(path)}
+        if not counts:
+            return {}
+        path = max(counts, key=lambda path: len(counts[path]))
+        return self._chosen(counts[path], dict(zip(self._keys(path), self._classes(path), strict=True)))
+
+    @cached_property
+    def _dropped_names(self) -> set[str]:
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for key, kept in (*self._train.items(), *self._test.items()) if len(self._columns) == 1 else ():
+            found[kept].add(key[0])
+        return found[False] - found[True]
+
+    def drops_file(self, path: Path) -> bool:
+        """Whether a file is named after rows that are dropped."""
+        return path.name in self._dropped_names or path.stem in self._dropped_names
+
+    def write(self, path: Path, target: Path) -> None:
+        """Write the rows of a table that are kept, and its header."""
+        keep = self._keeps(path)
+        with _table(path) as rows, target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            writer = csv.writer(file, delimiter=_DELIMITERS[path.suffix], lineterminator="\n")
+            writer.writerow(next(rows, []))
+            writer.writerows(row for number, row in enumerate(filter(None, rows)) if keep(number, row))
+
+    def _keeps(self, path: Path) -> Callable[[int, list[str]], bool]:
+        if not self._has_ids(path):
+            if path not in self.training:
+                return lambda _number, _row: True
+            chosen = set(self._order(dict(enumerate(self._classes(path))))[: self._rows])
+            return lambda number, _row: number in chosen
+        places, ids = self._places(path), self._train if path in self.training else self._test
+
+        def keep(_number: int, row: list[str]) -> bool:
+            return ids.get(tuple(row[place] for place in places), True)
+
+        return keep
+
+    def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
+        """Each id, and whether it is kept: as many as have the wanted number of rows, at least one."""
+        kept, room = set[Key](), self._rows
+        for key in self._order({key: classes.get(key, ()) for key in counts}):
+            if not kept or counts[key] <= room:
+                kept.add(key)
+                room -= counts[key]
+            if room <= 0:
+                break
+        return {key: key in kept for key in counts}
+
+    def _order(self, classes: dict[Name, Key]) -> list[Name]:
+        """Rows in random order; if they have classes, so that any first part has them in proportion."""
+        order = list(classes)
+        random.Random(self._seed).shuffle(order)
+        members: dict[Key, list[Name]] = {}
+        for name in order:
+            members.setdefault(classes[name], []).append(name)
+        if len(members) > self._rows // 2:  # a quantity, or a text
+            return order
+        place = {name: (rank > 0, rank / len(same)) for same in members.values() for rank, name in enumerate(same)}
+        return sorted(order, key=place.__getitem__)
+
+    def _classes(self, path: Path) -> Iterator[Key]:
+        """The target of each row; without columns of that name, what the table has and test rows have not."""
+        header = _header(path)
+        named = [name for name in header if name in self._targets]
+        places = [header.index(name) for name in named or header if name in named or name not in self._shared]
+        return (tuple(row[place] for place in places if place < len(row)) for row in self._body(path))
+
+    def _has_ids(self, path: Path) -> bool:
+        return bool(self._columns) and path.is_file() and set(self._columns) <= set(_header(path))
+
+    def _places(self, path: Path) -> list[int]:
+        header = _header(path)
+        return [header.index(name) for name in self._columns]
+
+    def _keys(self, path: Path) -> Iterator[Key]:
+        places = self._places(path)
+        return (tuple(row[place] for place in places) for row in self._body(path))
+
+    def _body(self, path: Path) -> Iterator[list[str]]:
+        with _table(path) as rows:
+            next(rows, None)
+            yield from filter(None, rows)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.resolve().rglob("*") if path.is_file())
+
+
+def _header(path: Path) -> list[str]:
+    with _table(path) as rows:
+        return next(rows, [])
+
+
+@contextmanager
+def _table(path: Path) -> Iterator[Iterator[list[str]]]:
+    csv.field_size_limit(1 << 30)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        yield csv.reader(file, delimiter=_DELIMITERS[path.suffix])
