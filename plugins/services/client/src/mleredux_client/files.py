@@ -200,7 +200,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir()
     except FileExistsError:
-        if folder.exists(follow_symlinks=False) and not folder.is_dir():
+        if os.path.lexists(folder) and not folder.is_dir():
             raise
 
 
