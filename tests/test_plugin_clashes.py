@@ -22,6 +22,13 @@ GRADER = Grader(id="accuracy", title="G", direction="maximize", score=perfect)
 def mleredux_register_graders():
     return [GRADER]
 """
+HOOK = """
+from mleredux import Score, hookimpl
+mleredux_contract = 2
+@hookimpl(tryfirst=True)
+def mleredux_grade(task, submission, private):
+    return Score(value=1.0)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +87,25 @@ def test_every_result_states_a_clash_of_others(tmp_path: Path, data: Path) -> No
     assert sentences[0] in shown
     run = mle(site, "run", "digits", "--agent", "dummy", "--data-dir", str(data), "--runs-dir", str(tmp_path / "runs"))
     assert sentences[0] in " ".join(run.stdout.replace("│", "").split())
+
+
+def test_every_result_names_a_plugin_that_may_grade_in_place_of_the_grader(tmp_path: Path, data: Path) -> None:
+    site = Site(tmp_path / "site")
+    site.install("hooked", HOOK)
+    report = json.loads(graded(site, data, "--json").stdout)
+    assert report["score"] == 1.0 and report["note"] == "Plugin 'hooked' may grade instead of the task's grader."
+
+
+@pytest.mark.parametrize("again", ["panel", "mine.py"])
+def test_a_plugin_that_is_requested_again_is_in_no_clash(
+    tmp_path: Path, data: Path, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is installed already, or given by the variable too."""
+    site = Site(tmp_path / "site")
+    site.install("panel", GOOD.format(name="panel"), entry="a-panel")
+    (tmp_path / "mine.py").write_text(GOOD.format(name="mine"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLEREDUX_PLUGINS", str(tmp_path / "mine.py"))
+    sample = next(data.glob("digits/prepared/public/sample*"))
+    ended = mle(site, "--plugin", again, "grade", str(sample), "digits", "--data-dir", str(data), "--json")
+    assert json.loads(ended.stdout)["note"] is None, ended.stderr

@@ -269,12 +269,13 @@ class Catalogue:
         return [message for plugin in self.plugins for message in plugin.errors]
 
     def clashes(self) -> list[str]:
-        """Names and ids that several plugins claim, and that are therefore not used, a sentence each."""
+        """Names and ids that several plugins claim and that are not used, and plugins that grade, a sentence each."""
         for kind in ("tasks", "agents", "graders"):
             self.entries(kind)
-        return list(
-            dict.fromkeys([*(plugin.clash for plugin in self.plugins if plugin.clash), *self._duplicates.values()])
-        )
+        named = [plugin.clash for plugin in self.plugins if plugin.clash]
+        graders = [given.plugin_name for given in self.hook("mleredux_grade").get_hookimpls()]
+        first = [f"Plugin {name!r} may grade instead of the task's grader." for name in graders if name != "core"]
+        return list(dict.fromkeys([*named, *self._duplicates.values(), *first]))
 
     def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
         if plugin.state in ("blocked", "failed"):

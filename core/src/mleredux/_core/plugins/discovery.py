@@ -112,7 +112,9 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
     plugins += [_from_entry_point(point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
-    plugins += [_from_request(request) for request in (*load, *sorted(_names(LOAD_VARIABLE)))]
+    for plugin in map(_from_request, (*load, *sorted(_names(LOAD_VARIABLE)))):
+        if plugin.target not in {other.target for other in plugins}:  # else it is installed, or requested twice
+            plugins.append(plugin)
     seen: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         seen.setdefault(plugin.name, []).append(plugin)
