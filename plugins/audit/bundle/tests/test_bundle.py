@@ -295,6 +295,28 @@ def test_a_file_is_read_no_further_than_its_declared_size(place: Path) -> None:
         verify_bundle(place / name)
 
 
+@pytest.mark.attack
+def test_damage_within_a_compressed_file_is_a_sentence(place: Path) -> None:
+    data = bytearray((place / "good.zip").read_bytes())
+    with zipfile.ZipFile(place / "good.zip") as archive:
+        entry = next(entry for entry in archive.infolist() if entry.filename.endswith("report.json"))
+    at = entry.header_offset + 30 + len(entry.filename)
+    data[at : at + 20] = b"\xff" * 20
+    (place / "damaged.zip").write_bytes(data)
+    with pytest.raises(MlereduxError, match="is not a bundle: Error -3 while decompressing"):
+        verify_bundle(place / "damaged.zip")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.attack
+def test_methods_of_compression_that_may_take_much_memory_are_refused(place: Path, method: int) -> None:
+    with zipfile.ZipFile(place / "good.zip") as archive, zipfile.ZipFile(place / "method.zip", "w") as packed:
+        for name in archive.namelist():
+            packed.writestr(name, archive.read(name), method)
+    with pytest.raises(MlereduxError, match="compressed by another method"):
+        verify_bundle(place / "method.zip")
+
+
 @pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x05\x06" + bytes(18)])
 @pytest.mark.attack
 def test_what_is_no_bundle_is_named(tmp_path: Path, content: bytes) -> None:

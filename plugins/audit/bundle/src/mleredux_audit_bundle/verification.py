@@ -8,6 +8,7 @@ import math
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ MOST_BYTES = 64 << 30
 """What the files of an archive may have, unpacked; they are hashed as they are read, without unpacking them."""
 MOST_SUBMISSION = 4 << 30
 """The largest submission that is graded; a larger one is invalid in a run too."""
+_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Methods that bundles are written by, and that take little memory."""
 _FREE_SHARE = 2
 """A submission is unpacked if the disk's free space is as many times its size."""
 _GRADED = tuple(
@@ -148,7 +151,7 @@ def verify_bundle(
             return _verify(archive, path, keys, answers, catalogue)
     except OSError as error:
         raise MlereduxError(f"{path} can't be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise MlereduxError(f"{path} is not a bundle: {error}.", hint="See `mleredux bundle`.") from error
 
 
@@ -162,6 +165,8 @@ def _verify(
     names = archive.namelist()
     if ENVELOPE not in names or KEY not in names:
         raise MlereduxError(f"{path} is not a bundle: it has no {ENVELOPE} or no {KEY}.", hint="See `mleredux bundle`.")
+    if any(entry.compress_type not in _COMPRESSION for entry in archive.infolist()):
+        raise MlereduxError(f"{path} is not a bundle: its files are compressed by another method than deflate.")
     done = Verification()
     if len(set(names)) != len(names):
         done.problems.append("The archive has two files of one name.")
