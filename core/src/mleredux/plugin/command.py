@@ -23,6 +23,7 @@ from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import (
     data_dir_option,
+    echo,
     json_option,
     print_facts,
     print_json,
@@ -62,6 +63,7 @@ __all__ = [
     "consent",
     "current",
     "data_dir_option",
+    "echo",
     "grant_options",
     "granted",
     "json_option",

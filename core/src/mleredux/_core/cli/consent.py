@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mleredux._core.cli.output import echo
 from mleredux._core.locations import cache_dir
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def consent(
     own = agent.unisolated == "first" and agent.network == "none"
     if not shown and ((known is None and not own) or (missing and known != "granted")):
         for line in statement(agent, protected):
-            click.echo(line, err=True)
+            echo(line, err=True)
     if missing and known != "granted":
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return grants, network  # the check of the plan names the options

@@ -8,7 +8,7 @@ import click
 
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.feedback import print_feedback
-from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_facts, print_json
+from mleredux._core.cli.output import check_order, data_dir_option, echo, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
 from mleredux.models.formats import facts
 
@@ -68,7 +68,7 @@ def command(
             click.echo(f"{total['total_valid_submissions']} of {total['total_runs']} submissions are valid, ", nl=False)
             click.echo(f"{total['total_medals']} medals, {total['total_above_median']} above median.")
         if path is not None:
-            click.echo(f"Report: {path}", err=True)
+            echo(f"Report: {path}", err=True)
         return
     if submission is None or task is None:
         raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
@@ -77,7 +77,7 @@ def command(
     if as_json:
         print_json(graded.model_dump(mode="json"))
     elif graded.score is None:
-        click.echo(f"Invalid: {graded.message}")
+        echo(f"Invalid: {graded.message}")
     else:
         print_facts(dict(facts(graded)))
         print_feedback(graded.details)

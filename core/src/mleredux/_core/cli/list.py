@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mleredux._core.cli.context import backend, catalogue
-from mleredux._core.cli.output import data_dir_option, json_option, print_json, print_table
+from mleredux._core.cli.output import data_dir_option, echo, json_option, print_json, print_table
 from mleredux._core.cli.server import server_of
 from mleredux._core.records import listed
 
@@ -59,4 +59,4 @@ def command(
     print_table(rows, _COLUMNS[kind])
     if server_of(ctx) is None:
         for problem in catalogue(ctx).problems():
-            click.echo(f"Warning: {problem}", err=True)
+            echo(f"Warning: {problem}", err=True)

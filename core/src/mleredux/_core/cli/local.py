@@ -14,7 +14,7 @@ import click
 
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.interrupts import cancelling
-from mleredux._core.cli.output import write_log
+from mleredux._core.cli.output import echo, write_log
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound, StoreError
@@ -120,7 +120,7 @@ class LocalBackend:
             plans = self._repeated(request, plans)
         self._have_data(request, data, plans)
         for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
-            click.echo(sentence, err=True)
+            echo(sentence, err=True)
         runs = [self.store.create(plan, data.path.absolute()) for plan in plans]
         waits = [run.id for run in runs if self._catalogue.agent(run.spec.agent).attended]
         note = "\n".join(

@@ -156,6 +156,11 @@ def printable(block: bytes) -> str:
     return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text that may contain foreign names or words, with what would control the terminal escaped."""
+    click.echo(printable(text.encode("utf-8", "surrogatepass")), err=err)
+
+
 def write_log(block: bytes, prefix: str = "") -> None:
     """Write log bytes to stderr."""
     text = printable(block)

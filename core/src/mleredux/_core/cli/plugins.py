@@ -8,7 +8,7 @@ import click
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux._core.cli.output import echo, json_option, print_json, print_table
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True, here=("search",))
@@ -51,7 +51,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     ]
     print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
     for problem in found.problems():
-        click.echo(f"Error: {problem}", err=True)
+        echo(f"Error: {problem}", err=True)
 
 
 @command.command("search")

@@ -204,7 +204,6 @@ def main() -> NoReturn:
 
 
 def _echo_error(message: str) -> None:
-    """Print an error, which may name a foreign file: what would control the terminal is escaped."""
-    from mleredux._core.cli.output import printable
+    from mleredux._core.cli.output import echo
 
-    click.echo(printable(f"Error: {message}".encode("utf-8", "surrogatepass")), err=True)
+    echo(f"Error: {message}", err=True)

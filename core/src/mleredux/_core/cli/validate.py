@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_json
+from mleredux._core.cli.output import check_order, data_dir_option, echo, json_option, print_json
 
 
 @click.command()
@@ -24,5 +24,5 @@ def command(ctx: click.Context, submission: Path, task: str, data_dir: str | Non
     """
     check_order(ctx, submission, task)
     verdict = backend(ctx, data_dir=data_dir).validate(submission, task)
-    print_json(verdict.model_dump()) if as_json else click.echo(verdict.message)
+    print_json(verdict.model_dump()) if as_json else echo(verdict.message)
     ctx.exit(0 if verdict.valid else 1)

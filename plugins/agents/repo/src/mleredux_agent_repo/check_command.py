@@ -44,7 +44,7 @@ def command(
 
     Nothing of it is kept among your runs. Exit code 0 where all is well.
     """
-    from mleredux.plugin.command import consent, current, granted, statement
+    from mleredux.plugin.command import consent, current, echo, granted, statement
     from mleredux.plugin.host import protected_variables
 
     from mleredux_agent_repo.agents import agent_of
@@ -55,9 +55,9 @@ def command(
     def tell(step: str, message: str, ok: bool = True) -> None:
         found.append({"step": step, "ok": ok, "message": message})
         if not as_json:
-            click.echo(
-                f"{click.style('ok  ' if ok else 'FAIL', fg='green' if ok else 'red')} {step.ljust(9)} {message}"
-            )
+            mark = click.style("ok  " if ok else "FAIL", fg="green" if ok else "red")
+            click.echo(f"{mark} {step.ljust(9)} ", nl=False)
+            echo(message)
 
     agent = agent_of(place if place.startswith(SCHEME) else SCHEME + place)
     for line in (str(agent.reference), *agent.remarks):

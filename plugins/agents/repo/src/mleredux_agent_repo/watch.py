@@ -16,7 +16,17 @@ import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import split_place
 from mleredux.plugin.artifact import RunStore, duration, number, short_reference
-from mleredux.plugin.command import Backend, Catalogue, Progress, RunRequest, RunView, catalogue, closing_table, safe
+from mleredux.plugin.command import (
+    Backend,
+    Catalogue,
+    Progress,
+    RunRequest,
+    RunView,
+    catalogue,
+    closing_table,
+    echo,
+    safe,
+)
 from mleredux.plugin.events import BuildEnded
 from mleredux.plugin.experiment import agent_reference
 from mleredux.plugin.sandbox import Discarding
@@ -175,7 +185,7 @@ def _run(there: Machine, request: RunRequest, *, follow: bool) -> list[RunView]:
         with Progress(follow=follow, quiet=False) as progress:
             return there.finish(batch, progress) or []
     except MlereduxError as error:
-        click.echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True)
         return []
 
 

@@ -22,7 +22,7 @@ def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, a
 
     The exit code is 0 if it does (same bytes, values or score), otherwise 1.
     """
-    from mleredux.plugin.command import current
+    from mleredux.plugin.command import current, echo
 
     from mleredux_artifact_notes.reproduce import reproduce
 
@@ -33,7 +33,7 @@ def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, a
         current(),
         entry=entry,
         tolerance=tolerance,
-        progress=lambda _run, message: click.echo(message, err=True),
+        progress=lambda _run, message: echo(message, err=True),
     )
-    click.echo(json.dumps(result, indent=1) if as_json else f"{result['verdict']}: {result['message']}")
+    echo(json.dumps(result, indent=1) if as_json else f"{result['verdict']}: {result['message']}")
     ctx.exit(0 if result["verdict"] in ("identical", "equal", "same score") else 1)

@@ -20,17 +20,17 @@ def command(ctx: click.Context, run: str, as_json: bool) -> None:
 
     The exit code is 0 if the result is verified, otherwise 1.
     """
-    from mleredux.plugin.command import current
+    from mleredux.plugin.command import current, echo
     from mleredux.plugin.host import verify_run
 
     store: RunStore = ctx.obj
     found = store.get(run)
-    report = verify_run(found, store, current(), progress=lambda message: click.echo(message, err=True))
+    report = verify_run(found, store, current(), progress=lambda message: echo(message, err=True))
     if as_json:
         click.echo(json.dumps(report.verdict.model_dump(mode="json"), indent=1))
     else:
         check = report.verdict.verification
-        click.echo(f"{report.verdict.status}: {report.verdict.why}")
+        echo(f"{report.verdict.status}: {report.verdict.why}")
         if check is not None and check.why != report.verdict.why:
-            click.echo(f"Executed again: {check.status}: {check.why}")
+            echo(f"Executed again: {check.status}: {check.why}")
     ctx.exit(0 if report.verdict.status == "verified" else 1)

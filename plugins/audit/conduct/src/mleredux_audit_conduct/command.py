@@ -41,6 +41,7 @@ def command(
 ) -> None:
     """Check runs for rule violations: reports lines to review, not verdicts."""
     from mleredux.plugin.artifact import add_artifact
+    from mleredux.plugin.command import echo
 
     from mleredux_audit_conduct.check import as_markdown, check, write
 
@@ -54,4 +55,4 @@ def command(
     if as_json:
         click.echo(json.dumps(all_checked[0] if len(runs) == 1 else all_checked, indent=1))
     else:
-        click.echo("\n".join(as_markdown(checked) for checked in all_checked), nl=False)
+        echo("\n".join(as_markdown(checked) for checked in all_checked).removesuffix("\n"))

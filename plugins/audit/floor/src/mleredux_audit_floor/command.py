@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from mleredux.plugin.command import catalogue, data_dir_option, json_option, print_json, print_table
+from mleredux.plugin.command import catalogue, data_dir_option, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from mleredux_audit_floor.floor import Floor, Row
@@ -82,5 +82,5 @@ def _show(floor: Floor) -> None:
     ]  # fmt: skip
     print_table(rows, ("agent", "score", "percentile", "medal", "valid", "best"), give_way=("best",))
     for sentence in floor.defects:
-        click.echo(f"defect: {sentence}")
+        echo(f"defect: {sentence}")
     click.echo()

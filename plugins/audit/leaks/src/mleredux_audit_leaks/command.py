@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from mleredux.plugin.command import CommandGroup, catalogue, data_dir_option, json_option, print_json
+from mleredux.plugin.command import CommandGroup, catalogue, data_dir_option, echo, json_option, print_json
 
 
 class Audit(CommandGroup):
@@ -46,5 +46,5 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
     if as_json:
         print_json({**report.model_dump(mode="json"), "clean": report.clean})
     else:
-        click.echo(report.text())
+        echo(report.text())
     ctx.exit(0 if report.clean else 1)
