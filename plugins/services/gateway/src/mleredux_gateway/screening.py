@@ -147,7 +147,7 @@ class _Check:
             self.refuse(place, f"`{place}` must be {shape.what}: the gateway does not grant remote files.")
         elif shape is OWN:
             self.refuse(place, f"`{place}`: this run received no response with that id.")
-        elif shape is SCHEMA and _refers(value):
+        elif shape is SCHEMA and (isinstance(value, str) or _refers(value)):
             self.refuse(place, f"`{place}` must be {shape.what}.")
         elif shape is SCALAR and isinstance(value, dict | list):
             self._not_granted(place)
@@ -216,6 +216,9 @@ def _refers(schema: Any) -> bool:
         part = left.pop()
         if isinstance(part, dict):
             if any(isinstance(part.get(name), str) and not part[name].startswith("#") for name in _REFERENCES):
+                return True
+            named = part.get("id")  # the keyword of draft 4, by which local references become remote ones
+            if isinstance(named, str) and "//" in named:
                 return True
             dialect = part.get("$schema")
             if isinstance(dialect, str) and not _DIALECT.fullmatch(dialect):
