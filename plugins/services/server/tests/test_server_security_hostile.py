@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -16,6 +17,7 @@ import httpx
 import psutil
 import pytest
 from mleredux_server.accounts.limits import RateLimit
+from mleredux_server.operations import listener
 from mleredux_server.protocol import middleware
 from mleredux_support.server_local import LocalServer
 
@@ -276,6 +278,33 @@ def test_a_body_that_does_not_end_is_not_waited_for(
         while block := client.recv(4096):
             data += block
     assert data.split(b" ", 2)[1] in (b"408", b"415", b"422"), data[:200]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/runs"),
+        ("DELETE", "/v1/runs/x"),
+        ("POST", "/v1/nothing"),
+        ("POST", "/ui/login"),
+        ("GET", "/healthz"),
+    ],
+)
+def test_a_body_that_nobody_reads_keeps_no_connection_open(
+    place: Place, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
+    monkeypatch.setattr(listener, "HEADER_SECONDS", 1.0)
+    token = place.http.headers["Authorization"]
+    url = place.http.base_url
+    with socket.create_connection((url.host, url.port), 20) as client:
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nContent-Length: 1000\r\n\r\n"
+        client.sendall(head.encode())
+        assert client.recv(4096).startswith(b"HTTP/1.1 ")
+        with pytest.raises(OSError):  # a reset, or a broken pipe
+            for _ in range(200):
+                client.sendall(b" ")
+                time.sleep(0.1)
 
 
 HEADERS: dict[str, bytes] = {

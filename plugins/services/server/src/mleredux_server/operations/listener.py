@@ -23,7 +23,7 @@ from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
 HEADER_SECONDS = 20.0
-"""Time for the headers of a request, from its first byte or from the connection on."""
+"""Time for the headers of a request, from its first byte or from the connection on, and for an unread body."""
 _MOST_CONNECTIONS = 0.75
 """Maximum number of connections, as a share of the files that the process may open."""
 _SHORTEST = 24
@@ -56,7 +56,10 @@ def first_token(service: Service, chosen: str | None) -> str | None:
 
 
 class Impatient(H11Protocol):
-    """HTTP that waits for headers only so long, and refuses connections where there are too many."""
+    """HTTP that waits for headers, and for the rest of an answered request, only so long.
+
+    It refuses connections where there are too many.
+    """
 
     _late: asyncio.TimerHandle | None = None
 
@@ -68,7 +71,7 @@ class Impatient(H11Protocol):
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        """As of any connection; headers that are complete are late no more."""
+        """As of any connection; headers that are complete are late no more, a body that nobody reads is."""
         super().data_received(data)
         self._await_headers()
 
@@ -79,7 +82,8 @@ class Impatient(H11Protocol):
             self._late.cancel()
 
     def _await_headers(self) -> None:
-        waiting = self.conn.their_state is h11.IDLE
+        answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        waiting = answered or self.conn.their_state is h11.IDLE
         if self._late is not None and not waiting:
             self._late.cancel()
             self._late = None
