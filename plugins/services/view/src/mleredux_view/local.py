@@ -70,6 +70,10 @@ class LocalSource:
         """The directory."""
         return self.store.path
 
+    def shown(self, page: str) -> str:
+        """The page as it is."""
+        return page
+
     @property
     def data_dir(self) -> Path | None:
         """The folder of prepared data, if another than the default one."""

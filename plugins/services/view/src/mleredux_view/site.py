@@ -103,7 +103,7 @@ def rendered(shown: Shown, visit: Visit) -> str:
     """Return the page of a template, with deceiving characters escaped."""
     known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf}
     values = {**known, **visit.source.columns(), **shown.values}
-    return visible(environment().get_template(shown.template).render(values))
+    return visible(visit.source.shown(environment().get_template(shown.template).render(values)))
 
 
 def sign_in_page(root: str, problem: str = "", provider: str = "") -> str:

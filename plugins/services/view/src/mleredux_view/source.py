@@ -98,6 +98,9 @@ class Source(Protocol):
     def data_dir(self) -> Path | None:
         """The directory of prepared data; None: the default one."""
 
+    def shown(self, page: str) -> str:
+        """The text of a page, without what its readers may not see."""
+
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match."""
 

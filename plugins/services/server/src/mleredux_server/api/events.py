@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.artifact import Event
 
 from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.pages import Page, Paging, make_cursor
@@ -41,19 +43,20 @@ async def get_events(
     """List a run's events, in order: sequence numbers have no gaps and no duplicates."""
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
+    shown = hiding(service.settings.runs_dir, service.data.path)
     if wants_stream(request):
         over = partial(run_is_over, service, run.id)
-        followed = Followed(run.path, b"events.jsonl", EventLines(), over, run.project)
+        followed = Followed(run.path, b"events.jsonl", EventLines(shown), over, run.project)
         begin = resumed_at(request, after)
         return hub_of(request).answer(request, caller, followed, after=-1 if begin is None else begin)
     place = paging.place(int)
     last = place[0] if place else -1 if after is None else after
-    return await run_in_threadpool(_page, run, last, paging)
+    return await run_in_threadpool(_page, run, last, paging, shown)
 
 
-def _page(run: SeenRun, after: int, paging: Paging) -> Page[Event]:
+def _page(run: SeenRun, after: int, paging: Paging, hide: Callable[[str], str]) -> Page[Event]:
     try:
-        found = events_after(run.path, after, paging.limit + 1)
+        found = events_after(run.path, after, paging.limit + 1, hide)
     except (OSError, DamagedLog) as error:
         raise Problem(
             "conflict", f"The event log of run {run.id} can't be read.", hint="Contact the server administrator."

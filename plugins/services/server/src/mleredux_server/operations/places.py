@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,15 @@ def without_places(text: str | None, *folders: Path | None) -> str | None:
     for folder in sorted({*_own(), *(str(one.absolute()) for one in folders if one)}, key=len, reverse=True):
         text = re.sub(rf"{re.escape(folder)}(?![\w-]|\.\w)", HIDDEN, text)
     return text
+
+
+def hiding(*folders: Path | None) -> Callable[[str], str]:
+    """Return a function that replaces folders of the server in the text of an event, as `without_places`."""
+
+    def hide(text: str) -> str:
+        return without_places(text, *folders) or ""
+
+    return hide
 
 
 @cache

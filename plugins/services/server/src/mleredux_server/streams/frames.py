@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,9 +53,16 @@ class DamagedLog(ValueError):
 
 
 class EventLines:
-    """`events.jsonl`: each complete line is an event; a partial line is not one yet."""
+    """`events.jsonl`: each complete line is an event; a partial line is not one yet.
+
+    Args:
+        shown: Applied to the text of each event.
+    """
 
     appends_only = True
+
+    def __init__(self, shown: Callable[[str], str] = str) -> None:
+        self._shown = shown
 
     def frames(self, data: bytes, offset: int, *, last: bool) -> list[Frame]:
         """Return the events of the complete lines.
@@ -65,7 +73,7 @@ class EventLines:
         found = []
         for line in data.split(b"\n")[:-1]:
             end = offset + len(line) + 1
-            found.append(_event(line, offset, end))
+            found.append(_event(self._shown(line.decode(errors="replace")).encode(), offset, end))
             offset = end
         return found
 

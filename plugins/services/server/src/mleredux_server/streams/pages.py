@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from mleredux.plugin.artifact import Event
@@ -14,10 +15,16 @@ from mleredux_server.streams.tail import MAX_LINE
 _BLOCK = 1 << 18
 
 
-def events_after(run: Path, after: int, most: int) -> list[Event]:
+def events_after(run: Path, after: int, most: int, shown: Callable[[str], str] = str) -> list[Event]:
     """Return events of a run in order, with numbers greater than `after`.
 
     Numbers are line numbers, from 0 without gaps, so previous lines are counted, not parsed.
+
+    Args:
+        run: The run's folder.
+        after: The number.
+        most: Maximum number of events.
+        shown: Applied to the text of each event.
 
     Raises:
         OSError: The log does not exist, or can't be read.
@@ -33,12 +40,12 @@ def events_after(run: Path, after: int, most: int) -> list[Event]:
                 raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
             skipped = min(len(lines), max(0, after + 1 - number))
             number += len(lines)
-            found += [_event(line) for line in lines[skipped:][: most - len(found)]]
+            found += [_event(line, shown) for line in lines[skipped:][: most - len(found)]]
     return found
 
 
-def _event(line: bytes) -> Event:
+def _event(line: bytes, shown: Callable[[str], str]) -> Event:
     try:
-        return Event.model_validate_json(line)
-    except ValidationError as error:
+        return Event.model_validate_json(shown(line.decode()))
+    except (ValidationError, UnicodeDecodeError) as error:
         raise DamagedLog("a line is not a valid event") from error

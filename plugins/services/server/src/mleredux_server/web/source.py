@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from mleredux_server.accounts.security import Caller
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
+from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.deadlines import submitted
 from mleredux_server.runs.lookup import SeenRun, run_of
@@ -60,6 +62,11 @@ class ServerSource:
         """The server's prepared data."""
         self._needs("read")
         return self.service.data.path
+
+    def shown(self, page: str) -> str:
+        """The page without the server's folders."""
+        folders = (self.service.settings.runs_dir.absolute(), self.service.data.path.absolute())
+        return hiding(*folders, *(Path(escape(str(folder))) for folder in folders))(page)
 
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match."""
