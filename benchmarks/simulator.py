@@ -41,9 +41,12 @@ def asked(number: int, users: int, chance: random.Random) -> tuple[Waiting, floa
 
 
 def first_of_each(lines: dict[str, list[Waiting]]) -> list[Waiting]:
-    """The runs that the server reads of a queue: the first ones of each user."""
-    users = max(1, sum(bool(line) for line in lines.values()))
-    return [run for line in lines.values() for run in line[-max(_LEAST, MOST // users) :]]
+    """The runs that the server reads of a queue: the first ones of each user with the same demand."""
+    alike: dict[tuple[str, Demand], list[Waiting]] = {}
+    for line in lines.values():
+        for run in line:
+            alike.setdefault((run.user, run.demand), []).append(run)
+    return [run for group in alike.values() for run in group[-max(_LEAST, MOST // len(alike)) :]]
 
 
 def jain(values: Iterable[float]) -> float:

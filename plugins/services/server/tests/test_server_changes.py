@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mleredux_client import Client, Conflict, Invalid, UsageError, WaitTimeout
 from mleredux_server.scheduler.decision import Demand, Running, Waiting, World
 from mleredux_server.scheduler.forecast import Seen, forecast
@@ -130,6 +132,22 @@ def test_the_forecast_is_what_the_scheduler_would_do() -> None:
     assert found["a2"] == (2, 50.0), "ann's own order is by priority"
     assert found["a0"].position == 3 and found["a0"].seconds == 60.0
     assert found["a1"] == (4, 100.0)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 3))
+def test_the_forecast_knows_that_preemptible_runs_make_room(leaving: list[bool], cpus: int, more: int) -> None:
+    running = [
+        Running(f"r{n}", "ann", "p", Demand(1, 0, 0), 0.0, preemptible=True, leaving=gone)
+        for n, gone in enumerate(leaving)
+    ]
+    waiting = [Waiting(f"w{n}", "bob", "p", Demand(cpus, 0, 0), float(n)) for n in range(1 + more)]
+    world = World(Demand(len(leaving), 0, 0), workers=0, now=100.0)
+    found = forecast(Seen(waiting, running, world), {run.id: 36_000.0 for run in [*waiting, *running]})
+    assert sorted(place.position for place in found.values()) == list(range(1, len(waiting) + 1))
+    for number, run in enumerate(waiting):
+        turn = number // (len(leaving) // cpus) if cpus <= len(leaving) else None
+        seconds = found[run.id].seconds
+        assert (seconds is None) if turn is None else turn * 36_000 <= (seconds or 0.0) <= turn * 36_000 + 10
 
 
 def test_a_queued_run_tells_its_place(local: LocalServer, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

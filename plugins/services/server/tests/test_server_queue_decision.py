@@ -146,6 +146,8 @@ def test_preemptible_runs_make_room_for_others_and_for_nobody_else(
     decision = decide(waiting, running, world)
     then = after(waiting, running, decision)
     served = [run for run in waiting if decision.waiting_for.get(run.id) == PREEMPTED]
+    assert len(decision.start) <= world.workers, "a worker that is stopped is free later"
+    assert not decision.start or held(then).plus(world.elsewhere).fits(world.machine), "so is its room"
     assert set(decision.stop) <= {run.id for run in running if run.preemptible and not run.leaving}
     assert len(decision.stop) == len(set(decision.stop)) and not (decision.stop and not served)
     assert not [run for run in served if run.preemptible]

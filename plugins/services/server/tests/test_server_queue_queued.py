@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 from mleredux_server.accounts.accounts import make_user
 from mleredux_server.database import Database
-from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.scheduler import backlog as queued
-from mleredux_server.scheduler.backlog import queued_runs, tell_waiting
-from mleredux_server.scheduler.decision import NOTHING, TURN
-from sqlalchemy import event, select
+from mleredux_server.scheduler.backlog import Queued, held_back, queued_runs, tell_waiting
+from mleredux_server.scheduler.decision import NOTHING, TURN, Allowance, Demand, World, decide
+from sqlalchemy import event, insert, select
 
 BEGAN = now()
 
@@ -26,11 +27,20 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def queue(database: Database, user: str, count: int, **more: object) -> list[str]:
-    """Queue runs of a new user, the first first; return their ids."""
-    ids = [f"{user}-{number:05d}" for number in range(count)]
+FIELDS = Queued._fields[:-1]
+
+
+def run_row(job: Job, sandbox: str) -> dict[str, object]:
+    words = {"task": "t", "agent": "a", "sandbox": sandbox, "network": "none", "status": "queued", "seed": 0}
+    empty: dict[str, dict[str, object]] = {name: {} for name in ("limits", "options", "labels", "request")}
+    return {"id": job.id, "project_id": job.project_id, "user_id": job.user_id, **words, **empty}
+
+
+def queue(database: Database, user: str, count: int, *, part: int = 0, **more: object) -> list[str]:
+    """Queue runs of a user, who is new with part 0, the first first; return their ids."""
+    ids = [f"{user}-{part}-{number:05d}" if part else f"{user}-{number:05d}" for number in range(count)]
     with database.writing() as session:
-        made = make_user(session, user)
+        made = session.scalars(select(User).where(User.name == user)).one() if part else make_user(session, user)
         project = session.scalars(select(Project).where(Project.name == user)).one()
         for number, job_id in enumerate(ids):
             at = BEGAN + timedelta(seconds=number)
@@ -68,6 +78,38 @@ def test_among_many_users_each_has_some(database: Database, monkeypatch: pytest.
     with database.reading() as session:
         found = queued_runs(session)
     assert len(found) == 10 * 20 and len({run.user_id for run in found}) == 10
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_runs_that_have_to_wait_never_hide_one_that_can_start(
+    database: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Whatever makes the first ones wait: the machine, a project's quota, a larger run, a broken sandbox."""
+    chance = Random(seed)
+    monkeypatch.setattr(queued, "MOST", 1)
+    monkeypatch.setattr(queued, "_LEAST", chance.choice([1, 3]))
+    for number in range(6):
+        for part in range(3):
+            more = {"cpus": float(chance.choice([1, 2, 8, 64])), "gpus": chance.choice([0, 0, 1])}
+            ids = queue(database, f"u{number}", 12, part=part, **more, preemptible=chance.random() < 0.3)
+            sandbox = chance.choice(["good", "bad"])
+            with database.writing() as session:
+                session.execute(insert(RunRow), [run_row(session.get_one(Job, one), sandbox) for one in ids])
+    with database.reading() as session:
+        projects = session.scalars(select(Project.id)).all()
+        everything = [Queued(*row, 0.0) for row in session.execute(select(*(getattr(Job, name) for name in FIELDS)))]
+        read = queued_runs(session, by_sandbox=True)
+        held = held_back(session, everything, {"bad": "it is broken"})
+    quotas = {project: Allowance(runs=chance.choice([None, 0, 2])) for project in projects}
+    world = World(Demand(8, 8000, chance.choice([0, 1])), chance.choice([1, 4]), now=100.0, projects=quotas)
+
+    def starts(runs: list[Queued]) -> list[str]:
+        return decide([run.as_waiting() for run in runs if run.id not in held], [], world).start
+
+    first, all_ = starts(read), starts(everything)
+    assert bool(first) == bool(all_)
+    assert len(read) <= 6 * 3 * queued._LEAST
+    assert not set(first) & held.keys()
 
 
 def test_a_cancelled_run_is_the_first_and_needs_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from mleredux_server.operations.retention import Expired, expired, read_rules, r
 from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler.actions import delete_run
 from mleredux_server.scheduler.decision import Demand, Waiting, World, decide
-from mleredux_server.scheduler.history import History, Use, decayed, forget_job
+from mleredux_server.scheduler.history import History, decayed, forget_job
 from mleredux_server.scheduler.startup import recover
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import update
@@ -77,11 +77,10 @@ def test_rules_that_are_not_valid_delete_nothing(local: LocalServer, words: list
 
 
 def test_past_use_counts_half_after_each_half_life() -> None:
-    whole = [Use("ann", 1.0, -100 * DAY, 0.0)]
-    assert decayed(whole, 0.0, DAY) == {"ann": 1.0}
-    assert decayed(whole, DAY, DAY) == {"ann": 0.5}
-    assert decayed(whole, 2 * DAY, DAY) == {"ann": 0.25}
-    assert decayed([Use("bob", 0.5, 0.0, DAY)], DAY, DAY) == {"bob": 0.25}
+    assert decayed(-100 * DAY, 0.0, 0.0, DAY) == pytest.approx(1.0)
+    assert decayed(-100 * DAY, 0.0, DAY, DAY) == pytest.approx(0.5)
+    assert decayed(-100 * DAY, 0.0, 2 * DAY, DAY) == pytest.approx(0.25)
+    assert 0.5 * decayed(0.0, DAY, DAY, DAY) == pytest.approx(0.25)
 
 
 def test_who_used_less_lately_goes_first(local: LocalServer) -> None:

@@ -112,6 +112,7 @@ class Job(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         Index("ix_jobs_state_kind", "state", "kind"),
+        Index("ix_jobs_ended_at", "ended_at", "id"),
         Index("ix_jobs_project_id_state", "project_id", "state", "kind", "disk_mb"),
     )
     id: Mapped[str] = mapped_column(_ID, primary_key=True)

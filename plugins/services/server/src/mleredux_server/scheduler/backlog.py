@@ -13,9 +13,9 @@ from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
 
 MOST = 2000
-"""Queued runs that are read, divided among the users who have some, …"""
+"""Queued runs that are read, divided among groups of runs that can only start or wait together, …"""
 _LEAST = 20
-"""… but at least this many per user, the first in their order."""
+"""… but at least this many of each group, the first in their order."""
 _AT_ONCE = 500
 _CANCELLED_PRIORITY = 200
 
@@ -42,15 +42,25 @@ class Queued(NamedTuple):
         return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority, self.preemptible)
 
 
-def queued_runs(session: Session) -> list[Queued]:
-    """Return the first runs of each user who has some."""
+def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
+    """Return the first runs of each group: of one user and project, and with the same demand.
+
+    If the first of a group can't start, none of it can: what is not read is neither startable nor next.
+
+    Args:
+        by_sandbox: Whether runs in different sandboxes are in different groups, since some sandboxes do not work.
+    """
     waits = (Job.state == "queued", Job.kind == "run")
-    users = session.scalar(select(func.count(Job.user_id.distinct())).where(*waits)) or 0
-    if not users:
+    alike = (Job.user_id, Job.project_id, Job.preemptible, Job.cpus, Job.memory_mb, Job.gpus)
+    order = (Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id)
+    queued = select().select_from(Job).where(*waits)
+    if by_sandbox:
+        queued, alike = queued.join(RunRow, RunRow.id == Job.id), (*alike, RunRow.sandbox)
+    groups = session.scalar(select(func.count()).select_from(queued.add_columns(*alike).distinct().subquery()))
+    if not groups:
         return []
-    order = (Job.cancel.desc(), Job.preemptible, Job.priority.desc(), Job.queued_at, Job.id)
-    place = func.row_number().over(partition_by=Job.user_id, order_by=order).label("place")
-    inner = select(Job.id.label("id"), place).where(*waits).subquery()
+    place = func.row_number().over(partition_by=alike, order_by=order).label("place")
+    inner = queued.add_columns(Job.id.label("id"), place).subquery()
     columns = (
         Job.id,
         Job.user_id,
@@ -64,7 +74,7 @@ def queued_runs(session: Session) -> list[Queued]:
         Job.waiting_for,
         func.coalesce(Job.queued_at, Job.created_at, type_=Job.created_at.type).label("since"),
     )
-    query = select(*columns).join(inner, inner.c.id == Job.id).where(inner.c.place <= max(_LEAST, MOST // users))
+    query = select(*columns).join(inner, inner.c.id == Job.id).where(inner.c.place <= max(_LEAST, MOST // groups))
     return [Queued(**{**row._asdict(), "since": row.since.timestamp()}) for row in session.execute(query)]
 
 

@@ -38,6 +38,10 @@ class Demand(NamedTuple):
         """The difference of both."""
         return Demand(self.cpus - other.cpus, self.memory_mb - other.memory_mb, self.gpus - other.gpus)
 
+    def least(self, other: Demand) -> Demand:
+        """The smaller of both, of each resource."""
+        return Demand(*map(min, self, other))
+
     def fits(self, room: Demand) -> bool:
         """Return whether `self` fits."""
         return all(mine <= theirs + _ROUNDING for mine, theirs in zip(self, room, strict=True))
@@ -138,6 +142,8 @@ class _Round:
         self.world = world
         self.free = world.machine.minus(world.elsewhere)
         self.workers = world.workers
+        self.later, self.later_workers = Demand(), 0
+        """How `free` and `workers` change once stopped runs have left, and those that wait for them have started."""
         self.runs: dict[str, int] = {}
         self.used: dict[str, Demand] = {}
         self.shares: dict[str, Demand] = {}
@@ -168,14 +174,16 @@ class _Round:
             return None if self.workers >= 1 else WORKER
         if not run.demand.fits(self.world.machine):
             return f"{_lacking(run.demand, self.world.machine)}: more than this machine has"
-        lacking = self.workers < 1 or not run.demand.fits(self.free)
+        room = self.free.least(self.free.plus(self.later))
+        workers = min(self.workers, self.workers + self.later_workers)
+        lacking = workers < 1 or not run.demand.fits(room)
         if lacking and not run.preemptible and self.kept is None and self._make_room(run):
             return PREEMPTED
-        if not run.demand.fits(self.free):
+        if not run.demand.fits(room):
             if self.kept is None and self.world.now - run.since >= self.world.patience:
                 self._keep(run)
-            return _lacking(run.demand, self.free, self.world.machine)
-        if self.workers < 1:
+            return _lacking(run.demand, room, self.world.machine)
+        if workers < 1:
             return WORKER
         if self.kept is not None:
             after = self.newcomers.plus(run.demand).plus(self.kept.demand)
@@ -196,7 +204,7 @@ class _Round:
     def _make_room(self, run: Waiting) -> bool:
         """Stop preemptible runs for one that does not fit, the latest first; no more than needed, or none."""
         chosen: list[Running] = []
-        free, workers = self.free, self.workers
+        free, workers = self.free.plus(self.later), self.workers + self.later_workers
         for other in reversed(self._stoppable):  # those that are leaving anyway come first
             if run.demand.fits(free) and workers >= 1:
                 break
@@ -210,8 +218,8 @@ class _Round:
                 free, workers = free.minus(other.demand), workers - 1
         self._stoppable = [other for other in self._stoppable if other not in chosen]
         self.stop += [other.id for other in chosen if not other.leaving]
-        self.free, self.workers = free, workers - 1
-        self._count(Running(run.id, run.user, run.project, run.demand, self.world.now))
+        self.later, self.later_workers = free.minus(run.demand).minus(self.free), workers - 1 - self.workers
+        self._use(Running(run.id, run.user, run.project, run.demand, self.world.now))
         return True
 
     def _keep(self, run: Waiting) -> None:
@@ -224,6 +232,9 @@ class _Round:
 
     def _count(self, run: Running) -> None:
         self.free = self.free.minus(run.demand)
+        self._use(run)
+
+    def _use(self, run: Running) -> None:
         self.runs[run.project] = self.runs.get(run.project, 0) + 1
         self.used[run.project] = self.used.get(run.project, Demand()).plus(run.demand)
         if run.preemptible:

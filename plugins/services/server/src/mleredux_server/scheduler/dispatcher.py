@@ -194,11 +194,13 @@ class Dispatcher:
     def _start_runs(self) -> None:
         cancelling = frozenset(self._service.cancelling)  # before the queue is read
         with self._service.database.reading() as session:
-            queued = [run for run in queued_runs(session) if self._due(run.id) and run.id not in cancelling]
+            broken = self._broken.known()
+            read = queued_runs(session, by_sandbox=bool(broken))
+            queued = [run for run in read if self._due(run.id) and run.id not in cancelling]
             if not queued:
                 self._service.forecasts.seen = None
                 return
-            held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
+            held = held_back(session, queued, broken) if broken else {}
             looked_at = [run for run in queued if run.id not in held]
             started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
             projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
@@ -239,18 +241,14 @@ class Dispatcher:
         tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
-        """Return the oldest job of its type, if its one worker is free."""
+        """Start the oldest job of a type, if its one worker is free."""
         if any(job.kind == kind for job in self._jobs.started.values()):
             return
         with self._service.database.reading() as session:
-            oldest = session.scalars(
-                select(Job)
-                .where(Job.state == "queued", Job.kind == kind)
-                .order_by(Job.priority.desc(), Job.queued_at, Job.id)
-                .limit(20)
-            ).all()
-        for job in oldest:
-            if self._due(job.id) and self._hand_out(job.id, kind):
+            query = select(Job.id).where(Job.state == "queued", Job.kind == kind)
+            oldest = session.scalars(query.order_by(Job.priority.desc(), Job.queued_at, Job.id)).all()
+        for job_id in oldest:
+            if self._due(job_id) and self._hand_out(job_id, kind):
                 return
 
     def _hand_out(self, job_id: str, kind: str) -> bool:

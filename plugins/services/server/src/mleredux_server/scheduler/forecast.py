@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,8 @@ from mleredux_server.scheduler.decision import Running, Waiting, World, decide
 
 MOST_STEPS = 200
 """Ends of runs that are played through."""
+_LEAVING = 1.0
+"""Seconds until a run that is stopped has left."""
 _FRESH_SECONDS = 10.0
 _MOST_PAST = 5000
 
@@ -110,24 +111,36 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
     """
     begun, now = seen.world.now, seen.world.now
     waiting, running = {run.id: run for run in seen.waiting}, {run.id: run for run in seen.running}
-    ends = [(max(now + 1, run.since + durations.get(run.id, 3600.0)), run.id) for run in seen.running]
-    heapq.heapify(ends)
+    queued = list(waiting)
+    left = {run_id: durations.get(run_id, 3600.0) for run_id in [*queued, *running]}
+    ends = {run.id: max(now + 1, run.since + left[run.id]) for run in seen.running}
     free, served = seen.world.workers, dict(seen.world.served)
     found: dict[str, Forecast] = {}
     for _ in range(MOST_STEPS):
         world = replace(seen.world, now=now, workers=free, served=served)
-        for run_id in decide(list(waiting.values()), list(running.values()), world).start:
+        decision = decide(list(waiting.values()), list(running.values()), world)
+        for run_id in decision.start:
             run = waiting.pop(run_id)
-            found[run_id] = Forecast(len(found) + 1, now - begun)
-            running[run_id] = Running(run.id, run.user, run.project, run.demand, now)
+            if run_id in queued:
+                found.setdefault(run_id, Forecast(len(found) + 1, now - begun))
+            running[run_id] = Running(run.id, run.user, run.project, run.demand, now, run.preemptible)
             served[run.user] = now
             free -= 1
-            heapq.heappush(ends, (now + durations.get(run_id, 3600.0), run_id))
-        if not waiting or not ends:
+            ends[run_id] = now + left[run_id]
+        for run_id in decision.stop:
+            running[run_id] = replace(running[run_id], leaving=True)
+        if not waiting or not running:
             break
-        now, ended = heapq.heappop(ends)
-        del running[ended]
-        free += 1
-    rest = sorted(waiting.values(), key=lambda run: (-run.priority, run.since, run.id))
+        for run in [run for run in running.values() if run.leaving and run.id in ends]:
+            left[run.id] = max(1.0, ends.pop(run.id) - now)  # it continues later
+        leaving = [run for run in running.values() if run.leaving]
+        now = now + _LEAVING if leaving else max(now, min(ends.values()))
+        for run in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
+            del running[run.id]
+            free += 1
+            if ends.pop(run.id, None) is None:
+                waiting[run.id] = Waiting(run.id, run.user, run.project, run.demand, now, preemptible=True)
+    rest = [run for run in seen.waiting if run.id not in found]
+    rest = sorted(rest, key=lambda run: (-run.priority, run.since, run.id))
     found |= {run.id: Forecast(len(found) + number, None) for number, run in enumerate(rest, 1)}
     return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database import Database
@@ -20,10 +21,16 @@ _EVERY = 30.0
 _HALF_LIVES = 7
 _DIGITS = 2
 """Differences of less than 1 % of the machine do not count: users take turns then."""
-
+_LATE = timedelta(minutes=2)
+"""How much later a job may be recorded than another one that ended after it."""
+_AT_ONCE = 500
+_LEAST = 1e-6
 
 USED = "used"
 """Kind of the job of a deleted run, which is kept as long as what it used counts."""
+_USES = select(
+    Job.id, Job.ended_at, Job.started_at, Job.user_id, Job.project_id, Job.cpus, Job.memory_mb, Job.gpus
+).where(Job.kind.in_(("run", USED)), Job.started_at.is_not(None), ~Job.preemptible)
 
 
 def forget_job(session: Session, run_id: str, half_life: float) -> None:
@@ -37,34 +44,26 @@ def forget_job(session: Session, run_id: str, half_life: float) -> None:
 
 
 class Use(NamedTuple):
-    """A run that used the machine.
-
-    Attributes:
-        share: Its dominant share of the machine, divided by the weight of its project.
-        begun, ended: In seconds.
-    """
+    """Runs of a user in a project with the same demand; what each of them counts is added up."""
 
     user: str
-    share: float
-    begun: float
-    ended: float
+    project: str
+    demand: Demand
 
 
-def decayed(uses: Iterable[Use], now: float, half_life: float) -> dict[str, float]:
-    """Return the average share of each user, in which a moment counts half as much after each half-life.
+def decayed(begun: float, ended: float, now: float, half_life: float) -> float:
+    """Return how much a span of time counts now, where a moment counts half as much after each half-life.
 
-    It is the integral of the share times 2^(-age / half-life), divided by that of a user with the whole machine.
+    It is the integral of 2^(-age / half-life) over the span, divided by that over all of the past.
     """
     rate = math.log(2) / half_life
-    found: dict[str, float] = {}
-    for use in uses:
-        part = math.exp(-rate * max(0.0, now - use.ended)) - math.exp(-rate * max(0.0, now - use.begun))
-        found[use.user] = found.get(use.user, 0.0) + use.share * part
-    return {user: round(value, _DIGITS) for user, value in found.items()}
+    return math.exp(-rate * max(0.0, now - ended)) - math.exp(-rate * max(0.0, now - begun))
 
 
 class History:
-    """The decayed shares of all users, read from the jobs every half minute.
+    """The decayed shares of all users: every half minute, the jobs that have ended since are added.
+
+    After a start, the past is read backwards, some jobs each time, so that nothing waits for it.
 
     Args:
         database: With the jobs.
@@ -75,33 +74,54 @@ class History:
     def __init__(self, database: Database, machine: Callable[[], Demand], half_life: float) -> None:
         self._database, self._machine, self._half_life = database, machine, half_life
         self._until, self._known = 0.0, dict[str, float]()
+        self._begin(now())
 
     def shares(self) -> Mapping[str, float]:
         """Return the share of each user who has used something lately."""
         if self._half_life and time.monotonic() >= self._until:
-            at = now()
-            self._known = decayed(self._uses(at), at.timestamp(), self._half_life)
-            self._until = time.monotonic() + _EVERY
+            self._known = self._shares(now())
+            self._until = time.monotonic() + (_EVERY if self._older is None else 0.0)
         return self._known
 
-    def _uses(self, at: datetime) -> list[Use]:
-        since = at - timedelta(seconds=_HALF_LIVES * self._half_life)
-        columns = (Job.user_id, Job.project_id, Job.cpus, Job.memory_mb, Job.gpus, Job.started_at, Job.ended_at)
-        recent = or_(Job.ended_at > since, Job.state == "started")
-        counts = (Job.kind.in_(("run", USED)), Job.started_at.is_not(None), ~Job.preemptible, recent)
-        query = select(*columns).where(*counts)
+    def _begin(self, at: datetime) -> None:
+        self._at, self._counted = at, set[tuple[str, datetime | None]]()
+        self._uses: Counter[Use] = Counter()
+        self._older: tuple[datetime | None, str] | None = (at - _LATE, "")
+
+    def _shares(self, at: datetime) -> dict[str, float]:
+        if at < self._at:  # the clock was set back
+            self._begin(at)
         with self._database.reading() as session:
-            rows = session.execute(query).all()
-            projects = session.scalars(select(Project).where(Project.id.in_({row.project_id for row in rows}))).all()
-        machine = self._machine()
+            new = session.execute(_USES.where(Job.ended_at >= self._at - _LATE)).all()
+            running = session.execute(_USES.where(Job.state == "started")).all()
+            old: Sequence[Any] = ()
+            if self._older is not None:
+                earlier = tuple_(Job.ended_at, Job.id) < self._older
+                last_first = (Job.ended_at.desc(), Job.id.desc())
+                old = session.execute(_USES.where(earlier).order_by(*last_first).limit(_AT_ONCE)).all()
+            factor = decayed(-math.inf, self._at.timestamp(), at.timestamp(), self._half_life)
+            kept = {use: value * factor for use, value in self._uses.items() if value > _LEAST}
+            self._uses = self._counts([*(row for row in new if row[:2] not in self._counted), *old], at)
+            self._uses.update(kept)
+            total = self._uses + self._counts(running, at)
+            projects = session.scalars(select(Project).where(Project.id.in_({use.project for use in total}))).all()
+        self._at, self._counted = at, {(row.id, row.ended_at) for row in new}
+        far = at - timedelta(seconds=_HALF_LIVES * self._half_life)
+        self._older = (old[-1].ended_at, old[-1].id) if old and old[-1].ended_at > far else None
         weights = {project.id: Quota.model_validate(project.quota).weight for project in projects}
-        return [
-            Use(
-                user, _share(Demand(cpus, memory, gpus), machine) / weights[project], begun.timestamp(), end.timestamp()
+        machine, shares = self._machine(), Counter[str]()
+        for use, value in total.items():
+            shares[use.user] += value * _share(use.demand, machine) / weights.get(use.project, 1.0)
+        return {user: round(value, _DIGITS) for user, value in shares.items()}
+
+    def _counts(self, rows: Iterable[Any], at: datetime) -> Counter[Use]:
+        counts: Counter[Use] = Counter()
+        for row in rows:
+            span = (row.started_at.timestamp(), (row.ended_at or at).timestamp())
+            counts[Use(row.user_id, row.project_id, Demand(row.cpus, row.memory_mb, row.gpus))] += decayed(
+                *span, at.timestamp(), self._half_life
             )
-            for user, project, cpus, memory, gpus, begun, ended in rows
-            if begun is not None and (end := ended or at)
-        ]
+        return counts
 
 
 def _share(demand: Demand, machine: Demand) -> float:

@@ -17,7 +17,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import process_birth
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
@@ -30,8 +30,10 @@ from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
 """Workers that may die on a job, without a stage finished in between, before it is given up."""
-_UNREAD = 100
-"""Maximum number of runs of before a migration that are read at once."""
+_UNREAD = 1000
+"""Number of rows in which runs of before a migration are searched at once."""
+_JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
+"""Of few runs: their rows are found first, then their jobs."""
 _SLACK_SECONDS = 60.0
 """A worker has this long to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."
@@ -114,8 +116,7 @@ class Jobs:
     def follow_foreign(self) -> None:
         """Update rows of runs that are executed by other programs."""
         with self._service.database.reading() as session:
-            query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
-            rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).all()
+            rows = session.execute(select(RunRow.id, RunRow.log_bytes).where(RunRow.status.in_(OPEN), _JOB_ENDED)).all()
         changed = [
             run_id for run_id, size in rows if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") != size
         ]
@@ -132,12 +133,11 @@ class Jobs:
         """Some runs that ended before a migration added columns, whose values are in their directories."""
         if self._read_to is None:
             return ()
-        query = select(RunRow.id).join(Job, Job.id == RunRow.id).order_by(RunRow.id).limit(_UNREAD)
-        unread = (Job.state == "ended", RunRow.status.not_in(OPEN), RunRow.log_bytes == -1, RunRow.id > self._read_to)
+        next_ones = select(RunRow.id).where(RunRow.id > self._read_to).order_by(RunRow.id).limit(_UNREAD).subquery()
+        unread = (RunRow.status.not_in(OPEN), RunRow.log_bytes == -1, _JOB_ENDED)
         with self._service.database.reading() as session:
-            found = session.scalars(query.where(*unread)).all()
-        self._read_to = found[-1] if found else None
-        return found
+            self._read_to = session.scalar(select(func.max(next_ones.c.id)))
+            return session.scalars(select(RunRow.id).where(RunRow.id.in_(select(next_ones.c.id)), *unread)).all()
 
     def _follow_run(self, job: Started, ours: bool) -> bool:
         path = self._service.job_dir("run", job.id)

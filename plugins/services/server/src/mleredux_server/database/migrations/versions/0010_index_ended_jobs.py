@@ -1,0 +1,18 @@
+"""Index jobs by their end: the past use of the machine is read from those that ended lately."""
+
+from alembic import op
+
+revision = "0010"
+down_revision = "0009"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Upgrade to this revision."""
+    op.create_index("ix_jobs_ended_at", "jobs", ["ended_at", "id"])
+
+
+def downgrade() -> None:
+    """Downgrade to the revision before."""
+    op.drop_index("ix_jobs_ended_at", "jobs")
