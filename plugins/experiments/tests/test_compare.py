@@ -47,15 +47,15 @@ def test_scores_come_first_then_the_sentence_and_the_keys_are_as_promised(
     assert table.splitlines()[2].split("  ")[:2] == ["task00", "* 0.95000 ± 0.00000 (3)"]
     text = rest.splitlines()[0]
     assert text.startswith("v2 wins 7 and loses 2 of 22 tasks; +22.7 points, 95 % ")
-    assert "undecided; " in text and " more tasks would tell" in text
+    assert "undecided; 22 tasks detect 4" in text and text.endswith(" points with a power of 80 %.")
     found = json.loads(mleredux("compare", "v1", "v2", "--measure", "any_medal", "--json").output)
-    keys = ("difference", "low", "high", "p", "wins", "ties", "losses", "verdict", "needed", "sentence")
+    keys = ("difference", "low", "high", "p", "wins", "ties", "losses", "verdict", "detectable", "sentence")
     assert all(key in found for key in keys)
     assert (found["wins"], found["ties"], found["losses"], found["verdict"]) == (7, 13, 2, "undecided")
     assert found["difference"] == pytest.approx(100 * 5 / 22)
     assert found["low"] < 0 < found["high"]
     assert found["p"] == pytest.approx(0.1796875)  # 9 signs, |sum| >= 5: 92 of 512
-    assert found["needed"]["more_seeds"] is None and found["needed"]["more_tasks"] > 0
+    assert found["level"] == pytest.approx(0.95) and found["difference"] < found["detectable"] < 100
     assert sorted(found["deterministic"]) == ["v1", "v2"]
     best = found["table"][0]
     assert (best["task"], best["better"], best["arms"][0]["mean"], best["arms"][1]["medals"]) == (
@@ -74,7 +74,8 @@ def test_scores_come_first_then_the_sentence_and_the_keys_are_as_promised(
     [
         (9, 0, "0", "better", 0),
         (0, 0, "15", "equivalent", 10),
-        (3, 1, "12", "not worse", 10),
+        (3, 1, "15", "not worse", 10),
+        (3, 1, "12", "undecided", 11),
         (3, 2, "0", "undecided", 11),
         (0, 9, "0", "worse", 12),
     ],
@@ -101,8 +102,8 @@ def test_equivalence_is_asked_first_where_it_is_the_question(add_run: AddRun, tm
     assert verdicts == {(3, False): "better", (3, True): "equivalent", (0.5, True): "better", (1.1, True): "undecided"}
     alike = results.where(["agent=v1"])
     both = alike.keep([*alike.rows, *(replace(row, arm="v2") for row in alike.rows)])
-    same = compare(both, "v1", "v2", "percentile", margin=3, equivalence=True)  # (1 - 0.03)^99 < 0.05
-    assert (same.verdict, same.needed and same.needed.tasks) == ("undecided", 99)
+    same = compare(both, "v1", "v2", "percentile", margin=3, equivalence=True)  # (1 - 0.03)^12 > 0.05
+    assert (same.verdict, same.equivalence) == ("undecided", pytest.approx(0.97**12, abs=0.01))
     with pytest.raises(MlereduxError, match="needs a margin"):
         compare(results, "v1", "v2", equivalence=True)
 

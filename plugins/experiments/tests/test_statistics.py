@@ -27,7 +27,7 @@ def test_published_reports_give_the_published_means_and_errors(shared: Path) -> 
         "bronze": pytest.approx((21.21212121212121, 1.5151515151515151), abs=1e-9),
     }
     # Nineteen of 22 in each of three runs: no spread over seeds, much over tasks.
-    assert (low["any_medal"]["low"], low["any_medal"]["high"]) == pytest.approx((66.67, 95.25), abs=0.01)
+    assert (low["any_medal"]["low"], low["any_medal"]["high"]) == pytest.approx((65.09, 97.09), abs=0.3)
     assert low["gold"]["se_tasks"] == pytest.approx(10.38, abs=0.01)
     assert row["splits"]["medium"] is None
 
@@ -53,14 +53,44 @@ def test_adjusted_p_values_equal_those_of_statsmodels(ours: object, theirs: str)
 
 
 def test_sample_sizes_equal_the_published_one() -> None:
-    """Miller 2024 (arXiv:2411.00640), section 5: 969 questions detect a difference of three points."""
-    assert power.tasks_needed(0.03, power.Variance(1 / 9)) == 969
-    assert power.tasks_needed(0.03, power.Variance(1 / 9, 1 / 6, 1 / 6), seeds=10) == 1260
-    lite = power.Variance(0.06, 0.08, 0.08)
-    assert power.detectable(lite, 22, 3) == pytest.approx(0.201, abs=0.001)
-    assert power.detectable(lite, 22, 100) == pytest.approx(0.148, abs=0.001)
-    assert power.seeds_needed(0.10, lite, 22) is None
-    assert power.power_of(power.detectable(lite, 75, 3), lite, 75, 3) == pytest.approx(0.8, abs=1e-6)
+    """Miller 2024 (arXiv:2411.00640), section 5: 969 and 1,260 questions, of the normal approximation."""
+    assert power.Sample(power.Variance(1 / 9), 22, 1).tasks_for(0.03) == pytest.approx(969, abs=2)
+    assert power.Sample(power.Variance(1 / 9, 1 / 6, 1 / 6), 22, 10).tasks_for(0.03) == pytest.approx(1260, abs=2)
+    lite = power.Sample(power.Variance(0.06, 0.08, 0.08), 75, 3)
+    assert lite.seeds_for(0.08) is None and power.Sample(lite.variance, 22, 3).seeds_for(0.10) is None
+    assert lite.detectable is not None and lite.chance(lite.detectable) == pytest.approx(0.8, abs=0.01)
+
+
+def flips(differences: np.ndarray) -> float:
+    """The sign-flip test from its definition."""
+    signs = np.array(list(itertools.product((1, -1), repeat=len(differences))))
+    return float(np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9))
+
+
+@pytest.mark.parametrize(("tasks", "seeds", "share"), [(6, 3, False), (10, 1, False), (8, 1, True), (10, 3, True)])
+def test_power_is_that_of_the_test_that_decides(tasks: int, seeds: int, share: bool) -> None:
+    """By drawing experiments and testing each; the chances of medals are of beta distributions."""
+    rng, delta, experiments = np.random.default_rng(tasks), 0.5, 400
+    chances = [rng.beta(3 * mean, 3 - 3 * mean, 100_000) for mean in (0.5 - delta / 2, 0.5 + delta / 2)]
+    variance = power.Variance(float(np.var(chances[1] - chances[0])), *(float(np.mean(p * (1 - p))) for p in chances))
+    sample = power.Sample(variance, tasks, seeds, reach=1.0, share=share)
+    found = 0
+    for _ in range(experiments):
+        if share:
+            a, b = (rng.binomial(seeds, rng.choice(p, tasks)) / seeds for p in chances)
+            differences = b - a
+        else:
+            differences = rng.normal(delta, np.sqrt(variance.of_mean(seeds)), tasks)
+        found += flips(differences) <= 0.05
+    assert sample.chance(delta) == pytest.approx(found / experiments, abs=0.075)  # three standard errors
+
+
+def test_too_few_tasks_detect_nothing() -> None:
+    assert [power.least_tasks(alpha) for alpha in (0.5, 0.05, 0.01, 0.05 / 3)] == [2, 6, 8, 7]
+    for share in (False, True):
+        few = power.Sample(power.Variance(1.0, 1.0, 1.0), 5, 3, reach=100.0, share=share)
+        assert few.detectable is None and few.chance(100) == 0 and few.seeds_for(100) is None
+    assert power.Sample(power.Variance(9e3), 6, 1, reach=100.0, share=True).detectable is None
 
 
 def test_sign_flips_are_exact_where_they_can_be() -> None:
@@ -69,27 +99,41 @@ def test_sign_flips_are_exact_where_they_can_be() -> None:
     sums = [abs(np.dot(signs, nonzero)) for signs in itertools.product((1, -1), repeat=5)]
     expected = np.mean([one >= nonzero.sum() - 1e-9 for one in sums])
     assert resampling.sign_flip(values) == pytest.approx(expected)
-    many = np.random.default_rng(1).normal(0.2, 1, 30)
-    assert resampling.sign_flip(many, seed=0) == pytest.approx(resampling.sign_flip(many, seed=1), abs=0.01)
+    rng = np.random.default_rng(1)
+    many = rng.normal(0.2, 1, 30)
+    drawn = rng.choice((-1.0, 1.0), size=(50_000, 30)) @ many
+    assert resampling.sign_flip(many) == pytest.approx(np.mean(np.abs(drawn) >= abs(many.sum())), abs=0.01)
     assert resampling.sign_flip(np.zeros(9)) == 1
 
 
-@pytest.mark.parametrize(("tasks", "experiments"), [(22, 150), (75, 40)])
-def test_intervals_cover_and_tests_keep_their_level(tasks: int, experiments: int) -> None:
-    """A small version of benchmarks/experiments.py: three standard errors around the nominal level."""
-    rng = np.random.default_rng(tasks)
-    covered = alarms = 0
-    for number in range(experiments):
-        ability = rng.normal(-0.5, 1.5, tasks)
-        chances = [1 / (1 + np.exp(-(ability + rng.normal(0, 0.5, tasks)))) for _ in range(2)]
-        a, b = ((rng.random((tasks, 3)) < chance[:, None]).astype(float) for chance in chances)
-        found = resampling.two_level(list(a), list(b), seed=number)
-        assert found is not None
-        covered += found.low <= 0 <= found.high
-        alarms += resampling.sign_flip((b - a).mean(axis=1), seed=number) <= 0.05
-    slack = 3 * (0.05 * 0.95 / experiments) ** 0.5
-    assert covered / experiments >= 0.95 - slack
-    assert alarms / experiments <= 0.05 + slack
+@pytest.mark.parametrize(("successes", "count"), [(19, 22), (0, 5), (3, 3), (4, 10)])
+def test_limits_of_shares_are_those_of_clopper_and_pearson(successes: int, count: int) -> None:
+    from scipy.stats import binomtest
+
+    values = np.array([1.0] * successes + [0.0] * (count - successes))
+    low, high = errors.bounded_limits(values, (0.0, 1.0))
+    expected = binomtest(successes, count).proportion_ci()
+    assert (float(low), float(high)) == pytest.approx((expected.low, expected.high), abs=0.005)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_intervals_and_p_values_never_contradict_each_other(share: bool) -> None:
+    rng = np.random.default_rng(3)
+    for count in (2, 3, 4, 6, 9, 22, 40):
+        for _ in range(40):
+            values = rng.normal(rng.normal(), 1, count)
+            values = 100 * np.sign(np.round(values)) if share else values
+            p, alpha = resampling.sign_flip(values), float(rng.choice([0.05, 0.02, 0.3]))
+            if count < 10:
+                assert p == pytest.approx(flips(values))
+            found = resampling.paired_interval(values, 100.0 if share else None, alpha)
+            assert found is not None and found.level <= 1 - alpha + 1e-12
+            assert (found.low > 0 or found.high < 0) == (p <= 1 - found.level + 1e-9)
+            assert found.low < found.high or not share
+    assert resampling.paired_interval(np.array([10.0, 20, 15, 12]), None, 0.05) == (10, 20, 0.875)
+    assert resampling.paired_interval(np.array([10.0]), None, 0.05) is None
+    alike = resampling.paired_interval(np.array([-100.0, -100, -100]), 100.0, 0.05)
+    assert alike is not None and alike.low == -100 and alike.high > 0, "three tasks decide nothing"
 
 
 def test_looking_after_each_seed_keeps_the_level() -> None:
@@ -98,9 +142,7 @@ def test_looking_after_each_seed_keeps_the_level() -> None:
     for _ in range(experiments):
         chance = generator.beta(1, 1, (30, 1))
         a, b = ((generator.random((30, 10)) < chance).astype(float) for _ in range(2))
-        looks = [
-            resampling.sign_flip((b - a)[:, :k].mean(axis=1), draws=2_000) <= spent_alpha(0.05, k) for k in range(2, 11)
-        ]
+        looks = [resampling.sign_flip((b - a)[:, :k].mean(axis=1)) <= spent_alpha(0.05, k) for k in range(2, 11)]
         alarms += any(looks)
     assert alarms <= 0.05 * experiments
     assert sum(spent_alpha(0.05, look) for look in range(1, 10_000)) <= 0.05

@@ -14,7 +14,7 @@ from mleredux_experiments.analysis.selection import Selection, selection
 from mleredux_experiments.failures.counts import FailureCount, failure_counts
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
-from mleredux_experiments.inference.errors import holm
+from mleredux_experiments.inference.errors import holm, holm_levels
 from mleredux_experiments.inference.ranking import Rank, ranking
 from mleredux_experiments.results.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
 from mleredux_experiments.results.outcomes import counts
@@ -62,8 +62,9 @@ class Analysis:
     """What was found.
 
     Attributes:
-        comparisons: Each arm against the baseline, which is the first.
-        holm: p-values of these, adjusted for their number (Holm).
+        comparisons: Each arm against the baseline, which is the first. With several, p is adjusted for their number
+            (Holm), which decides, and intervals have the level of its steps.
+        holm: The adjusted p-values.
         ranking: All arms by Bradley–Terry, on their common tasks.
         changes: What was changed of an experiment's plan after it was frozen.
         equivalence: Whether equivalence within the margin is the question.
@@ -87,11 +88,8 @@ class Analysis:
 
     @property
     def sentences(self) -> list[str]:
-        """The result of each comparison in a sentence, with the p-value adjusted for the number of arms."""
-        if len(self.comparisons) < 2:
-            return [one.sentence for one in self.comparisons]
-        told = zip(self.comparisons, self.holm, strict=True)
-        return [f"{one.sentence.removesuffix('.')} (adjusted for all arms: p = {p:.2g})." for one, p in told]
+        """The result of each comparison in a sentence."""
+        return [one.sentence for one in self.comparisons]
 
     def arm(self, name: str) -> ArmAnalysis:
         """One arm by name."""
@@ -168,20 +166,30 @@ def analyse(
     rows = results.arms
     hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
-    found = [_arm(results, arm, chosen, alpha, hours, dollars) for arm in order]
-    notes, comparisons = list(results.notes), []
+    known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.averaged else []
+    found = [_arm(results, arm, chosen, alpha, hours, dollars, known) for arm in order]
+    notes = list(results.notes)
+
+    def against(arm: str, level: float) -> Comparison:
+        return compare(results, order[0], arm, what, margin=margin, alpha=level, equivalence=equivalence)
+
+    comparisons = []
     for arm in order[1:]:
         try:
-            comparisons.append(
-                compare(results, order[0], arm, what, margin=margin, alpha=alpha, equivalence=equivalence)
-            )
+            comparisons.append(against(arm, alpha))
         except MlereduxError as error:
             notes.append(str(error))
+    adjusted = holm([one.p for one in comparisons])
+    if len(comparisons) > 1:
+        levels = holm_levels([one.p for one in comparisons], alpha)
+        comparisons = [
+            replace(against(one.b, level), adjusted=p)
+            for one, level, p in zip(comparisons, levels, adjusted, strict=True)
+        ]
     sign = -1.0 if what.lower else 1.0
-    share = what.unit == "%" and what.name != "percentile"
     key = pairing(rows.values())
     table = {arm: {task: sign * one for task, one in cells(rows[arm], what, key).items()} for arm in order}
-    ranks = ranking(table, share) if what.averaged else []
+    ranks = ranking(table, what.share) if what.averaged else []
     return Analysis(
         name=name,
         question=question,
@@ -191,7 +199,7 @@ def analyse(
         baseline=order[0],
         arms=tuple(found),
         comparisons=tuple(comparisons),
-        holm=tuple(holm([one.p for one in comparisons])),
+        holm=tuple(adjusted),
         ranking=tuple(ranks),
         notes=tuple(notes),
         changes=tuple(changes),
@@ -201,13 +209,21 @@ def analyse(
 
 
 def _arm(
-    results: Results, arm: str, chosen: str, alpha: float, hours: float | None, dollars: float | None
+    results: Results,
+    arm: str,
+    chosen: str,
+    alpha: float,
+    hours: float | None,
+    dollars: float | None,
+    known: Sequence[str],
 ) -> ArmAnalysis:
     rows, what = results.arms[arm], measure(chosen)
     names = [name for name, one in MEASURES.items() if one.averaged]
     estimates = {name: summarise(results, rows, MEASURES[name], None, alpha) for name in names}
     if what.name not in estimates and what.averaged:
         estimates[what.name] = summarise(results, rows, what, None, alpha)
+    if (primary := estimates.get(what.name)) and (whole := summarise(results, rows, what, known, alpha)):
+        estimates[what.name] = replace(primary, missing=whole.missing, bounds=whole.bounds)
     groups: dict[str, dict[str, Estimate]] = {"split": {}, "category": {}}
     values = cells(rows, what) if what.averaged else {}
     for kind, found in groups.items():

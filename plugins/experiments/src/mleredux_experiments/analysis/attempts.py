@@ -9,11 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Interval
+from mleredux_experiments.inference.errors import Array, Interval, bounded_limits
 from mleredux_experiments.results.measures import Measure, cells
 from mleredux_experiments.results.table import Row
-
-_BOOTSTRAPS = 2_000
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Attempts:
         any_of: pass@k: at least one of k attempts succeeds.
         all_of: pass^k: all k attempts succeed.
         chosen: The attempt that has the best validation by the agent's own measurement succeeds; None if unknown.
-        interval: Of pass@k for tasks like these, by bootstrap over tasks.
+        interval: Of pass@k for tasks like these; never of width zero.
         tasks: Tasks with at least k attempts for the largest k.
     """
 
@@ -47,26 +45,25 @@ def pass_all(n: int, c: int, k: int) -> float:
     return math.comb(c, k) / math.comb(n, k)
 
 
-def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05, seed: int = 0) -> Attempts | None:
+def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05) -> Attempts | None:
     """The values of an arm for a share, over tasks with the same number of attempts; None without runs.
 
     k goes up to the smallest number of attempts of a task.
     """
     values = cells(rows, measure)
-    if not values or measure.bounds != (0.0, 100.0):
+    if not values or not measure.share:
         return None
     counts = [(len(one), int((one > 0).sum())) for one in values.values()]
     most = min(n for n, _ in counts)
     any_of = np.array([[pass_at(n, c, k) for k in range(1, most + 1)] for n, c in counts])
     all_of = np.array([[pass_all(n, c, k) for k in range(1, most + 1)] for n, c in counts])
-    drawn = np.random.default_rng(seed).integers(0, len(counts), size=(_BOOTSTRAPS, len(counts)))
-    limits = np.quantile(any_of[drawn].mean(axis=1), [alpha / 2, 1 - alpha / 2], axis=0) * 100
+    limits = 100 * np.stack(bounded_limits(any_of, (0.0, 1.0), alpha))
     chosen = _chosen(rows, measure, list(values), most)
     return Attempts(
         any_of=_percent(any_of),
         all_of=_percent(all_of),
         chosen=None if chosen is None else _percent(chosen),
-        interval=tuple(Interval(float(low), float(high)) for low, high in limits.T),
+        interval=tuple(Interval(float(low), float(high), 1 - alpha) for low, high in limits.T),
         tasks=len(counts),
     )
 

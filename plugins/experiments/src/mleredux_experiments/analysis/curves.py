@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array
+from mleredux_experiments.inference.errors import Array, bounded_limits
 from mleredux_experiments.results.table import Row, Version
 
-_BOOTSTRAPS = 1_000
 _POINTS = 60
 
 
@@ -21,7 +20,7 @@ class Curve:
 
     Attributes:
         x: Hours, or dollars.
-        low, high: 95 % band for tasks like these, by bootstrap over tasks.
+        low, high: 95 % band for tasks like these, at each x.
         area: Mean over x of the share: the area under the curve divided by the largest x.
     """
 
@@ -52,7 +51,7 @@ class Survival:
     runs: int
 
 
-def over_time(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) -> Curve | None:
+def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None:
     """Medals by hours: a run's medal at a time is that of its last valid version until then, not of its best.
 
     Args:
@@ -65,19 +64,19 @@ def over_time(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) 
     if not any(row.versions for row in known):
         return None
     end = most or max(row.hours or 0 for row in known)
-    return _curve(known, end, lambda version: version.seconds / 3600, seed)
+    return _curve(known, end, lambda version: version.seconds / 3600)
 
 
-def over_cost(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) -> Curve | None:
+def over_cost(rows: Sequence[Row], *, most: float | None = None) -> Curve | None:
     """Medals by dollars that a run had spent; None if no version has its cost."""
     known = [row for row in rows if row.counts and all(version.cost_usd is not None for version in row.versions)]
     costs = [row.cost_usd for row in known if row.cost_usd]
     if not costs or not any(row.versions for row in known):
         return None
-    return _curve(known, most or max(costs), lambda version: version.cost_usd or 0.0, seed)
+    return _curve(known, most or max(costs), lambda version: version.cost_usd or 0.0)
 
 
-def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float], seed: int) -> Curve:
+def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float]) -> Curve:
     x = np.linspace(0, end, _POINTS)
     by_task: dict[str, list[Array]] = {}
     for row in rows:
@@ -86,8 +85,7 @@ def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float], s
         index = np.searchsorted([place(version) for version in row.versions], x, side="right")
         by_task.setdefault(row.task, []).append(100 * medals[index])
     table = np.array([np.mean(values, axis=0) for values in by_task.values()])
-    drawn = np.random.default_rng(seed).integers(0, len(table), size=(_BOOTSTRAPS, len(table)))
-    low, high = np.quantile(table[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+    low, high = bounded_limits(table, (0.0, 100.0))
     mean = table.mean(axis=0)
     area = float(np.trapezoid(mean, x) / end) if end else 0.0
     xs, ys, lows, highs = (tuple(float(value) for value in values) for values in (x, mean, low, high))

@@ -77,7 +77,9 @@ def familiarity(
         raise MlereduxError("Familiarity or performance is the same on all tasks.", hint="Choose another --measure.")
     found = spearmanr(known, scores)
     interval = _interval(float(found.statistic), len(tasks), alpha)
-    return Familiarity(arm, chosen, len(tasks), float(found.statistic), *interval, p=float(found.pvalue))
+    return Familiarity(
+        arm, chosen, len(tasks), float(found.statistic), interval.low, interval.high, float(found.pvalue)
+    )
 
 
 def _interval(rho: float, count: int, alpha: float) -> Interval:

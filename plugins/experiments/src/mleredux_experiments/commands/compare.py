@@ -12,7 +12,7 @@ from mleredux_experiments.commands.options import note, plan_of, results_of, sou
 if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
 
-EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "worse": 12}
+EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "worse": 12, "cannot tell": 13}
 """Of `--ci`."""
 
 
@@ -27,7 +27,8 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.option(
     "--ci",
     is_flag=True,
-    help="Exit with 0: B is better, 10: not worse by more than the margin, 11: undecided, 12: worse.",
+    help="Exit with 0: B is better, 10: not worse by more than the margin, 11: undecided, 12: worse, "
+    "13: cannot tell, too few tasks.",
 )
 @json_option
 @click.pass_context
@@ -58,7 +59,8 @@ def command(
     if plan is not None:
         design = plan.experiment
         same = measure in (None, design.primary)
-        measure, alpha = measure or design.primary, alpha or reading_alpha(plan, results)
+        measure = measure or design.primary
+        alpha = alpha or reading_alpha(plan, results) / max(len(plan.all_arms()) - 1, 1)
         margin = design.margin if margin is None and same else margin
         equivalence = equivalence or (same and design.analysis == "equivalence")
     measure = measure or usual_measure([results.arm(a), results.arm(b)])
@@ -94,7 +96,7 @@ def _show(found: Comparison) -> None:
     for name in found.deterministic:
         click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
     if found.bounds is not None:
-        worst, best = map(found.amount, found.bounds)
+        worst, best = map(found.amount, found.bounds[:2])
         click.echo(f"Runs are missing: with all of them, the difference would be from {worst} to {best}.")
     if found.left_out:
         click.echo(f"Left out or corrected: {', '.join(f'{count} {why}' for why, count in found.left_out.items())}.")

@@ -36,7 +36,7 @@ def command(ctx: click.Context, /, measure: str, as_json: bool, **selected: Any)
         click.echo()
     estimates = [one for row in standings for split in row.splits.values() if (one := split.get(measure))]
     if any(one.missing for one in estimates):
-        click.echo("† Runs are missing; `--json` has the bounds.")
+        click.echo("† Runs are missing; the second table has the bounds.")
     for row in standings:
         if row.left_out:
             told = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())

@@ -48,7 +48,8 @@ def command(
 
     The variance is that between agents A and B in their runs, or given by --between and --within.
     """
-    from mleredux_experiments.inference.power import Variance, detectable, needed, power_of
+    from mleredux_experiments.inference.power import Sample, Variance, least_tasks
+    from mleredux_experiments.results.measures import measure as measure_of
 
     if len(arms) == 2:
         from mleredux_experiments.inference.comparison import compare
@@ -56,8 +57,8 @@ def command(
         results = results_of(ctx, **selected)
         found = compare(results, *arms, measure, alpha=alpha)
         note(results)
-        variance, tasks, seeds = found.variance, tasks or len(found.tasks), seeds or max(round(found.seeds), 1)
-        unit = found.unit
+        variance, tasks = found.sample.variance, tasks or len(found.tasks)
+        seeds = seeds or max(round(found.sample.seeds), 1)
         if not variance.of_mean(seeds):
             raise MlereduxError(
                 f"These runs of {arms[0]} and {arms[1]} do not vary in {found.measure}, so that they tell no variance.",
@@ -66,19 +67,27 @@ def command(
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
-        variance, unit = Variance(between**2, (within or 0) ** 2, (within or 0) ** 2), "points"
+        variance = Variance(between**2, (within or 0) ** 2, (within or 0) ** 2)
     count, repeats = tasks or 22, seeds or 3
-    smallest = detectable(variance, count, repeats, alpha, power)
+    what = measure_of(measure)
+    unit, here = what.points, f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)}"
+    sample = Sample(variance, count, repeats, alpha, power, what.reach, what.share)
+    smallest = sample.detectable
     told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
-    text = [f"{count} tasks with {repeats} seeds detect {smallest:.3g} {unit} with a power of {power:.0%}."]
+    text = [f"{here} detect {smallest or 0:.3g} {unit} with a power of {power:.0%}."]
+    if smallest is None:
+        text = [f"{here} detect no possible difference with a power of {power:.0%}."]
+    if count < least_tasks(alpha):
+        text[0] += f" A decision at {100 * alpha:.3g} % needs {least_tasks(alpha)} tasks or more."
     if difference is not None:
-        lacking = needed(difference, variance, count, repeats, alpha, power)
-        chance = power_of(difference, variance, count, repeats, alpha)
-        told |= {"difference": difference, "power": chance, "needed": asdict(lacking)}
+        chance, enough = sample.chance(difference), sample.tasks_for(difference)
+        more = sample.seeds_for(difference) if variance.separated else None
+        told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
         text.append(f"They detect {difference:g} {unit} with a power of {chance:.0%}.")
-        if lacking.more_tasks:
-            sentence = lacking.sentence(separated=variance.separated)
-            text.append(f"{sentence[0].upper()}{sentence[1:]} ({lacking.tasks} tasks).")
+        if chance < power:
+            ways = [f"{enough} tasks"] if enough else []
+            ways += [f"{more} seeds a task"] if more else []
+            text.append(f"{' or '.join(ways)} would detect it." if ways else "No plan would detect it.")
     if as_json:
         print_json({**told, "sentence": " ".join(text)})
     else:

@@ -27,27 +27,43 @@ _LEAST_SPREAD = 0.25
 
 
 def log_ratio(values: Values, good: Values, bad: Values) -> float:
-    """The log of the likelihood ratio of BAD to GOOD for normal scores with a common variance in each task.
+    """The log of the Bayes factor that runs are of BAD against that they are of GOOD.
 
-    Σ (b_t − g_t)/σ_t² · (x − (g_t + b_t)/2) over the runs x of each task t, of which g_t and b_t are the means.
+    Scores are normal with an unknown mean of each end and an unknown common variance in each task, with noninformative
+    priors: with n runs in all, (n − 2)/2 · log(S_good/S_bad) + ½ log(k_good/k_bad) for each task, where S is the sum of
+    squares about the means and k the product of the numbers of runs, once the runs are added to an end. So few runs of
+    the ends make no strong evidence.
     """
     total = 0.0
     for task, found in values.items():
-        g, b = np.array(good[task]), np.array(bad[task])
-        gap = float(b.mean() - g.mean())
-        if not gap:
+        g, b, x = np.array(good[task]), np.array(bad[task]), np.array(found)
+        if not (gap := float(b.mean() - g.mean())):
             continue
-        freedom = max(len(g) + len(b) - 2, 1)
-        spread = math.sqrt(float(((g - g.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum()) / freedom)
-        sigma = max(spread, _LEAST_SPREAD * abs(gap))
-        total += float((gap / sigma**2 * (np.array(found) - (g.mean() + b.mean()) / 2)).sum())
+        sums = [
+            sum(float(((group - group.mean()) ** 2).sum()) for group in ends) + (_LEAST_SPREAD * gap) ** 2
+            for ends in ((np.append(g, x), b), (g, np.append(b, x)))
+        ]
+        count = len(g) + len(b) + len(x)
+        sizes = (len(g) + len(x)) * len(b) / (len(g) * (len(b) + len(x)))
+        total += (count - 2) / 2 * math.log(sums[0] / sums[1]) + math.log(sizes) / 2
     return total
 
 
 def side(values: Values, good: Values, bad: Values, alpha: float) -> Side | None:
-    """Wald's sequential test (1945) of GOOD against BAD, both errors at most alpha; None: more runs are needed."""
+    """A sequential test of GOOD against BAD, both errors at most alpha; None: more runs are needed."""
     bound, found = math.log((1 - alpha) / alpha), log_ratio(values, good, bad)
     return "bad" if found >= bound else "good" if found <= -bound else None
+
+
+def seeds_needed(good: Values, bad: Values, alpha: float) -> int:
+    """About how many seeds of each commit a step needs, by the distance of GOOD and BAD in standard deviations."""
+    distance = 0.0
+    for task in good.keys() & bad.keys():
+        g, b = np.array(good[task]), np.array(bad[task])
+        spread = (len(g) * g.var() + len(b) * b.var()) / max(len(g) + len(b) - 2, 1)
+        gap = float(b.mean() - g.mean()) ** 2
+        distance += gap / max(float(spread), _LEAST_SPREAD**2 * gap) if gap else 0.0
+    return math.ceil(4 * math.log((1 - alpha) / alpha) / distance) if distance else 0
 
 
 def separated(good: Values, bad: Values, alpha: float) -> bool:
@@ -99,6 +115,7 @@ class Bisection:
     data_dir: Path | str | None = None
     tell: Callable[[str], None] = lambda _text: None
     steps: list[Step] = field(default_factory=list)
+    _seeds: int = 0
 
     @property
     def name(self) -> str:
@@ -113,17 +130,23 @@ class Bisection:
             MlereduxError: GOOD and BAD do not differ by what was run.
         """
         low, high = 0, len(self.history) - 1
-        good, bad = self._ends(low, high)
+        good, bad, self._seeds = self._ends(low, high)
         level = self.alpha / max(math.ceil(math.log2(max(high, 2))), 1)
         while high - low > 1:
             middle = (low + high) // 2
             decided = self._decide(middle, good, bad, level)
             if decided is None:
+                self._tell_seeds(level)
                 break
             low, high = (middle, high) if decided == "good" else (low, middle)
         return self.history[low], self.history[high]
 
-    def _ends(self, low: int, high: int) -> tuple[Values, Values | None]:
+    def _tell_seeds(self, level: float) -> None:
+        good, bad = (self._values(end, self.most) for end in (0, len(self.history) - 1))
+        if good and bad and (seeds := seeds_needed(good, bad, level)) > self.most:
+            self.tell(f"A step needs about {seeds} seeds with an effect as small as this; the maximum is {self.most}.")
+
+    def _ends(self, low: int, high: int) -> tuple[Values, Values | None, int]:
         looks = range(self.least, self.most + 1)
         for seeds in looks:
             good, bad = self._values(low, seeds), self._values(high, seeds)
@@ -140,16 +163,22 @@ class Bisection:
             )
         self._note(low, "good", good, seeds)
         self._note(high, "bad", bad, seeds)
-        return good, bad
+        return good, bad, seeds
 
     def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
-        """To which end a commit belongs; if it submits nothing valid, or only BAD does, that decides."""
+        """To which end a commit belongs; if it submits nothing valid, or only BAD does, that decides.
+
+        The ends get as many seeds as the commit has: they were found to differ with the runs that they had, which
+        therefore differ more than others would.
+        """
         found: Side | None = None
         values: Values | None = {}
         seeds = 0
         while found is None and seeds < self.most:
             seeds += 1
             values = self._values(number, seeds)
+            if bad is not None and seeds > self._seeds:
+                good, bad = self._values(0, seeds) or good, self._values(len(self.history) - 1, seeds) or bad
             found = "bad" if values is None else "good" if bad is None else side(values, good, bad, level)
         self._note(number, found, values, seeds)
         return found

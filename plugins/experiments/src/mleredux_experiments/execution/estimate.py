@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
-from mleredux_experiments.inference.power import Variance, detectable
-from mleredux_experiments.inference.resampling import variance_of
+from mleredux_experiments.execution.sequence import last_alpha
+from mleredux_experiments.inference.power import Sample, Variance, least_tasks, variance_of
 from mleredux_experiments.results.measures import cells as cells_of
 from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.table import Results, Row
@@ -41,9 +41,10 @@ class Estimate:
         hours: Time of all runs added up; None without past runs.
         cost_usd: Cost of their LLM calls; None without past runs, or if none had calls.
         most_hours: The time limits added up.
-        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if unknown.
+        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if unknown, or
+            if there is none.
         unit: Of the difference.
-        basis: What the variance is taken from, in words.
+        basis: What the variance is taken from, or why there is no such difference, in words.
     """
 
     runs: int
@@ -99,9 +100,13 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
         cost = _amount(costs) if costs.any() else None
     variance, basis = _variance(plan, past.rows)
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
-    unit = measure(plan.experiment.primary).points
-    smallest = detectable(variance, tasks, seeds, plan.experiment.alpha) if variance and tasks > 1 else None
-    return Estimate(len(planned), size, hours, cost, float(limits.sum()), smallest, unit, basis)
+    what, alpha, smallest = measure(plan.experiment.primary), last_alpha(plan, seeds), None
+    if tasks < least_tasks(alpha):
+        basis = f"no difference: a decision needs {least_tasks(alpha)} tasks or more"
+    elif variance:
+        smallest = Sample(variance, tasks, seeds, alpha, reach=what.reach, share=what.share).detectable
+        basis = basis if smallest else "no difference that is possible, with a power of 80 %"
+    return Estimate(len(planned), size, hours, cost, float(limits.sum()), smallest, what.points, basis)
 
 
 def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:

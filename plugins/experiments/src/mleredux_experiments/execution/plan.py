@@ -113,11 +113,14 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
     Raises:
         MlereduxError: One is not.
     """
+    from mleredux_experiments.execution.sequence import check_sequence
+
     check_measure(plan)
     with _field("experiment.tasks"):
         tasks = resolved(plan.request, catalogue).tasks
         for task in tasks:
             catalogue.task(task)
+    check_sequence(plan, len(tasks))
     for name, arm in plan.all_arms().items():
         base, request = name.partition(":")[0], arm.request("")
         untold = [task for task in tasks if arm.context and not {task, "*"} & arm.contexts.keys()]

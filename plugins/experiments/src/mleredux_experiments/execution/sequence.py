@@ -6,7 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mleredux.errors import MlereduxError
+
 from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.inference.power import least_tasks
+
+_FIRST_LOOK = 2
+"""Seeds that are complete at the first test."""
 
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan
@@ -19,16 +25,37 @@ def spent_alpha(alpha: float, look: int) -> float:
     return alpha * 6 / (math.pi * look) ** 2
 
 
+def last_alpha(plan: Plan, seeds: int) -> float:
+    """The level of each comparison with the first arm once so many seeds are complete."""
+    alpha = spent_alpha(plan.experiment.alpha, seeds) if plan.stop.rule == "sequential" else plan.experiment.alpha
+    return alpha / max(len(plan.all_arms()) - 1, 1)
+
+
+def check_sequence(plan: Plan, tasks: int) -> None:
+    """Check that a sequential plan has enough tasks to stop at any look.
+
+    Raises:
+        MlereduxError: It has too few.
+    """
+    alpha = last_alpha(plan, _FIRST_LOOK) * (2 if plan.experiment.analysis == "equivalence" else 1)
+    if plan.stop.rule == "sequential" and tasks < (least := least_tasks(alpha)):
+        raise MlereduxError(
+            f"stop.rule: with {tasks} task{'s' * (tasks != 1)}, the sequential rule can never stop this experiment.",
+            hint=f"Plan {least} tasks or more, or use the rule fixed.",
+        )
+
+
 def reading_alpha(plan: Plan, results: Results) -> float:
     """The level at which the results of a plan are read: with the sequential rule, that of the present look.
 
-    So read, p-values and intervals hold however often somebody looks, and whenever the experiment stopped.
+    So read, p-values and intervals hold however often anyone looks, and whenever the experiment stopped. The level is
+    that of all arms together.
     """
     if plan.stop.rule != "sequential":
         return plan.experiment.alpha
     arms = plan.all_arms()
     seeds = [{row.seed for row in results.rows if row.arm == arm and row.counts} for arm in arms]
-    return spent_alpha(plan.experiment.alpha, max(min(map(len, seeds), default=1), 1)) / max(len(arms) - 1, 1)
+    return spent_alpha(plan.experiment.alpha, max(min(map(len, seeds), default=1), 1))
 
 
 def decision(plan: Plan, results: Results, seeds: int) -> str | None:
@@ -41,7 +68,7 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
         In a sentence that all comparisons are decided, if they are.
     """
     design, arms = plan.experiment, list(plan.all_arms())
-    level = spent_alpha(design.alpha, seeds) / max(len(arms) - 1, 1)
+    level = last_alpha(plan, seeds)
     equivalence = design.analysis == "equivalence"
     found = [
         compare(results, arms[0], arm, design.primary, margin=design.margin, alpha=level, equivalence=equivalence)

@@ -10,11 +10,9 @@ import numpy as np
 from mleredux.plugin.artifact import Run
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.inference.errors import benjamini_hochberg, clustered_se, student
-from mleredux_experiments.inference.resampling import sign_flip
+from mleredux_experiments.inference.errors import Interval, benjamini_hochberg
+from mleredux_experiments.inference.resampling import paired_interval, sign_flip
 from mleredux_experiments.results.table import Row
-
-_DRAWS = 10_000
 
 
 def find(run: Run) -> list[Finding]:
@@ -79,7 +77,7 @@ class FailureDifference:
     Attributes:
         a, b: Mean over tasks of the share of runs that have it, in per cent.
         difference: b − a in points: positive if B fails more often in this way.
-        low, high: 95 % limits for tasks like these, by Student's t over tasks; None with one task.
+        interval: For tasks like these; None with one task.
         q: p-value by sign flips over tasks, adjusted over categories (Benjamini–Hochberg).
     """
 
@@ -87,8 +85,7 @@ class FailureDifference:
     a: float
     b: float
     difference: float
-    low: float | None
-    high: float | None
+    interval: Interval | None
     q: float
 
 
@@ -98,7 +95,6 @@ def failure_differences(
     tasks: Iterable[str],
     key: Callable[[Row], str],
     alpha: float = 0.05,
-    seed: int = 0,
 ) -> tuple[FailureDifference, ...]:
     """Compare two arms by each category that occurs, over the tasks that they have in common.
 
@@ -121,13 +117,11 @@ def failure_differences(
             100 * np.array([np.mean([category in run for run in side[task]]) for task in shared]) for side in having
         )
         found.append((category, before, after))
-    p = [sign_flip(after - before, seed, _DRAWS) for _, before, after in found]
+    p = [sign_flip(after - before) for _, before, after in found]
     told = []
     for (category, before, after), q in zip(found, benjamini_hochberg(p), strict=True):
-        difference, se = float((after - before).mean()), clustered_se(after - before)
-        half = None if se is None else student(1 - alpha / 2, len(shared) - 1) * se
-        low, high = (None, None) if half is None else (max(difference - half, -100), min(difference + half, 100))
-        told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, low, high, q))
+        difference, interval = float((after - before).mean()), paired_interval(after - before, 100.0, alpha)
+        told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
     return tuple(sorted(told, key=lambda one: -abs(one.difference)))
 
 

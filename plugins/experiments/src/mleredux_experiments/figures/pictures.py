@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mleredux_experiments.failures import CATEGORIES
-from mleredux_experiments.inference.power import detectable
+from mleredux_experiments.inference.power import least_tasks
 from mleredux_experiments.inference.ranking import profile
-from mleredux_experiments.results.measures import MEASURES, cells
+from mleredux_experiments.results.measures import MEASURES, cells, time_unit
 from mleredux_experiments.results.outcomes import ORDER, REACHED
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _FAILURES = (
 )  # fmt: skip
 """For the failures that occur, in their order."""
 _MOST_TASKS = 40
+_SIZES = (8, 12, 22, 40, 75, 150)
+"""Numbers of tasks whose power is shown."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def forest(found: Comparison) -> Figure:
     axes.scatter(shrunken, places, color=COLORS[1], marker="|", s=60, label="estimated with all tasks")
     top = len(told) + 0.5
     if found.interval is not None:
-        axes.plot(found.interval, [top, top], color="black", linewidth=2)
+        axes.plot(found.interval[:2], [top, top], color="black", linewidth=2)
     axes.scatter([found.difference], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
     axes.axvline(0, color="#555555", linewidth=0.8)
     if found.margin:
@@ -144,7 +146,7 @@ def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: s
 
 def _time(analysis: Analysis) -> Picture | None:
     longest = max((arm.time.x[-1] for arm in analysis.arms if arm.time), default=0)
-    unit, scale = ("hours", 1) if longest >= 1 else ("minutes", 60) if longest >= 1 / 30 else ("seconds", 3600)
+    unit, scale = time_unit(longest)
     figure = _lines(analysis, lambda arm: arm.time, unit, scale)
     if figure is None:
         return None
@@ -275,25 +277,29 @@ def _differing_failures(analysis: Analysis) -> str:
 
 
 def _power(analysis: Analysis) -> Picture | None:
-    if not analysis.comparisons or len(analysis.comparisons[0].tasks) < 2:
+    if not analysis.comparisons:
         return None
     found = analysis.comparisons[0]
-    tasks = np.unique(np.geomspace(5, max(200, 2 * len(found.tasks)), 60).astype(int))
+    sample, least, count = found.sample, least_tasks(found.alpha), len(found.tasks)
+    if not sample.variance.of_mean(sample.seeds):
+        return None
+    tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
     figure, axes = _axes()
-    seeds = sorted({1, 3, 10, max(round(found.seeds), 1)}) if found.variance.separated else [max(round(found.seeds), 1)]
-    for number, count in enumerate(seeds):
-        smallest = [detectable(found.variance, int(n), count, found.alpha) for n in tasks]
-        axes.plot(
-            tasks, smallest, color=COLORS[number % len(COLORS)], label=f"{count} seed{'s' if count > 1 else ''} a task"
-        )
-    here = detectable(found.variance, len(found.tasks), found.seeds, found.alpha)
-    axes.scatter([len(found.tasks)], [here], color="black", marker="D", zorder=3, label="these runs")
+    own = max(round(sample.seeds), 1)
+    for number, seeds in enumerate(sorted({own, 3 * own}) if sample.variance.separated else [own]):
+        smallest = [replace(sample, tasks=n, seeds=seeds).detectable or np.nan for n in tasks]
+        label = f"{seeds} seed{'s' if seeds > 1 else ''} a task"
+        axes.plot(tasks, smallest, color=COLORS[number % len(COLORS)], label=label)
+    here = sample.detectable
+    if here is not None:
+        axes.scatter([count], [here], color="black", marker="D", zorder=3, label="these runs")
     axes.axhline(abs(found.difference), color="#555555", linewidth=0.8, linestyle="--", label="the observed difference")
     axes.set(xlabel="tasks", ylabel=f"smallest detectable difference, {found.unit}", xscale="log")
-    axes.set_xticks([5, 10, 22, 50, 75, 150], ["5", "10", "22", "50", "75", "150"])
+    axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
-    answer = (
-        f"These {len(found.tasks)} tasks detect differences of {here:.3g} {found.unit} and more with a power of 80 %."
-    )
+    these = f"{count} task{'s' * (count != 1)}"
+    answer = f"These {these} detect differences of {here or 0:.3g} {found.unit} and more with a power of 80 %."
+    if here is None:
+        answer = f"These {these} detect no difference that is possible; a decision needs {least} tasks or more."
     return Picture("power", "How large must a difference be to be seen?", answer, figure)

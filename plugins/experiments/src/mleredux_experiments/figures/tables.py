@@ -13,8 +13,9 @@ import click
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.difference import Comparison, level
-from mleredux_experiments.results.measures import MEASURES, Estimate, measure
-from mleredux_experiments.results.scores import TaskScores, number
+from mleredux_experiments.inference.errors import Interval
+from mleredux_experiments.results.measures import MEASURES, RESOURCES, Estimate, measure, time_unit
+from mleredux_experiments.results.scores import TaskScores, number, task_scores
 
 if TYPE_CHECKING:
     from mleredux_experiments.analysis.analysis import Analysis
@@ -27,6 +28,7 @@ _ZERO = 1e-9
 """Less than this is an error of rounding."""
 _LEAST = 8
 """Columns are not made narrower than this."""
+_BOUNDS = ("if missing fail", "if they succeed")
 _FEW = 3
 """Groups of fewer tasks tell nothing, and are left out of tables."""
 
@@ -161,7 +163,8 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
         for split in splits:
             estimate = found[split]
             if estimate is not None and estimate.low is not None:
-                intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks))
+                bounds = estimate.bounds or (None, None)
+                intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
     tables = [
         Table(
@@ -172,12 +175,19 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
         ),
         Table(
             "Tasks like these: 95 % interval",
-            ("name", "split", "mean", "low", "high", "tasks"),
+            ("name", "split", "mean", "low", "high", "tasks", *_BOUNDS),
             tuple(intervals),
             ("tasks", "mean"),
         ),
     ]
-    return [table for table in tables if table.rows]
+    return [_without_bounds(table) for table in tables if table.rows]
+
+
+def _without_bounds(table: Table) -> Table:
+    """The table without the columns for missing runs if none is missing."""
+    if table.columns[-2:] != _BOUNDS or any(row[-1] is not None for row in table.rows):
+        return table
+    return replace(table, columns=table.columns[:-2], rows=tuple(row[:-2] for row in table.rows))
 
 
 def score_table(found: Sequence[TaskScores]) -> Table:
@@ -197,7 +207,7 @@ def score_table(found: Sequence[TaskScores]) -> Table:
 def comparison_tables(found: Comparison) -> list[Table]:
     """Where the differences are, and each task."""
     places = [
-        (one.name, one.kind, one.tasks, one.difference, one.low, one.high, f"{one.wins}/{one.ties}/{one.losses}")
+        (one.name, one.kind, one.tasks, one.difference, *_limits(one.interval), f"{one.wins}/{one.ties}/{one.losses}")
         for one in found.places
         if one.tasks >= _FEW
     ]
@@ -220,39 +230,62 @@ def comparison_tables(found: Comparison) -> list[Table]:
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
     if found.failures:
         failures = [
-            (_words(one.category), one.a, one.b, one.difference, one.low, one.high, one.q) for one in found.failures
+            (_words(one.category), one.a, one.b, one.difference, *_limits(one.interval)[:2], one.q)
+            for one in found.failures
         ]
         columns = ("failure", f"{found.a}, %", f"{found.b}, %", "difference", "low", "high", "q")
         tables.append(Table("Failures, in % of runs (a run may have several)", columns, tuple(failures), ("q",)))
     if places:
-        columns = ("where", "by", "tasks", "difference", "low", "high", "wins/ties/losses")
-        tables.insert(0, Table("Where", columns, tuple(places), ("wins/ties/losses", "by", "tasks")))
+        heads = ("where", "by", "tasks", "difference", "low", "high", "level", "wins/ties/losses")
+        tables.insert(0, Table("Where", heads, tuple(places), ("wins/ties/losses", "by", "tasks")))
     return tables
 
 
+def _limits(interval: Interval | None) -> tuple[float | None, float | None, str]:
+    return (interval.low, interval.high, level(1 - interval.level)) if interval else (None, None, "–")
+
+
+def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
+    """A measure of all arms; times in the unit that suits them."""
+    estimates, unit = [arm.estimates.get(name) for arm in found.arms], _unit(name)
+    if name == "hours":
+        word, scale = time_unit(max(one.mean for one in estimates if one))
+        unit = f", {word}"
+        estimates = [
+            one and replace(one, mean=one.mean * scale, sem=None if one.sem is None else one.sem * scale)
+            for one in estimates
+        ]
+    fixed = [arm.deterministic and name not in RESOURCES for arm in found.arms]
+    title = "time" if name == "hours" else MEASURES[name].title
+    return f"{title}{unit}", *map(shown, estimates, fixed)
+
+
 def analysis_tables(found: Analysis) -> list[Table]:
-    """What an analysis tells in tables: measures by arm, groups, ranking, and each comparison."""
+    """What an analysis tells in tables: scores by task, measures by arm, groups, ranking, and each comparison."""
     columns = ("measure", *(arm.name for arm in found.arms))
     names = [name for name in MEASURES if any(name in arm.estimates for arm in found.arms)]
-    rows = [
-        (
-            f"{MEASURES[name].title}{_unit(name)}",
-            *(shown(arm.estimates.get(name), arm.deterministic) for arm in found.arms),
-        )
-        for name in names
+    rows = [_measure_row(found, name) for name in names]
+    tables = [
+        score_table(task_scores(found.results.arms)),
+        Table("Measures (± these tasks again, over seeds)", columns, tuple(rows)),
     ]
-    tables = [Table("Measures (± these tasks again, over seeds)", columns, tuple(rows))]
     title = measure(found.measure).title
     intervals = []
     for arm in found.arms:
         one = arm.estimates.get(found.measure)
         if one is not None:
-            intervals.append((arm.name, one.mean, one.low, one.high, one.se_tasks, one.se_sources, one.tasks, one.runs))
-    heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs")
+            sizes = (one.se_tasks, one.se_sources, one.tasks, one.runs, *(one.bounds or (None, None)))
+            intervals.append((arm.name, one.mean, one.low, one.high, *sizes))
+    heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs", *_BOUNDS)
     optional = ("SE by source", "SE by task", "runs", "tasks")
     tables.append(
-        Table(
-            f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval", heads, tuple(intervals), optional
+        _without_bounds(
+            Table(
+                f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval",
+                heads,
+                tuple(intervals),
+                optional,
+            )
         )
     )
     for kind in ("splits", "categories"):
@@ -266,7 +299,7 @@ def analysis_tables(found: Analysis) -> list[Table]:
             tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
     if found.ranking:
         ranks = tuple(
-            (one.rank, one.arm, f"{one.low}–{one.high}", one.best * 100, one.strength, one.iqm, one.ability)
+            (one.rank, one.arm, f"{one.low}–{one.high}", _percent(one.best), one.strength, one.iqm, one.ability)
             for one in found.ranking
         )
         columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
@@ -284,6 +317,10 @@ def analysis_tables(found: Analysis) -> list[Table]:
     for two in found.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
     return tables
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _words(category: str) -> str:

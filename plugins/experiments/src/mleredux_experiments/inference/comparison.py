@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from mleredux.errors import MlereduxError
 
 from mleredux_experiments.failures.counts import failure_differences
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
-from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, means_of, student
-from mleredux_experiments.inference.power import Variance, needed
-from mleredux_experiments.inference.resampling import shuffled, sign_flip, two_level, variance_of
+from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
+from mleredux_experiments.inference.power import Sample, Variance, least_tasks, variance_of
+from mleredux_experiments.inference.resampling import Evidence, paired_interval, shuffled, sign_flip
 from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
@@ -32,7 +31,6 @@ def compare(
     *,
     margin: float = 0.0,
     alpha: float = 0.05,
-    power: float = 0.8,
     seed: int = 0,
     equivalence: bool = False,
 ) -> Comparison:
@@ -63,25 +61,14 @@ def compare(
     cells_a, cells_b = [sign * pairs[task][0] for task in tasks], [sign * pairs[task][1] for task in tasks]
     differences = means_of(cells_b) - means_of(cells_a)
     difference, parts = float(differences.mean()), variance_of(cells_a, cells_b)
-    interval, p = two_level(cells_a, cells_b, alpha, seed), sign_flip(differences, seed)
-    reach = what.bounds[1] - what.bounds[0] if what.bounds else None
-    if interval and reach and np.ptp(differences) < _TIE:
-        interval = _from_equal(difference, len(tasks), reach, alpha)
-    within = _equivalence(differences, margin, reach)
-    verdict = _verdict(difference, interval, p, within, alpha, margin, equivalence)
+    count = len(tasks)
+    share = what.reach if what.share or 2 * len(np.unique(differences)) <= count else None
+    evidence, p = Evidence.of(differences, share), sign_flip(differences)
+    interval = evidence.interval(alpha, p) if count > 1 else None
+    within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
+    least = least_tasks(2 * alpha if equivalence else alpha)
+    verdict = _verdict(difference, p, evidence, within, Question(alpha, margin, equivalence, count < least))
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
-    goal = margin - abs(difference) if equivalence else abs(difference)
-    goal = abs(goal) if abs(goal) > _TIE else margin
-    lacking = needed(goal, parts, len(tasks), seeds, alpha, power) if goal and len(tasks) > 1 else None
-    rare = _rare(differences, margin, reach) if margin and np.ptp(differences) < _TIE else 0.0
-    if lacking and verdict == "undecided" and rare:
-        lacking = lacking.at_least(
-            math.ceil(math.log(alpha) / math.log1p(-rare)) - len(tasks), len(tasks), seeds_help=False
-        )
-    elif lacking and verdict == "undecided" and not equivalence:
-        # A sign-flip test of fewer tasks that differ never reaches alpha, whatever the seeds.
-        least, differing = math.ceil(1 - math.log2(alpha)), int(np.sum(np.abs(differences) > _TIE))
-        lacking = lacking.at_least(max(least - differing, 1), len(tasks), seeds_help=len(tasks) >= least)
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
         a=a,
@@ -95,21 +82,20 @@ def compare(
         p=p,
         **_record_of(differences),
         improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
-        again=_within(_again(cells_a, cells_b, alpha), reach),
-        by_source=_within(_by_source(tasks, differences, alpha), reach),
+        again=_within(_again(cells_a, cells_b, alpha), what.reach),
+        by_source=_by_source(tasks, differences, share, alpha),
         equivalence=within,
         verdict=verdict,
-        needed=lacking,
-        variance=parts,
-        seeds=seeds,
+        sample=Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share),
         bounds=_bounds(rows["a"], rows["b"], what, key),
         deterministic=tuple(name for name, own in ((a, rows["a"]), (b, rows["b"])) if deterministic(own)),
         left_out=left_out,
         notes=notes,
         tasks=told,
         table=task_scores({a: rows["a"], b: rows["b"]}, key),
-        places=tuple(_places(results, told, alpha, reach)),
-        failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha, seed),
+        places=tuple(_places(results, told, alpha, share)),
+        least=least,
+        failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha),
     )
 
 
@@ -153,17 +139,13 @@ def _improvement(a: Array, b: Array) -> float:
     return float(np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE)))
 
 
-def _t_interval(values: Array, alpha: float, groups: Sequence[Any] | None = None) -> Interval | None:
-    se, count = clustered_se(values, groups), len(values) if groups is None else len(set(groups))
-    if se is None:
+def _by_source(tasks: Sequence[str], differences: Array, share: float | None, alpha: float) -> Interval | None:
+    groups: dict[str, list[float]] = {}
+    for task, difference in zip(tasks, differences, strict=True):
+        groups.setdefault(source(task), []).append(float(difference))
+    if len(groups) == len(tasks):
         return None
-    half, mean = student(1 - alpha / 2, count - 1) * se, float(values.mean())
-    return Interval(mean - half, mean + half)
-
-
-def _by_source(tasks: Sequence[str], differences: Array, alpha: float) -> Interval | None:
-    sources = [source(task) for task in tasks]
-    return _t_interval(differences, alpha, sources) if len(set(sources)) < len(sources) else None
+    return paired_interval(np.array([np.mean(values) for values in groups.values()]), share, alpha)
 
 
 def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | None:
@@ -174,67 +156,44 @@ def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | N
     total = sum(variance for variance, _ in parts)
     mean = float((means_of(b) - means_of(a)).mean())
     if not total:
-        return Interval(mean, mean)
+        return None
     freedom = total**2 / sum(variance**2 / df for variance, df in parts)
     half = student(1 - alpha / 2, float(freedom)) * float(np.sqrt(total)) / len(a)
-    return Interval(mean - half, mean + half)
+    return Interval(mean - half, mean + half, 1 - alpha)
 
 
 def _within(interval: Interval | None, reach: float | None) -> Interval | None:
     """An interval by Student's t, cut to the differences that there can be."""
     if interval is None or reach is None:
         return interval
-    return Interval(max(interval.low, -reach), min(interval.high, reach))
+    return Interval(max(interval.low, -reach), min(interval.high, reach), interval.level)
 
 
-def _from_equal(difference: float, tasks: int, reach: float, alpha: float) -> Interval:
-    """If all tasks differ alike, resampling sees no spread; other tasks are rarer than 1 − (α/2)^(1/T)."""
-    rare = 1 - (alpha / 2) ** (1 / tasks)
-    return Interval(difference - rare * (difference + reach), difference + rare * (reach - difference))
+class Question(NamedTuple):
+    """What is asked, at which level, and whether there are too few tasks for any answer."""
+
+    alpha: float
+    margin: float
+    equivalence: bool
+    too_few: bool
 
 
-def _equivalence(differences: Array, margin: float, reach: float | None) -> float | None:
-    """Two one-sided t-tests (Schuirmann 1987): the larger p-value; if all tasks differ alike, as `_from_equal`."""
-    se = clustered_se(differences)
-    if not margin or se is None:
-        return None
-    from scipy.special import stdtr
+def _verdict(difference: float, p: float, evidence: Evidence, within: float | None, asked: Question) -> Outcome:
+    """The answer: whether the arms are equivalent if that is the question, else whether B is better.
 
-    if se < _TIE:
-        return float((1 - _rare(differences, margin, reach)) ** len(differences))
-    return float(stdtr(len(differences) - 1, -(margin - abs(float(differences.mean()))) / se))
-
-
-def _rare(differences: Array, margin: float, reach: float | None) -> float:
-    """If all tasks differ alike: the share of tasks with the opposite difference that would reach the margin."""
-    outside = margin - abs(float(differences.mean()))
-    return max(outside, 0.0) / (reach - margin + outside) if reach and reach > margin else float(outside > 0)
-
-
-def _verdict(
-    difference: float,
-    interval: Interval | None,
-    p: float,
-    equivalence: float | None,
-    alpha: float,
-    margin: float,
-    first: bool,
-) -> Outcome:
-    """The answer to the question asked first: whether the arms are equivalent, or whether B is better."""
-    not_worse = bool(margin) and interval is not None and interval.low > -margin
-    if first and equivalence is not None and equivalence <= alpha:
-        return "equivalent"
-    if first and interval is not None and (interval.low > margin or interval.high < -margin):
-        return "better" if difference > 0 else "worse"
-    if first:
-        return "undecided"
-    if p <= alpha and difference > 0:
+    A difference that the test finds is named before smaller claims, but for a loss that is within the margin.
+    """
+    alpha, margin = asked.alpha, asked.margin
+    found = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if asked.equivalence else p <= alpha
+    if found and difference > 0 and not asked.equivalence:
         return "better"
-    if equivalence is not None and equivalence <= alpha:
+    if within is not None and within <= alpha:
         return "equivalent"
-    if not_worse:
+    if margin and not asked.equivalence and evidence.above(-margin) <= alpha / 2:
         return "not worse"
-    return "worse" if p <= alpha and difference < 0 else "undecided"
+    if found:
+        return "better" if difference > 0 else "worse"
+    return "cannot tell" if asked.too_few else "undecided"
 
 
 def _task_differences(
@@ -253,7 +212,7 @@ def _task_differences(
     return told
 
 
-def _places(results: Results, told: Sequence[TaskDifference], alpha: float, reach: float | None) -> list[Place]:
+def _places(results: Results, told: Sequence[TaskDifference], alpha: float, share: float | None) -> list[Place]:
     """Where the differences are: by split, category and metric, if there are several."""
     found = []
     for kind in ("split", "category", "metric"):
@@ -265,8 +224,8 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, reac
             continue
         for name, values in sorted(groups.items()):
             array = np.array(values)
-            low, high = _within(_t_interval(array, alpha), reach) or (None, None)
-            found.append(Place(kind, name, len(values), float(array.mean()), low, high, **_record_of(array)))
+            interval = paired_interval(array, share, alpha)
+            found.append(Place(kind, name, len(values), float(array.mean()), interval, **_record_of(array)))
     return found
 
 

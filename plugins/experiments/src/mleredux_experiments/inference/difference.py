@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from mleredux_experiments.inference.errors import Interval
-from mleredux_experiments.inference.power import Needed, Variance
+from mleredux_experiments.inference.power import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,12 @@ def level(alpha: float) -> str:
     return f"{100 * (1 - alpha):.4g} %"
 
 
-Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided"]
+def limits(interval: Interval | None) -> dict[str, float | None]:
+    """The limits of an interval and its level by name, for JSON."""
+    return dict(zip(Interval._fields, interval or (None, None, None), strict=True))
+
+
+Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,7 @@ class Place:
     name: str
     tasks: int
     difference: float
-    low: float | None
-    high: float | None
+    interval: Interval | None
     wins: int
     ties: int
     losses: int
@@ -66,12 +70,15 @@ class Comparison:
 
     Attributes:
         difference: Mean over tasks of the difference of the means over runs, in the measure's unit.
-        interval: Tasks like these: the two-level bootstrap interval; None with one task.
+        interval: Tasks like these, at the level that holds: of sign flips, for shares by `bounded_limits`. Zero is
+            outside just if `p` is not above its level. None with one task.
         p: Sign-flip permutation test over tasks.
-        again: These tasks again: the interval if only the seeds changed; None with one seed.
-        by_source: The interval clustered by data source; None if no source has several tasks.
+        adjusted: p adjusted for the number of arms that are compared with the baseline, which decides then.
+        again: These tasks again: the interval if only the seeds changed; None if no seed made a difference.
+        by_source: The interval of the mean over data sources; None if no source has several tasks.
         improvement: The chance that a run of B is better than one of A on the same task (ties count half).
         equivalence: The p-value of two one-sided tests that the difference is within ± margin; None without margin.
+        least: The smallest number of tasks with which the test can decide.
         bounds: The difference if missing runs had all been worst or best for B; None if none is missing.
         left_out: Why runs or tasks do not take part, with their number.
         notes: In what the arms differ besides the agent.
@@ -95,9 +102,7 @@ class Comparison:
     by_source: Interval | None
     equivalence: float | None
     verdict: Outcome
-    needed: Needed | None
-    variance: Variance
-    seeds: float
+    sample: Sample
     bounds: Interval | None
     deterministic: tuple[str, ...]
     left_out: dict[str, int]
@@ -106,6 +111,8 @@ class Comparison:
     table: tuple[TaskScores, ...]
     places: tuple[Place, ...]
     failures: tuple[FailureDifference, ...] = ()
+    adjusted: float | None = None
+    least: int = 6
 
     @property
     def sentence(self) -> str:
@@ -132,32 +139,47 @@ class Comparison:
         """An interval as text: `95 % −1.2 to 19.0`."""
         if interval is None:
             return "no interval from one task"
-        return f"{level(self.alpha)} {self.amount(interval.low)} to {self.amount(interval.high)}"
+        text = f"{level(1 - interval.level)} {self.amount(interval.low)} to {self.amount(interval.high)}"
+        capped = interval.level < 1 - self.alpha - 1e-9
+        return f"{text}, the most that {len(self.tasks)} tasks allow" if capped else text
 
     def _told(self) -> str:
         match self.verdict:
             case "better" | "worse":
-                return f"{self.verdict} (p = {self.p:.2g})"
+                return f"{self.verdict} ({self._p})"
             case "equivalent":
                 return f"equivalent within {self.margin:g} {self.unit}"
             case "not worse":
                 return f"not worse by more than {self.margin:g} {self.unit}"
-        if self.needed is None:
-            return "undecided" if self.difference or self.margin else "undecided; give a margin to test for equivalence"
-        return f"undecided; {self.needed.sentence(separated=self.variance.separated)}"
+            case "cannot tell":
+                return f"cannot tell; a decision at {100 * self.alpha:.3g} % needs {self.least} tasks or more"
+        smallest = self.sample.detectable
+        if not self.sample.variance.of_mean(self.sample.seeds):
+            return "undecided"
+        if smallest is None:
+            return "undecided; so few tasks detect no possible difference with a power of 80 %"
+        return f"undecided; {len(self.tasks)} tasks detect {self.amount(smallest)} {self.unit} with a power of 80 %"
+
+    @property
+    def _p(self) -> str:
+        if self.adjusted is None:
+            return f"p = {self.p:.2g}"
+        return f"p = {self.adjusted:.2g}, adjusted for all arms"
 
     def record(self) -> dict[str, Any]:
         """What `--json` prints."""
         told = asdict(self)
-        low, high = told.pop("interval") or (None, None)
+        told.pop("interval")
         intervals = {"these_tasks_again": self.again, "by_source": self.by_source, "bounds": self.bounds}
+        for group in ("places", "failures"):
+            told[group] = [{**one, **limits(one.pop("interval"))} for one in told[group]]
         told.pop("again")
         return {
             "sentence": self.sentence,
             "difference": told.pop("difference"),
-            "low": low,
-            "high": high,
+            **limits(self.interval),
             **told,
+            "detectable": self.sample.detectable,
             **{name: one._asdict() if one else None for name, one in intervals.items()},
         }
 

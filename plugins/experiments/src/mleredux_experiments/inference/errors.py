@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,15 @@ Cells = Sequence[Array]
 """One array of values, one a run, for each task."""
 
 
+_DRAWS = 20_000
+
+
 class Interval(NamedTuple):
-    """Limits of an interval, in the unit of the value."""
+    """Limits of an interval in the unit of the value, and the level that holds: 0.95 for 95 %."""
 
     low: float
     high: float
+    level: float = 0.95
 
 
 def means_of(cells: Cells) -> Array:
@@ -81,37 +86,62 @@ def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, correcte
     return math.sqrt(variance * (count / (count - 1) if corrected else 1.0))
 
 
-def mean_interval(
-    means: Array, bounds: tuple[float, float] | None, alpha: float = 0.05, groups: Sequence[Any] | None = None
-) -> Interval | None:
-    """Interval of the mean for tasks like these, from the means of the tasks.
+@lru_cache(maxsize=12)
+def _weights(count: int) -> Array:
+    draws = max(2_000, min(_DRAWS, 8_000_000 // count))
+    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws)
 
-    Bounded measures: Wilson's score interval with the effective sample size p(1−p)/SE² (Korn & Graubard 1998), which
-    for all-or-nothing tasks is Wilson's own. Others: Student's t with one degree of freedom less than groups.
+
+def padded_means(values: Array, bound: float) -> Array:
+    """Weighted means of values and one more at a bound of their measure, sorted; weights are uniform on the simplex.
+
+    Their quantiles limit the mean of any bounded distribution, with as few values as there are (Gaffke 2005;
+    Learned-Miller & Thomas 2019, arXiv:1905.06208). Of values 0 and 1, these are the limits of Clopper and Pearson; of
+    differences −1, 0 and 1, zero is outside where the sign test rejects it.
+
+    Args:
+        values: One a task; or a row a task, with several measurements as columns.
+    """
+    padded = np.concatenate([values, np.full_like(values[:1], bound)])
+    return np.clip(np.sort(_weights(len(values)) @ padded, axis=0), padded.min(axis=0), padded.max(axis=0))
+
+
+def bounded_limits(values: Array, bounds: tuple[float, float], alpha: float = 0.05) -> tuple[Array, Array]:
+    """The limits of the mean of each column of values that have bounds."""
+    low, high = (padded_means(values, bound) for bound in bounds)
+    place = max(int(alpha / 2 * (len(low) + 1) + 1e-9), 1)
+    return np.asarray(low[place - 1]), np.asarray(high[-place])
+
+
+def mean_interval(means: Array, bounds: tuple[float, float] | None, alpha: float = 0.05) -> Interval | None:
+    """Interval of the mean for tasks like these, from the means of the tasks; never of width zero with bounds.
 
     Returns:
-        None if there are fewer than two tasks or groups.
+        By `bounded_limits`, without bounds by Student's t; None if there are fewer than two tasks.
     """
-    count = len(means) if groups is None else len(set(groups))
-    se = clustered_se(means, groups, corrected=bounds is None)
-    if se is None:
+    if len(means) < 2:
         return None
-    mean = float(means.mean())
-    if bounds is None:
-        half = student(1 - alpha / 2, count - 1) * se
-        return Interval(mean - half, mean + half)
-    low, high = bounds
-    share, width = (mean - low) / (high - low), high - low
-    size = share * (1 - share) / (se / width) ** 2 if se > 1e-9 * width else float(count)
-    z = normal(1 - alpha / 2)
-    middle = (share + z * z / (2 * size)) / (1 + z * z / size)
-    half = z * math.sqrt(max(share * (1 - share), 0) / size + z * z / (4 * size * size)) / (1 + z * z / size)
-    return Interval(low + width * max(middle - half, 0), low + width * min(middle + half, 1))
+    if bounds is not None:
+        low, high = bounded_limits(np.asarray(means, dtype=float), bounds, alpha)
+        return Interval(float(low), float(high), 1 - alpha)
+    half, mean = student(1 - alpha / 2, len(means) - 1) * (clustered_se(means) or 0.0), float(means.mean())
+    return Interval(mean - half, mean + half, 1 - alpha)
 
 
 def holm(p: Sequence[float]) -> list[float]:
     """Adjusted p-values that control the chance of any false alarm (Holm 1979)."""
     return _adjusted(p, lambda rank, count: count - rank, ascending=True)
+
+
+def holm_levels(p: Sequence[float], alpha: float) -> list[float]:
+    """The level at which each p-value is tested by Holm's steps; those after the first failure at its level."""
+    order, levels = np.argsort(p, kind="stable"), [0.0] * len(p)
+    level, failed = alpha / max(len(p), 1), False
+    for rank, number in enumerate(order):
+        level = level if failed else alpha / (len(p) - rank)
+        failed = failed or p[number] > level
+        levels[number] = level
+    return levels
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:

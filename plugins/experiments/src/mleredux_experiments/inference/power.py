@@ -1,15 +1,28 @@
-"""Power: how many tasks or seeds a difference needs, and the smallest difference that a design detects.
+"""Power of the test that decides: how many tasks or seeds a difference needs, and what a design detects.
 
-n = (z_{1−α/2} + z_{1−β})² (ω² + σ²_A/K_A + σ²_B/K_B) / δ² (Miller 2024, arXiv:2411.00640, section 5), where ω² is the
-variance of the true difference between tasks and σ² the variance of a run within a task.
+The test is that of the comparison, sign flips over tasks. Up to 12 tasks its power is simulated with all flips; that of
+shares, whose differences have few values, up to 30. With more tasks the test has the power of Student's t.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from mleredux_experiments.inference.errors import normal
+import numpy as np
+
+from mleredux_experiments.inference.errors import Array, Cells, means_of, student
+from mleredux_experiments.inference.resampling import subsets
+
+_FEW, _FEW_SHARES = 12, 30
+_SAMPLES, _FLIPS = 1_000, 2_000
+_MOST = 100_000
+"""Tasks; more are never planned."""
+_MOST_SEEDS = 100
+_STEPS = 8
+"""Steps of a share's difference between 0 and 100 that are simulated at most; with more it is as good as continuous."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,7 @@ class Variance:
         between: ω², of the true difference between tasks.
         within_a: σ²_A, of the runs of an arm on one task.
         within_b: σ²_B.
-        separated: Whether the two can be told apart: each arm has several runs of some task.
+        separated: Whether the two can be distinguished: each arm has several runs of some task.
     """
 
     between: float
@@ -33,94 +46,151 @@ class Variance:
         return self.between + (self.within_a + self.within_b) / seeds
 
 
+def variance_of(a: Cells, b: Cells) -> Variance:
+    """The variance components of a paired difference, ω² by the method of moments.
+
+    Without two runs of a task in each arm, all variance counts as between tasks, which is conservative.
+    """
+    difference = means_of(b) - means_of(a)
+    total = float(np.var(difference, ddof=1)) if len(difference) > 1 else 0.0
+    within_a, within_b = _pooled(a), _pooled(b)
+    if within_a is None or within_b is None:
+        return Variance(total, separated=False)
+    noise = within_a * _inverse_size(a) + within_b * _inverse_size(b)
+    return Variance(max(0.0, total - noise), within_a, within_b)
+
+
+def _pooled(cells: Cells) -> float | None:
+    freedom = sum(len(values) - 1 for values in cells)
+    return sum(float(np.var(values)) * len(values) for values in cells) / freedom if freedom else None
+
+
+def _inverse_size(cells: Cells) -> float:
+    return float(np.mean([1 / len(values) for values in cells]))
+
+
+def least_tasks(alpha: float) -> int:
+    """The smallest number of tasks with which the test can decide: two of all 2^n flips are as extreme as any."""
+    return math.ceil(1 - math.log2(alpha) - 1e-9)
+
+
 @dataclass(frozen=True)
-class Needed:
-    """What detects a difference.
+class Sample:
+    """The size of a comparison.
 
     Attributes:
-        difference: The difference to detect.
-        tasks: Number of tasks, with the seeds as they are.
-        seeds: Number of seeds for each arm, with the tasks as they are; None: no number of seeds suffices.
-        more_tasks: Tasks in addition to those there are.
-        more_seeds: Seeds in addition.
-        detectable: The smallest difference that the present design detects.
-        floor: The smallest difference that these tasks could detect with any number of seeds.
+        seeds: Runs of each task and arm.
+        reach: The largest difference that the measure allows; None: unbounded.
+        share: Whether a run's value is either 0 or `reach`.
     """
 
-    difference: float
+    variance: Variance
     tasks: int
-    seeds: int | None
-    more_tasks: int
-    more_seeds: int | None
-    detectable: float
-    floor: float
+    seeds: float
+    alpha: float = 0.05
+    power: float = 0.8
+    reach: float | None = None
+    share: bool = False
 
-    def at_least(self, more_tasks: int, present: int, *, seeds_help: bool) -> Needed:
-        """The same with at least so many tasks more than are present, or one more seed."""
-        more = max(more_tasks, self.more_tasks)
-        seeds = max(self.more_seeds or 0, 1) if seeds_help and self.more_seeds is not None else None
-        all_seeds = None if seeds is None or self.seeds is None else self.seeds + seeds - (self.more_seeds or 0)
-        return replace(self, more_tasks=more, tasks=present + more, more_seeds=seeds, seeds=all_seeds)
+    def chance(self, difference: float) -> float:
+        """The chance that a true difference is detected."""
+        scale = self.reach or 1.0
+        spread = math.sqrt(self.variance.of_mean(self.seeds)) / scale
+        steps = min(max(round(self.seeds), 1), _STEPS) if self.share else 0
+        return _chance(round(abs(difference) / scale, 9), round(spread, 9), self.tasks, self.alpha, steps)
 
-    def sentence(self, *, separated: bool = True) -> str:
-        """What would decide."""
-        tasks = f"{self.more_tasks} more task{'s' if self.more_tasks > 1 else ''} would tell"
-        if not separated:
-            return f"{tasks}; with one seed a task, the effect of more seeds is unknown"
-        if self.seeds is None:
-            return f"{tasks}; no number of seeds suffices: add tasks"
-        return f"{tasks}, or {self.more_seeds} more seed{'s' if self.more_seeds != 1 else ''} a task"
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that is detected with the desired power; None if no possible one is."""
+        spread = math.sqrt(self.variance.of_mean(self.seeds))
+        high = self.reach or 8 * spread
+        if not spread or self.tasks < least_tasks(self.alpha) or self.chance(high) < self.power:
+            return None
+        low = 0.0
+        while high - low > 0.01 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.chance(middle) >= self.power else (middle, high)
+        return high
 
+    def tasks_for(self, difference: float) -> int | None:
+        """The smallest number of tasks that detects a difference; None if it is beyond any plan."""
+        return _smallest(
+            least_tasks(self.alpha), _MOST, lambda n: replace(self, tasks=n).chance(difference) >= self.power
+        )
 
-def factor(alpha: float = 0.05, power: float = 0.8) -> float:
-    """z_{1−α/2} + z_{1−β}: 2.80 for a test at 5 % with a power of 80 %."""
-    return normal(1 - alpha / 2) + normal(power)
-
-
-def tasks_needed(
-    difference: float, variance: Variance, seeds: float = 1, alpha: float = 0.05, power: float = 0.8
-) -> int:
-    """Number of tasks that detect a difference; 969 for δ = .03, ω² = 1/9, σ² = 0 (Miller 2024, section 5)."""
-    return math.ceil(factor(alpha, power) ** 2 * variance.of_mean(seeds) / difference**2 - 1e-9)
-
-
-def seeds_needed(
-    difference: float, variance: Variance, tasks: int, alpha: float = 0.05, power: float = 0.8
-) -> int | None:
-    """Number of seeds for each arm that detect a difference on so many tasks; None if no number suffices."""
-    room = tasks * (difference / factor(alpha, power)) ** 2 - variance.between
-    if room <= 0:
-        return None
-    return max(1, math.ceil((variance.within_a + variance.within_b) / room - 1e-9))
+    def seeds_for(self, difference: float) -> int | None:
+        """The smallest number of seeds that detects a difference on these tasks; None if no number does."""
+        return _smallest(1, _MOST_SEEDS, lambda n: replace(self, seeds=n).chance(difference) >= self.power)
 
 
-def detectable(variance: Variance, tasks: int, seeds: float, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The smallest difference that so many tasks and seeds detect."""
-    return factor(alpha, power) * math.sqrt(variance.of_mean(seeds) / tasks)
+def _smallest(low: int, most: int, suffices: Callable[[int], bool]) -> int | None:
+    high = low
+    while not suffices(high):
+        if high >= most:
+            return None
+        low, high = high + 1, min(2 * high, most)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle + 1, high)
+    return high
 
 
-def power_of(difference: float, variance: Variance, tasks: int, seeds: float, alpha: float = 0.05) -> float:
-    """The chance to detect a difference, by the normal approximation."""
-    from scipy.special import ndtr
-
-    spread = math.sqrt(variance.of_mean(seeds) / tasks)
+@lru_cache(maxsize=10_000)
+def _chance(difference: float, spread: float, tasks: int, alpha: float, steps: int) -> float:
+    if tasks < least_tasks(alpha):
+        return 0.0
     if not spread:
-        return 1.0 if difference else alpha
-    return float(ndtr(abs(difference) / spread - normal(1 - alpha / 2)))
+        return float(difference > 0)
+    if tasks > (_FEW_SHARES if steps else _FEW):
+        return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, alpha)
+    if not steps:
+        effect = difference / spread
+        limits = _normal_limits(tasks, alpha)
+        return float(np.mean(limits > -effect) + np.mean(limits > effect))
+    values = _lattice_values(difference, spread, steps, tasks)
+    flipped = values @ _some_subsets(tasks, max(_FLIPS, int(100 / alpha))).T
+    most = alpha / 2 * (flipped.shape[1] + 1) - 1
+    return float(np.mean([np.sum(side <= 1e-6, axis=1) <= most for side in (flipped, -flipped)]) * 2)
 
 
-def needed(
-    difference: float, variance: Variance, tasks: int, seeds: float, alpha: float = 0.05, power: float = 0.8
-) -> Needed:
-    """What a design with so many tasks and seeds lacks to detect a difference."""
-    all_tasks = max(tasks_needed(difference, variance, seeds, alpha, power), 2)
-    all_seeds = seeds_needed(difference, variance, tasks, alpha, power)
-    return Needed(
-        difference=difference,
-        tasks=all_tasks,
-        seeds=all_seeds,
-        more_tasks=max(all_tasks - tasks, 0),
-        more_seeds=None if all_seeds is None else max(math.ceil(all_seeds - seeds), 0),
-        detectable=detectable(variance, tasks, seeds, alpha, power),
-        floor=factor(alpha, power) * math.sqrt(variance.between / tasks),
-    )
+@lru_cache(maxsize=8)
+def _some_subsets(tasks: int, enough: int) -> Array:
+    flips = subsets(tasks)
+    return flips[np.random.default_rng(tasks).permutation(len(flips))[:enough]] if len(flips) > 2 * enough else flips
+
+
+def _by_student(shift: float, freedom: int, alpha: float) -> float:
+    from scipy.special import nctdtr
+
+    bound = student(1 - alpha / 2, freedom)
+    return 1.0 if shift > bound + 8 else float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
+
+
+@lru_cache(maxsize=100)
+def _normal_limits(tasks: int, alpha: float) -> Array:
+    """The lower limits of the intervals of standard normal samples: a shifted sample is rejected if its is above 0."""
+    flips = subsets(tasks)
+    samples = np.random.default_rng(tasks).normal(size=(_SAMPLES, tasks)).astype(np.float32)
+    means = samples @ (flips / flips.sum(axis=1, keepdims=True)).T
+    place = int(alpha / 2 * (len(flips) + 1) + 1e-9) - 1
+    return np.asarray(np.partition(means, place, axis=1)[:, place])
+
+
+def _lattice_values(difference: float, spread: float, steps: int, tasks: int) -> Array:
+    """Samples of differences of shares with so many seeds, of the given mean and variance, else as random as can be."""
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp, softmax
+
+    points, difference = np.linspace(-1, 1, 2 * steps + 1), min(difference, 0.99)
+    part = difference * steps % 1
+    least, most = part * (1 - part) / steps**2, 1 - difference**2
+    variance = min(max(spread**2, least + 0.02 * (most - least)), most - 0.02 * (most - least))
+    goal = np.array([difference, variance + difference**2])
+    powers = np.stack([points, points**2])
+    start = np.array([difference / variance, -0.5 / variance])
+    found = minimize(
+        lambda x: float(logsumexp(x @ powers) - x @ goal), start, jac=lambda x: powers @ softmax(x @ powers) - goal
+    ).x
+    bounds = np.cumsum(softmax(found @ powers))
+    drawn = np.random.default_rng(tasks).random((_SAMPLES * 2 // 5, tasks), dtype=np.float32)
+    return np.asarray(points[np.searchsorted(bounds[:-1], drawn)], dtype=np.float32)

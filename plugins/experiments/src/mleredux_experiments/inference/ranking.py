@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_experiments.inference.errors import Array, Cells, Interval
+from mleredux_experiments.inference.power import least_tasks
 
 _BOOTSTRAPS = 200
 _MOST_RUNS = 2_000
@@ -23,11 +24,11 @@ class Rank:
     Attributes:
         strength: Bradley–Terry score, of a geometric mean of 1 over arms: A beats B with chance s_A/(s_A + s_B).
         rank: By strength, from 1.
-        low, high: 95 % of the bootstrap's ranks for tasks like these.
-        best: The chance of being ranked first.
+        low, high: 95 % of the bootstrap's ranks for tasks like these; all ranks if so few tasks cannot tell arms apart.
+        best: The chance of being ranked first; None with so few tasks.
         mean: Mean over tasks.
         iqm: Interquartile mean over all runs (Agarwal et al. 2021, arXiv:2108.13264).
-        iqm_interval: By stratified bootstrap of runs within tasks: these tasks again.
+        iqm_interval: By stratified bootstrap of runs within tasks: these tasks again; None if a task has a single run.
         ability: Posterior mean of the hierarchical model, in logits; None for measures that are not shares.
         ability_sd: Its posterior standard deviation.
     """
@@ -37,10 +38,10 @@ class Rank:
     rank: int
     low: int
     high: int
-    best: float
+    best: float | None
     mean: float
     iqm: float
-    iqm_interval: Interval
+    iqm_interval: Interval | None
     ability: float | None = None
     ability_sd: float | None = None
 
@@ -67,6 +68,7 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
     first = (ranks == ranks.min(axis=1, keepdims=True)).astype(float)
     best = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="nearest")
+    few = len(tasks) < least_tasks(0.05)
     abilities = hierarchical({arm: {task: table[arm][task] for task in tasks} for arm in arms}) if share else {}
     found = []
     for number, arm in enumerate(arms):
@@ -77,9 +79,9 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
                 arm=arm,
                 strength=float(strengths[number]),
                 rank=int(_ranks(strengths)[number]),
-                low=int(low[number]),
-                high=int(high[number]),
-                best=float(best[number]),
+                low=1 if few else int(low[number]),
+                high=len(arms) if few else int(high[number]),
+                best=None if few else float(best[number]),
                 mean=float(np.mean([values.mean() for values in cells])),
                 iqm=iqm,
                 iqm_interval=interval,
@@ -119,17 +121,20 @@ def _ranks(strengths: Array) -> Array:
     return np.array([1 + np.sum(strengths > one * (1 + 1e-4)) for one in strengths])
 
 
-def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tuple[float, Interval]:
+def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tuple[float, Interval | None]:
     """The mean of the middle half of all runs, and its interval by resampling runs within tasks."""
     from scipy.stats import trim_mean
 
+    mean = float(trim_mean(np.concatenate(list(cells)), 0.25))
+    if min(map(len, cells)) == 1:
+        return mean, None
     generator = np.random.default_rng(seed)
     resampled = np.concatenate(
         [values[generator.integers(0, len(values), size=(1000, len(values)))] for values in cells], axis=1
     )
     drawn = trim_mean(resampled, 0.25, axis=1)
     low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2])
-    return float(trim_mean(np.concatenate(list(cells)), 0.25)), Interval(float(low), float(high))
+    return mean, Interval(float(low), float(high), 1 - alpha)
 
 
 def profile(cells: Cells, thresholds: Array) -> Array:

@@ -1,114 +1,105 @@
-"""Resampling of paired differences: a calibrated two-level bootstrap, and permutation tests, all vectorised."""
+"""Permutation tests of paired differences, and the intervals that agree with them."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Cells, Interval, means_of, student
-from mleredux_experiments.inference.power import Variance
+from mleredux_experiments.inference.errors import Array, Interval, padded_means
 
 EXACT = 15
 """Up to this many differing tasks, all 2^n sign flips are enumerated."""
-DRAWS = 100_000
-BOOTSTRAPS = 5_000
+_SUBSETS = 40_000
+_TIE = 1e-12
 
 
-def variance_of(a: Cells, b: Cells) -> Variance:
-    """The variance components of a paired difference, ω² by the method of moments.
-
-    Without two runs of a task in each arm, all variance counts as between tasks, which is conservative.
-    """
-    difference = means_of(b) - means_of(a)
-    total = float(np.var(difference, ddof=1)) if len(difference) > 1 else 0.0
-    within_a, within_b = _pooled(a), _pooled(b)
-    if within_a is None or within_b is None:
-        return Variance(total, separated=False)
-    noise = within_a * _inverse_size(a) + within_b * _inverse_size(b)
-    return Variance(max(0.0, total - noise), within_a, within_b)
-
-
-def _pooled(cells: Cells) -> float | None:
-    freedom = sum(len(values) - 1 for values in cells)
-    return sum(float(np.var(values)) * len(values) for values in cells) / freedom if freedom else None
-
-
-def sign_flip(differences: Array, seed: int = 0, draws: int = DRAWS) -> float:
+def sign_flip(differences: Array) -> float:
     """Two-sided p-value of a mean of paired differences, by flipping their signs.
 
     Exact up to `EXACT` differences that are not zero, otherwise by random flips, the observed one counted.
     """
-    values = differences[np.abs(differences) > 1e-12]
+    values = differences[np.abs(differences) > _TIE]
     if not len(values):
         return 1.0
-    observed = abs(values.sum()) * (1 - 1e-9)
-    if len(values) <= EXACT:
-        signs = 1.0 - 2.0 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)
-        return float(np.mean(np.abs(signs @ values) >= observed))
-    generator, count = np.random.default_rng(seed), len(values)
-    words = generator.integers(0, 256, size=(draws, -(-count // 8)), dtype=np.uint8)
-    flipped = np.unpackbits(words, axis=1, count=count).astype(np.float32) @ values.astype(np.float32)
-    extreme = np.abs(values.sum() - 2 * flipped.astype(np.float64)) >= observed * (1 - 1e-6)
-    return float((1 + extreme.sum()) / (draws + 1))
+    sums = subsets(len(values)) @ values
+    tie = 1e-9 * float(np.abs(values).sum())
+    extreme = min(np.sum(sums <= tie), np.sum(sums >= -tie))
+    return float(min(2 * (1 + extreme) / (len(sums) + 1), 1.0))
 
 
-def two_level(a: Cells, b: Cells, alpha: float = 0.05, seed: int = 0) -> Interval | None:
-    """Interval of the mean paired difference for tasks like these: tasks are resampled, then runs within them.
+@dataclass(frozen=True)
+class Evidence:
+    """All one-sided tests of a mean of paired differences over tasks, and so its intervals.
 
-    Resampling both levels naively counts the noise of runs twice, and percentiles are too narrow for few tasks.
-    Therefore the tasks' differences are shrunken to the variance ω² and the runs' residuals reflated to σ², so that
-    their sum has the observed variance (Carpenter, Goldstein & Rasbash 2003), and the percentiles are expanded to match
-    Student's t (Hesterberg 2015, section 5.3).
-
-    Returns:
-        None if there are fewer than two tasks.
+    Attributes:
+        low, high: Sorted. The mean is above a value with a p-value of the share of `low` that is not above it, and
+            below it with that of `high` that is not below it.
     """
-    differences, parts = means_of(b) - means_of(a), variance_of(a, b)
-    count = len(differences)
-    if count < 2:
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, differences: Array, reach: float | None = None) -> Evidence:
+        """By sign flips: the means of all subsets of the differences divide the line evenly (Hartigan 1969).
+
+        Args:
+            reach: The largest difference of a share. Its differences have few values, and ties make sign flips err;
+                therefore `padded_means` are used.
+        """
+        if reach is not None:
+            return cls(padded_means(differences, -reach), padded_means(differences, reach))
+        chosen = subsets(len(differences))
+        means = np.sort(chosen @ differences / chosen.sum(axis=1))
+        return cls(means, means)
+
+    def above(self, value: float) -> float:
+        """The p-value of the hypothesis that the mean is at most this."""
+        return float((1 + np.sum(self.low <= value + _TIE)) / (len(self.low) + 1))
+
+    def below(self, value: float) -> float:
+        """The p-value of the hypothesis that the mean is at least this."""
+        return float((1 + np.sum(self.high >= value - _TIE)) / (len(self.high) + 1))
+
+    def interval(self, alpha: float, p: float) -> Interval:
+        """The interval at this level, or at the highest that so few tasks allow.
+
+        Args:
+            p: Of the test that the mean is zero; the interval contains zero just if this test does not reject it.
+        """
+        place = max(int(alpha / 2 * (len(self.low) + 1) + 1e-9), 1)
+        level = min(1 - alpha, 1 - 2 / (len(self.low) + 1))
+        low, high = float(self.low[place - 1]), float(self.high[-place])
+        if p > 1 - level + 1e-9:
+            return Interval(min(low, 0.0), max(high, 0.0), level)
+        if low <= 0 <= high:
+            low, high = (low, -_TIE) if -low > high else (_TIE, high)
+        return Interval(low, high, level)
+
+
+def paired_interval(differences: Array, reach: float | None, alpha: float) -> Interval | None:
+    """The interval of a mean paired difference for tasks like these; None with one task.
+
+    Args:
+        reach: The largest difference of a share; None for other measures.
+    """
+    if len(differences) < 2:
         return None
-    generator = np.random.default_rng(seed)
-    mean, total = float(differences.mean()), float(np.var(differences, ddof=1))
-    kept = min(1.0, parts.between / total) if total else 1.0
-    most = max(len(values) for values in (*a, *b))
-    drawn = generator.integers(0, count, size=(max(1_000, min(BOOTSTRAPS, 2_000_000 // (count * most))), count))
-    resampled = mean + math.sqrt(kept) * (differences - mean)[drawn].mean(axis=1)
-    if kept < 1:
-        noise = _resampled_residuals(b, drawn, generator) - _resampled_residuals(a, drawn, generator)
-        expected = (parts.within_a * _inverse_size(a) + parts.within_b * _inverse_size(b)) / count
-        resampled += noise * math.sqrt((1 - kept) * total / count / expected)
-    tail = _expanded(alpha, count)
-    low, high = np.quantile(resampled, [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    return Evidence.of(differences, reach).interval(alpha, sign_flip(differences))
 
 
-def _inverse_size(cells: Cells) -> float:
-    return float(np.mean([1 / len(values) for values in cells]))
-
-
-def _resampled_residuals(cells: Cells, drawn: np.ndarray[Any, Any], generator: np.random.Generator) -> Array:
-    """For each resample, the mean over its tasks of the means of resampled, reflated residuals."""
-    sizes = np.array([len(values) for values in cells])
-    table = np.zeros((len(cells), sizes.max()))
-    for number, values in enumerate(cells):
-        if len(values) > 1:
-            table[number, : len(values)] = (values - values.mean()) * math.sqrt(len(values) / (len(values) - 1))
-    total = np.zeros(drawn.shape)
-    chosen = sizes[drawn]
-    for run in range(sizes.max()):
-        picked = table[drawn, (generator.random(drawn.shape, dtype=np.float32) * chosen).astype(np.int64)]
-        total += np.where(run < chosen, picked, 0)
-    return np.asarray((total / chosen).mean(axis=1))
-
-
-def _expanded(alpha: float, count: int) -> float:
-    """The probability of each tail of a percentile interval that has the width of Student's t."""
-    from scipy.special import ndtr
-
-    return float(ndtr(math.sqrt(count / (count - 1)) * student(alpha / 2, count - 1)))
+@lru_cache(maxsize=8)
+def subsets(count: int) -> Array:
+    """Subsets as rows of 0 and 1: all that are not empty up to `EXACT` elements, otherwise random ones."""
+    if count <= EXACT:
+        return ((np.arange(1, 2**count)[:, None] >> np.arange(count)) & 1).astype(np.float32)
+    draws = max(4_000, min(_SUBSETS, 4_000_000 // count))
+    drawn = np.random.default_rng(count).random((draws, count), dtype=np.float32) < 0.5
+    return np.asarray(drawn[drawn.any(axis=1)], dtype=np.float32)
 
 
 def shuffled(a: Array, b: Array, seed: int = 0) -> float:

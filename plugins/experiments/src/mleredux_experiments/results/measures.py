@@ -38,6 +38,16 @@ class Measure:
     technique: bool = False
 
     @property
+    def share(self) -> bool:
+        """Whether a run has 0 or 100 %: a medal, a threshold."""
+        return self.unit == "%" and self.name != "percentile"
+
+    @property
+    def reach(self) -> float | None:
+        """The largest possible difference of two runs; None: unbounded."""
+        return self.bounds[1] - self.bounds[0] if self.bounds else None
+
+    @property
     def points(self) -> str:
         """The unit of a difference."""
         return "points" if self.unit == "%" else self.unit or "units"
@@ -89,9 +99,16 @@ MEASURES = {
     )
 }
 """All measures by name. `NAME@2h` measures what a run that ended after two hours would have submitted."""
+RESOURCES = ("cost_usd", "tokens", "hours")
+"""What a run uses; it varies where scores do not."""
 PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
 """The measures of MLE-bench's tables, in per cent of tasks."""
 _TIMED = (*PUBLISHED, "gap_to_median", "gap_to_gold", "score", "reward")
+
+
+def time_unit(hours: float) -> tuple[str, float]:
+    """The unit that suits a time, and how many of them an hour has."""
+    return ("hours", 1.0) if hours >= 1 else ("minutes", 60.0) if hours >= 1 / 30 else ("seconds", 3600.0)
 
 
 def measure(name: str) -> Measure:
@@ -185,7 +202,7 @@ class Estimate:
     Attributes:
         mean: Mean over tasks of the means over runs, in the measure's unit.
         sem: These tasks again: standard error over seeds; None with one seed.
-        low, high: Tasks like these: the limits of the 95 % interval; None with one task.
+        low, high: Tasks like these: the limits of the interval; None with one task.
         se_tasks: Standard error for tasks like these, clustered by task.
         se_sources: The same, clustered by data source; None if no source has several tasks.
         tasks: Number of tasks.

@@ -78,7 +78,7 @@ def by_settings(results: Results) -> Results:
 
 
 def check_limits(results: Results) -> tuple[str, ...]:
-    """In which limits the arms differ, as sentences: arms of an experiment by plan, others by what agents declare.
+    """In which limits the arms differ, as sentences: by what the agents declare, or else by plan.
 
     Raises:
         MlereduxError: Somebody gave arms outside an experiment different limits.
@@ -95,15 +95,17 @@ def check_limits(results: Results) -> tuple[str, ...]:
         for key, own in differing.items()
     }
     planned = all(row.experiment is not None for row in arms.values())
-    declared = {} if planned else {arm: _declared(row) for arm, row in arms.items()}
-    for key, own in differing.items() if not planned else ():
-        if not all(declared[arm].get(key, value) == value for arm, value in own.items()):
+    declared = {arm: _declared(row) for arm, row in arms.items()}
+    origins: dict[str, list[str]] = {}
+    for key, own in differing.items():
+        as_declared = all(declared[arm].get(key, value) == value for arm, value in own.items())
+        if not (as_declared or planned):
             raise MlereduxError(
                 f"The arms ran with different limits: {told[key]}.",
                 hint="Run both with the same limits; to compare limits on purpose, plan an experiment with such arms.",
             )
-    origin = "by plan" if planned else "as the agents declare them"
-    return (f"Limits differ, {origin}: {', '.join(told.values())}.",)
+        origins.setdefault("as the agents declare them" if as_declared else "by plan", []).append(told[key])
+    return tuple(f"Limits differ, {origin}: {', '.join(parts)}." for origin, parts in origins.items())
 
 
 def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
