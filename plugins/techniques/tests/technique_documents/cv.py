@@ -23,7 +23,7 @@ EMPTY: dict[str, Any] = {
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     groups = truth["groups"]
-    told = {"key": groups["keys"][0], **{k: v for k, v in groups.items() if k != "keys"}} if groups else None
+    told = groups[0] if groups else None
     plain = ("groups", "time", "times", "falling", "within", "either")
     time = {"column": truth["time"], "test_after_train": not truth["within"], "within": truth["within"]}
     time["descending"] = truth["time"] in truth["falling"]

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
-"""Maximum share of the test's groups that occur in the training table if the split was by group."""
+"""Maximum share of the test's rows whose group occurs in the training table if the split was by group."""
+MOST_ROWS = 0.5
+"""Minimum share of the rows that have a group."""
 MIN_ROWS_A_GROUP = 1.5
 MIN_GROUPS = 4
 CHANCE = 1e-6
@@ -41,6 +43,7 @@ class Structure:
 
     Attributes:
         group: The key of rows that were kept together; the coarsest.
+        groups: All keys that were kept together, the coarsest first.
         time: The column by which later rows are the test.
         times: All columns that do so.
         falling: Those of them whose values fall as time passes: the test has the smallest.
@@ -54,6 +57,7 @@ class Structure:
     falling: tuple[str, ...] = ()
     within: str | None = None
     alternative: GroupColumn | None = None
+    groups: tuple[GroupColumn, ...] = ()
 
 
 def structure_of(dataset: Dataset) -> Structure:
@@ -63,7 +67,8 @@ def structure_of(dataset: Dataset) -> Structure:
     times = rising + falling
     dated = [name for name in times if looks_like_time(dataset.train[name])]
     whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
-    group = group_column(dataset, without=set(times))
+    groups = tuple(group_columns(dataset, without=set(times)))
+    group = groups[0] if groups else None
     within = None
     if not times and group is None and (found := _later_within(dataset)):
         times, within = [found[0]], found[1]
@@ -72,9 +77,10 @@ def structure_of(dataset: Dataset) -> Structure:
     ordered = [*dated, *(name for name in times if name not in dated and name not in named_groups)]
     if not ordered and group is None and named_groups:
         key = GroupColumn(named_groups[0])
-        return Structure(key, None, tuple(times), tuple(falling), None, key)
+        return Structure(key, None, tuple(times), tuple(falling), None, key, (key,))
     alternative = GroupColumn(whole[0]) if whole and group is None else None
-    return Structure(group, ordered[0] if ordered else None, tuple(times), tuple(falling), within, alternative)
+    time = ordered[0] if ordered else None
+    return Structure(group, time, tuple(times), tuple(falling), within, alternative, groups)
 
 
 def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
@@ -111,11 +117,7 @@ def _chance(train: int, test: int) -> float:
 
 def _is_grouping(dataset: Dataset, name: str) -> bool:
     """Whether values repeat within the training table and do not occur in the test."""
-    train, test = dataset.train[name].dropna(), dataset.test[name].dropna()
-    distinct = train.nunique()
-    if distinct < MIN_GROUPS or len(train) < MIN_ROWS_A_GROUP * distinct:
-        return False
-    return bool(np.isin(test.unique(), train.unique()).mean() <= MAX_SHARED)
+    return _kept_together(dataset, _codes(dataset, GroupColumn(name))) is not None
 
 
 def _is_rough(dataset: Dataset, name: str) -> bool:
@@ -148,26 +150,28 @@ def _is_rough(dataset: Dataset, name: str) -> bool:
     return rough > smooth and rough > 1
 
 
-def group_column(dataset: Dataset, *, without: set[str] | None = None) -> GroupColumn | None:
+def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[GroupColumn]:
     """Find the groups that the split kept together: values (or pairs of values of two columns) that repeat within the
-    training table and (nearly) never occur in the test table. The coarsest grouping contains the finer ones.
+    training table, in rows (nearly) none of which shares its value with a row of the test.
+
+    The first is the coarsest of those that share nothing, which contains the finer ones.
 
     Args:
         without: Columns that are none, as those of time.
     """
     keys = [key for key in candidates(dataset) if key.column not in (without or set())]
     codes = {key: _codes(dataset, key) for key in keys}
-    found = [(count, place) for place, key in enumerate(keys) if (count := _kept_together(dataset, codes[key]))]
+    found = [(rank, place) for place, key in enumerate(keys) if (rank := _kept_together(dataset, codes[key]))]
     if found:
-        return keys[min(found)[1]]
+        return [keys[place] for _rank, place in sorted(found)]
     plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS][:MAX_PAIRED]
     pairs = list(itertools.combinations(plain, 2))
     both = []
     for place, (a, b) in enumerate(pairs):
         joint = np.where((codes[a] < 0) | (codes[b] < 0), -1, codes[a] * (codes[b].max() + 1) + codes[b])
-        if count := _kept_together(dataset, joint):
-            both.append((count, place))
-    return GroupColumn(pairs[min(both)[1]][0].column, second=pairs[min(both)[1]][1].column) if both else None
+        if rank := _kept_together(dataset, joint):
+            both.append((rank, place))
+    return [GroupColumn(pairs[place][0].column, second=pairs[place][1].column) for _rank, place in sorted(both)[:1]]
 
 
 def _codes(dataset: Dataset, key: GroupColumn) -> Array:
@@ -178,15 +182,23 @@ def _codes(dataset: Dataset, key: GroupColumn) -> Array:
     return np.asarray(pd.factorize(texts.where(texts != "", None))[0], dtype=np.int64)
 
 
-def _kept_together(dataset: Dataset, codes: Array) -> int:
-    """Return the number of groups in the training table; 0 if the split did not keep them together."""
-    rows = len(dataset.train)
-    train, test = codes[:rows], codes[rows:]
-    known = np.unique(train[train >= 0])
-    if len(known) < MIN_GROUPS or rows < MIN_ROWS_A_GROUP * len(known):
-        return 0
-    asked = np.unique(test[test >= 0])
-    return len(known) if len(asked) >= 2 and np.isin(asked, known).sum() <= MAX_SHARED * len(asked) else 0
+def _kept_together(dataset: Dataset, codes: Array) -> tuple[bool, int] | None:
+    """Return whether any row of the test shares its group with training rows, and the number of their groups; None if
+    the split did not keep groups together.
+
+    Rows count, not values: most rows have a group, and one large group does not make the others repeat.
+    """
+    train, test = codes[: len(dataset.train)], codes[len(dataset.train) :]
+    sizes = np.bincount(train[train >= 0], minlength=codes.max(initial=0) + 1)
+    known, tested = np.flatnonzero(sizes), test[test >= 0]
+    if len(known) < MIN_GROUPS or len(np.unique(tested)) < 2:
+        return None
+    if min((train >= 0).mean(), (test >= 0).mean()) < MOST_ROWS:
+        return None
+    if (sizes.sum() - sizes.max()) < MIN_ROWS_A_GROUP * (len(known) - 1):
+        return None
+    shared = float((sizes[tested] > 0).mean())
+    return (shared > 0, len(known)) if shared <= MAX_SHARED else None
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from mleredux_techniques._kit.dataset import Dataset, GroupColumn
 from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, versus
 from mleredux_techniques._kit.near import duplicates
 from mleredux_techniques._kit.results import Facts, Figure
-from mleredux_techniques._kit.structure import candidates, structure_of
+from mleredux_techniques._kit.structure import Structure, candidates, structure_of
 from mleredux_techniques.cv.document import CvAnalysis
 
 TOLERANCES = """\
@@ -43,45 +44,48 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         "smallest_class": classes,
         "duplicate_rows": repeated,
         "shared_rows": shared,
-        "groups": _groups(dataset, dataset.group),
-        **_order(dataset),
+        **_split(dataset),
     }
 
 
-def _order(dataset: Dataset) -> dict[str, Any]:
-    """Return the column of time, all that order the split in the same way, and the groups that one may be read as."""
+def _split(dataset: Dataset) -> dict[str, Any]:
+    """Return the groups, the column of time, all that order the split in the same way, and what may be read as groups
+    instead.
+    """
     if dataset.planted:
         times = [dataset.time] if dataset.time else []
-        falling = times if dataset.falling else []
-        return {"time": dataset.time, "times": times, "falling": falling, "within": None, "either": None}
-    found = structure_of(dataset)
+        found = Structure(dataset.group, dataset.time, tuple(times), tuple(times) if dataset.falling else ())
+        found = replace(found, groups=(dataset.group,) if dataset.group else ())
+    else:
+        found = structure_of(dataset)
     return {
+        "groups": _groups(dataset, found.groups),
         "time": dataset.time,
         "times": list(found.times),
         "falling": list(found.falling),
         "within": found.within,
-        "either": _groups(dataset, found.alternative),
+        "either": _groups(dataset, [found.alternative] if found.alternative else ()),
     }
 
 
-def _groups(dataset: Dataset, group: GroupColumn | None) -> dict[str, Any] | None:
-    """Return the key of the groups, all equivalent ones, and the group counts."""
-    if group is None:
-        return None
-    train, test = group.of(dataset.train), group.of(dataset.test)
-    number = train.nunique()
-    same = [group, replace(group, column=group.second, second=group.column)] if group.second else [group]
+def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, Any]]:
+    """Return keys with their group counts: those of the split, and others that name the same groups as the first."""
+    if not groups:
+        return []
+    first = groups[0].of(dataset.train)
+    keys = [*groups, *(replace(key, column=key.second, second=key.column) for key in groups if key.second)]
     for other in candidates(dataset):
-        if other == group:
-            continue
         values = other.of(dataset.train)
-        if values.nunique() == number and (values + "\0" + train).nunique() == number:
-            same.append(other)
-    return {
-        "keys": [asdict(key) for key in same],
-        "train_groups": int(number),
-        "shared_groups": len(set(train) & set(test)),
-    }
+        if other not in keys and values.nunique() == first.nunique() == (values + "\0" + first).nunique():
+            keys.append(other)
+    return [
+        {
+            "key": asdict(key),
+            "train_groups": int(key.of(dataset.train).nunique()),
+            "shared_groups": len(set(key.of(dataset.train)) & set(key.of(dataset.test))),
+        }
+        for key in keys
+    ]
 
 
 def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
@@ -149,32 +153,31 @@ def _plain(document: CvAnalysis, truth: dict[str, Any]) -> list[Figure]:
     ]
 
 
-def _keys(groups: dict[str, Any] | None) -> list[dict[str, Any]]:
-    return groups["keys"] if groups else []
+def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[str, Any] | None:
+    return next((one for one in groups if one["key"] == key), None)
 
 
 def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
     groups, true = document.groups, truth["groups"]
     given = groups.model_dump() if groups else None
     key = groups.key.model_dump() if groups else None
-    if true is None:
+    if not true:
         told = "No column names groups that the split kept together: values of every candidate occur in both tables."
-        claimed = groups is not None and key not in _keys(truth["either"])
+        claimed = groups is not None and _with_key(truth["either"], key) is None
         return finding("groups", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
-    score = 0.0
-    if groups is not None and key in true["keys"]:
-        score = 0.5 + 0.25 * close(groups.train_groups, true["train_groups"])
-        score += 0.25 * close(groups.shared_groups, true["shared_groups"])
+    score, named, first = 0.0, _with_key(true, key), true[0]["key"]
+    if groups is not None and named is not None:
+        score = 0.5 + 0.25 * close(groups.train_groups, named["train_groups"])
+        score += 0.25 * close(groups.shared_groups, named["shared_groups"])
     elif truth["either"] and _ordered_by(document) in truth["times"]:
         score = 1.0
-    elif groups is not None and _is_part(key, true["keys"][0]):
+    elif groups is not None and _is_part(key, first):
         score = 0.25
-    first = true["keys"][0]
     part = f" ({'after' if first['after'] else 'before'} {first['separator']!r})" if first["separator"] else ""
     pair = f" and {first['second']!r}" if first["second"] else ""
     told = (
-        f"The rows of one {first['column']!r}{part}{pair} were kept together: "
-        f"{true['train_groups']:,} groups in the training table, {true['shared_groups']:,} of the test's among them."
+        f"The rows of one {first['column']!r}{part}{pair} were kept together: {true[0]['train_groups']:,} groups in "
+        f"the training table, {true[0]['shared_groups']:,} of the test's among them."
     )
     return finding("groups", 0.4, score, versus(given, true), told, true=1, given=1)
 
@@ -193,7 +196,7 @@ def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
     given, true, times = _ordered_by(document), truth["time"], truth["times"]
     if truth["within"] and document.time is not None:
         given = document.time.column
-    as_groups = document.groups is not None and document.groups.key.model_dump() in _keys(truth["either"])
+    as_groups = document.groups is not None and bool(_with_key(truth["either"], document.groups.key.model_dump()))
     if true is None:
         told = "By no column are the test rows later than the training rows."
         claimed = given is not None and not (truth["either"] and given in times)
