@@ -29,7 +29,7 @@ def document(claims: Any, truth: dict[str, Any], dataset: Dataset) -> dict[str, 
     return {"features": features}
 
 
-def _known(rng: Rng, values: Any, right: str, wrong: str, effect: Any = None) -> Known:
+def _known(rng: Rng, values: Any, right: Any, wrong: Any, effect: Any = None) -> Known:
     """A table with a column of these values; `effect` is its contribution to the target."""
     rows, test = base(rng), random_test(rng)
     rows["city"] = rng.choice(["Ghent", "Lille", "Namur"], ROWS)
@@ -63,7 +63,8 @@ def rooms(rng: Rng) -> Known:
 def sizes(rng: Rng) -> Known:
     names = np.array(["XS", "S", "M", "L", "XL"], dtype=object)
     codes = rng.integers(0, 5, ROWS)
-    return _known(rng, names[codes], "ordinal", "nominal", 0.6 * codes)
+    # whether words have an order is knowledge; an encoder that puts them in another one is wrong
+    return _known(rng, names[codes], ("ordinal", list(names)), ("ordinal", "OrdinalEncoder"), 0.6 * codes)
 
 
 def grades(rng: Rng) -> Known:

@@ -66,10 +66,12 @@ class Choice:
     Attributes:
         losses: One per split, lower is better.
         what: A description of the choice.
+        role: What the naive choice is, for the report.
     """
 
     losses: Array
     what: str
+    role: str = "What is done without analysis"
 
 
 def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
@@ -97,7 +99,7 @@ def judge(
     *,
     overlap: float,
     scorer: Scorer,
-    measure: str = f"{{metric}} of {NAMES} on held-out training rows",
+    measure: str = f"{{metric}} of the best of {NAMES} on held-out training rows",
     sample: str = "",
     distances: bool = False,
 ) -> Efficacy:
@@ -139,7 +141,7 @@ def judge(
         *(
             _figure(name, choice, overlap, f"{scorer.task.metric.id}. {said}: {choice.what}.", shown)
             for name, choice, said in (
-                ("naive choice", naive, "The default, without analysis"),
+                ("naive choice", naive, naive.role),
                 ("strong choice", strong, "The best of a panel, chosen on other splits"),
                 ("recommended choice", given, "What was recommended"),
             )

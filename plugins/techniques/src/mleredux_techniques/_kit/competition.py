@@ -164,7 +164,7 @@ def board(instance: Instance) -> list[float]:
 
     Pipelines with all columns impute the mean and standardize; those without leaks mark gaps, encode targets and rank.
     """
-    from mleredux_techniques._kit.plans import split_loss
+    from mleredux_techniques._kit.plans import split_losses
     from mleredux_techniques._kit.preprocessing import Preprocessing, matrices
     from mleredux_techniques._kit.reference import MODELS, predict
     from mleredux_techniques._kit.scorer import scorer
@@ -186,7 +186,7 @@ def board(instance: Instance) -> list[float]:
                 told = predict(
                     model, trained, one.y[split.train], judged, classes=dataset.problem != "regression", seed=0
                 )
-                found.append(metric.shown(split_loss(instance, one, split, [told])))
+                found.append(metric.shown(float(split_losses(instance, one, split, [told])[0])))
     return found
 
 

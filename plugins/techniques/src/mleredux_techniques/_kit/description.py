@@ -76,7 +76,8 @@ score = facts · (0.3 + 0.7 · efficacy), between 0 and 1, higher is better.
 
 **Efficacy**: your recommendation is executed on this data and compared with a naive choice (0, or worse) and a strong
 one (1, or better). {efficacy} If naive and strong do not differ significantly on this data, score = facts, and its name
-in the report is `facts` instead of `facts × efficacy`.
+in the report is `facts` instead of `facts × efficacy`; if the data decides no judgement either, so that only counts can
+be scored, score = 0.5 · facts (`counts`).
 
 Free text is stored and not scored.
 """

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 MOST_LINES = 200
 """Of a recommendation."""
 FACTS_SHARE = 0.3
-BOTH, FACTS_ONLY = "facts × efficacy", "facts"
-"""Names of the score, by whether the data distinguishes a good recommendation from a bad one."""
+COUNTS_SHARE = 0.5
+BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
+"""Names of the score, by whether the data distinguishes a good recommendation, or at least a judgement, from a bad one."""
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
     FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
+    COUNTS_ONLY: "score = 0.5 · facts: this data decides no judgement and no recommendation, so only counts were scored",
 }
 
 
@@ -63,7 +65,7 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         efficacy = replace(efficacy, training=efficacy.score)
     details: dict[str, Any] = {
         "technique": technique.id,
-        "score": (name := FACTS_ONLY if efficacy.score is None else BOTH),
+        "score": (name := BOTH if efficacy.score is not None else FACTS_ONLY if facts.decided else COUNTS_ONLY),
         "formula": FORMULA[name],
         "facts": as_json(facts),
         "efficacy": as_json(efficacy),
@@ -72,7 +74,7 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         "sample": dataset.sample or None,
         "planted": dataset.planted.get("kinds") if dataset.planted else None,
     }
-    return Score(value=round(combined(facts.score, efficacy.score), 6), details=_plain(details))
+    return Score(value=round(combined(facts.score, efficacy.score, decided=facts.decided), 6), details=_plain(details))
 
 
 class _Opened(threading.local):
@@ -99,9 +101,15 @@ def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Inst
     return _opened.found
 
 
-def combined(facts: float, efficacy: float | None) -> float:
-    """Combine both parts by `FORMULA`."""
-    return facts if efficacy is None else facts * (FACTS_SHARE + (1 - FACTS_SHARE) * efficacy)
+def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> float:
+    """Combine both parts by `FORMULA`.
+
+    Args:
+        decided: Whether the facts are about more than counts.
+    """
+    if efficacy is None:
+        return facts if decided else COUNTS_SHARE * facts
+    return facts * (FACTS_SHARE + (1 - FACTS_SHARE) * efficacy)
 
 
 def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) -> Efficacy:

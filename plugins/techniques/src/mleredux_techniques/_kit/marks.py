@@ -38,14 +38,30 @@ def soft_f1(credits: float, given: int, true: int) -> float:
     return 2 * credits / (given + true) if given + true else 1.0
 
 
-def component(name: str, weight: float, score: float, value: Any, explanation: str) -> Figure:
-    """Return one component."""
-    return Figure(name, value, explanation, score=round(min(1.0, max(0.0, score)), 4), weight=weight)
+def component(
+    name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False
+) -> Figure:
+    """Return one component; `decides`: as of a `Figure`."""
+    return Figure(name, value, explanation, round(min(1.0, max(0.0, score)), 4), weight, decides)
 
 
-def finding(name: str, weight: float, score: float, value: Any, explanation: str, *, true: int, given: int) -> Figure:
-    """Return a component about things to find; its weight is small if there are none and none were claimed."""
-    figure = component(name, weight, score, value, explanation)
+def finding(
+    name: str,
+    weight: float,
+    score: float,
+    value: Any,
+    explanation: str,
+    *,
+    true: int,
+    given: int,
+    decides: bool | None = None,
+) -> Figure:
+    """Return a component about things to find; its weight is small if there are none and none were claimed.
+
+    Args:
+        decides: As of a `Figure`; None: if there are things to find.
+    """
+    figure = component(name, weight, score, value, explanation, decides=true > 0 if decides is None else decides)
     return figure if true or given else replace(figure, weight=weight * NOTHING)
 
 

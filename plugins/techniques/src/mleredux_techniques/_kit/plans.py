@@ -28,11 +28,16 @@ TIED = 0.5
 
 
 def compare(
-    instance: Instance, *, naive: tuple[str, Plan], strong: tuple[str, Plan], given: tuple[str, Plan]
+    instance: Instance,
+    *,
+    naive: tuple[str, Plan],
+    strong: tuple[str, Plan],
+    given: tuple[str, Plan],
+    models: Sequence[Model] = MODELS,
 ) -> Efficacy:
     """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
-    one = pool(instance.dataset)
-    return judged(instance, one, *(Choice(losses(instance, one, plan), what) for what, plan in (naive, strong, given)))
+    one, plans = pool(instance.dataset), (naive, strong, given)
+    return judged(instance, one, *(Choice(losses(instance, one, plan, models), what) for what, plan in plans))
 
 
 def judged(instance: Instance, one: Pool, naive: Choice, strong: Choice, given: Choice) -> Efficacy:
@@ -62,32 +67,34 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
 
 
 def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
-    """Return the mean loss of the models for each split, of shape (splits,): the metric, negated if it is a gain."""
+    """Return the loss of the best model for each split, of shape (splits,): the metric, negated if it is a gain."""
     told = sorted((name, repr(how)) for name, how in plan.items())
     key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
     return remembered(
-        one.dataset, key, lambda: np.array([loss(instance, one, split, plan, models) for split in one.splits])
+        one.dataset, key, lambda: of_best([loss(instance, one, split, plan, models) for split in one.splits])
     )
 
 
-def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float:
-    """Return the mean loss of the models for one split."""
+def of_best(found: Sequence[Array]) -> Array:
+    """Return the losses of the model with the smallest mean: nobody would use the others.
+
+    Args:
+        found: The losses of all models, for each split.
+    """
+    told = np.array(found)
+    return np.asarray(told[:, int(told.mean(axis=0).argmin())])
+
+
+def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:
+    """Return the losses of the models for one split."""
     trained, judged = matrices(rows_of(one, split, plan))
-    return split_loss(
-        instance,
-        one,
-        split,
-        [
-            predict(
-                model, trained, one.y[split.train], judged, classes=one.dataset.problem != "regression", seed=split.seed
-            )
-            for model in models
-        ],
-    )
+    classes, y = one.dataset.problem != "regression", one.y[split.train]
+    told = [predict(model, trained, y, judged, classes=classes, seed=split.seed) for model in models]
+    return split_losses(instance, one, split, told)
 
 
-def split_loss(instance: Instance, one: Pool, split: Split, predicted: Sequence[Array]) -> float:
-    """Return the mean loss of predictions of a split's held-out rows, one array per model.
+def split_losses(instance: Instance, one: Pool, split: Split, predicted: Sequence[Array]) -> Array:
+    """Return the losses of predictions of a split's held-out rows, one array of predictions per model.
 
     Predicted numbers are clipped to the range of the training rows.
     """
@@ -98,7 +105,7 @@ def split_loss(instance: Instance, one: Pool, split: Split, predicted: Sequence[
             known = one.codes[split.train]
             told = np.clip(told * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
         found.append(scorer(instance.dataset, instance.base).loss(frame, truth, told))
-    return float(np.mean(found))
+    return np.array(found)
 
 
 def choosing_pool(instance: Instance) -> Pool:

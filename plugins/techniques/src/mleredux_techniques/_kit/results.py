@@ -16,6 +16,7 @@ class Figure:
         explanation: One or two sentences for the reader of the report.
         score: If the figure is a component of the score: its share of the attainable score, in [0, 1].
         weight: The component's weight within its part; 0 if the figure is informational.
+        decides: Whether it is about a judgement that the data decides, not about counts.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Figure:
     explanation: str
     score: float | None = None
     weight: float = 0.0
+    decides: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Facts:
 
     score: float
     parts: list[Figure] = field(default_factory=list)
+
+    @property
+    def decided(self) -> bool:
+        """Whether any part of the score is about a judgement, not about counts."""
+        return any(part.decides and part.weight > 0 for part in self.parts)
 
 
 @dataclass(frozen=True)

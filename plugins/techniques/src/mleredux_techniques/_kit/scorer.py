@@ -1,8 +1,9 @@
 """The competition's own metric as the loss of predictions: its grader scores a submission file of held-out rows.
 
 What the metric asks for is found by submitting the truth: one column per class, scores between 0 and 1, labels or
-numbers. If the metric can't be computed for single rows of the training table (it scores boxes, or needs columns that
-the table lacks), a standard metric of the same kind of target is used, and named.
+numbers. Of several numeric targets, the first is scored by itself, which is named. If the metric can't be computed so, or
+for single rows of the training table (it scores boxes, or needs columns that the table lacks), a standard metric of the
+same kind of target is used, and named.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Scorer:
         perfect: Score of the truth on the training rows.
         constant: Score of the best constant there.
         substitute: Whether the competition's own metric could not be computed.
+        single: Whether it is that of one of several targets.
     """
 
     task: Task
@@ -66,6 +68,7 @@ class Scorer:
     perfect: float
     constant: float
     substitute: bool
+    single: bool = False
 
     @property
     def unit(self) -> float:
@@ -76,7 +79,8 @@ class Scorer:
     def title(self) -> str:
         """The metric, with its direction."""
         better = "higher" if self.task.direction == "maximize" else "lower"
-        told = f"{self.task.metric.id} ({better} is better)"
+        column = f" of {self.task.submission.target_columns[0]} alone" if self.single else ""
+        told = f"{self.task.metric.id}{column} ({better} is better)"
         return f"{told}; the competition's own metric can't be computed here" if self.substitute else told
 
     def shown(self, loss: float) -> float:
@@ -208,7 +212,8 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
     for metric in (base.metric, *(Metric(grader=_SUBSTITUTES[kind]) for kind in substitutes)):
         for task, asked, positive in _candidates(dataset, base, metric, own=metric is base.metric):
             names = () if asked == "numbers" else class_names(dataset)
-            draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric)
+            single = asked == "numbers" and len(dataset.targets) > 1
+            draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric, single)
             try:
                 found = _probed(draft, dataset)
             except Exception:  # a grader of another package may raise anything on what it does not ask for
@@ -221,8 +226,8 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
 def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> list[tuple[Task, Asked, int]]:
     """Return the forms of a submission that may suit the metric, the most informative first."""
     outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
-    if dataset.problem == "regression":
-        return [(_task(base, metric, outputs, dataset.target, own), "numbers", 0)]
+    if dataset.problem == "regression":  # of several numbers, the first alone
+        return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
     found: list[tuple[Task, Asked, int]] = []
     names = class_names(dataset)
     if not own:
@@ -273,7 +278,7 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
     sign = 1.0 if draft.task.direction == "maximize" else -1.0
     perfect = draft.score(frame, truth, true)
     told = [value for one in constants if not math.isnan(value := draft.score(frame, truth, one))]
-    constant = max(told, key=lambda value: sign * value, default=sign * -1.0)
+    constant = max(told, key=lambda value: sign * value, default=perfect - sign)
     if not math.isfinite(perfect) or sign * perfect <= sign * constant:
         return None
     if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):

@@ -20,7 +20,7 @@ import numpy as np
 from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import Array, rows_of, split_loss
+from mleredux_techniques._kit.plans import Array, rows_of, split_losses
 from mleredux_techniques._kit.preprocessing import finite, matrices
 from mleredux_techniques._kit.reference import Model, predict
 from mleredux_techniques._kit.results import Efficacy, Figure
@@ -206,7 +206,7 @@ def _loss(instance: Instance, one: Pool, features: tuple[pd.DataFrame, Array], s
     x, y = finite(np.hstack([scaled, encoded])), one.y[split.train]
     classes = one.dataset.problem != "regression"
     told = [predict(model, x[split.train], y, x[split.held_out], classes=classes, seed=split.seed) for model in MODELS]
-    return split_loss(instance, one, split, told)
+    return float(split_losses(instance, one, split, told).mean())
 
 
 def _told(method: CvMethod) -> str:

@@ -1,8 +1,14 @@
-"""Types of features, by their values and by how they tell the target; where data can't tell, several are right."""
+"""Types of features, by the form of their values and by how they tell the target; where data can't tell, several are
+right.
+
+There are no lists of words: whether words have an order is a person's knowledge, and is right. Of numbers, and of texts
+with numbers or grades in them, the target shows whether neighbouring values are alike, as quantities, or not, as names.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,79 +17,35 @@ from mleredux_techniques._kit.columns import FEW_CODES, amounts, is_free_text
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.skill import Judge
 from mleredux_techniques._kit.structure import looks_like_time
-from mleredux_techniques._kit.views import of_values
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = np.ndarray[Any, Any]
-SCALES: tuple[tuple[str, ...], ...] = (
-    ("none", "very low", "low", "medium low", "medium", "moderate", "medium high", "high", "very high", "extreme"),
-    ("tiny", "extra small", "small", "medium", "large", "extra large", "huge"),
-    ("xxs", "xs", "s", "m", "l", "xl", "xxl", "xxxl"),
-    ("terrible", "very bad", "bad", "poor", "fair", "ok", "average", "typical", "good", "very good", "excellent"),
-    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
-    ("novice", "beginner", "basic", "elementary", "intermediate", "advanced", "expert", "master"),
-    ("freezing", "cold", "cool", "mild", "warm", "hot", "boiling"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
-    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("none", "trivial", "minor", "mild", "moderate", "major", "severe", "critical", "fatal"),
-    ("preschool", "primary", "elementary", "secondary", "high school", "college", "bachelor", "master", "doctorate"),
-    ("primary", "secondary", "high school", "bachelors", "masters", "phd", "doctor"),
-    ("infant", "child", "teen", "teenager", "young", "adult", "middle aged", "senior", "elderly", "old"),
-    ("bronze", "silver", "gold", "platinum", "diamond"),
-    ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-    ("very slow", "slow", "normal", "fast", "very fast"),
-    ("short", "medium", "long"),
-    ("light", "medium", "heavy"),
-    ("junior", "mid", "senior", "lead", "principal"),
-    ("free", "basic", "standard", "premium", "enterprise"),
-    ("low", "normal", "elevated", "high", "urgent", "critical"),
-    ("winzig", "klein", "mittel", "mittelgroß", "groß", "sehr groß", "riesig"),
-    ("keine", "sehr niedrig", "niedrig", "gering", "mittel", "hoch", "sehr hoch"),
-    ("mangelhaft", "schlecht", "ausreichend", "befriedigend", "gut", "sehr gut"),
-    ("nie", "selten", "manchmal", "oft", "häufig", "immer"),
-    ("minuscule", "très petit", "petit", "moyen", "grand", "très grand", "énorme"),
-    ("aucun", "très faible", "faible", "moyen", "élevé", "très élevé", "fort"),
-    ("jamais", "rarement", "parfois", "souvent", "toujours"),
-    ("mauvais", "passable", "moyen", "bon", "très bon", "excellent"),
-    ("diminuto", "pequeño", "mediano", "grande", "muy grande", "enorme"),
-    ("ninguno", "muy bajo", "bajo", "medio", "alto", "muy alto"),
-    ("nunca", "rara vez", "a veces", "a menudo", "siempre"),
-    ("malo", "regular", "bueno", "muy bueno", "excelente"),
-    ("piccolo", "medio", "grande", "molto grande", "enorme"),
-    ("molto basso", "basso", "medio", "alto", "molto alto"),
-    ("muito baixo", "baixo", "médio", "alto", "muito alto"),
-    ("pequeno", "médio", "grande", "muito grande", "enorme"),
-    ("zeer laag", "laag", "gemiddeld", "hoog", "zeer hoog"),
-    ("klein", "middel", "middelgroot", "groot", "zeer groot"),
-    ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"),
-)
-CYCLES: tuple[tuple[str, ...], ...] = (
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    (
-        *("january", "february", "march", "april", "may", "june", "july"),
-        *("august", "september", "october", "november", "december"),
-    ),
-    ("spring", "summer", "autumn", "fall", "winter"),
-    ("n", "ne", "e", "se", "s", "sw", "w", "nw"),
-    ("night", "dawn", "morning", "noon", "afternoon", "evening"),
-)
 UNIQUE = 0.9
 REPEATED = 5
-"""Whole numbers with this many rows a value may be names."""
-TELLING = 0.15
-ROUGH, SMOOTH = 0.4, 0.75
-"""Shares of the skill of equal values that the values next to them have: of names, and of quantities."""
+"""Values of fewer rows each may be identifiers."""
+LEAST = 4
+"""Minimum number of values whose neighbours can be compared …"""
+SURE = 8
+"""… and of whole numbers that are names, whatever a person knows of them."""
+MOST_OFF = 2
+"""Maximum number of values beside an order, as `unknown`."""
+TELLING = 1e-4
+"""Maximum p-value of a column whose values tell the target."""
+ROUGH = 0.6
+"""Of names, the mean square between neighbouring values is above this share of that between all values."""
+_RESAMPLES, _CONFIDENCE, _FAR = 300, (0.025, 0.975), 1e9
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
-_MARK = re.compile(r"^([A-Z])\1{0,2}[+-]{0,2}$")
+_GRADE = re.compile(r"^([A-Z])\1{0,2}([+-]*)$")
 """School marks and ratings: A+, BB, C-."""
 _VERSION = re.compile(r"^(?:v ?\d+(?:\.\d+)+|\d+(?:\.\d+){2,})$")
-_STEP = re.compile(r"(?:^|[^\d])(\d+(?:[.,]\d+)?)")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
-def accepted_types(dataset: Dataset, name: str, judge: Judge) -> list[str]:
-    """Return the correct types of a feature, the most specific one first.
+def describe(dataset: Dataset, name: str, judge: Judge) -> dict[str, Any]:
+    """Return the accepted types of a feature, the most specific one first, and of texts that a person may order the
+    values that tell the target: `levels`, value → share of the rows and mean, and `noise`.
 
     Args:
         judge: Of the dataset.
@@ -91,88 +53,140 @@ def accepted_types(dataset: Dataset, name: str, judge: Judge) -> list[str]:
     values = dataset.train[name].dropna()
     distinct = values.nunique()
     if distinct <= 1:
-        return ["constant"]
+        return {"types": ["constant"]}
     if dataset.kinds[name] == "text" and looks_like_time(values):
-        return ["datetime"]
+        return {"types": ["datetime"]}
     if distinct == 2:
-        return ["binary"]
-    return _of_text(values, distinct) if dataset.kinds[name] == "text" else _of_number(values, distinct, name, judge)
+        return {"types": ["binary"]}
+    if dataset.kinds[name] == "text":
+        return _of_text(values, distinct, name, judge)
+    return {"types": _of_number(values, distinct, name, judge)}
 
 
-def _of_text(values: pd.Series[Any], distinct: int) -> list[str]:
+def _of_text(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -> dict[str, Any]:
     if is_free_text(values):
-        return ["text"]
-    texts = [str(value).strip().lower() for value in values.unique()]
+        return {"types": ["text"]}
     if amounts(values) is not None:
-        return ["numeric"]
-    if all(_TIME.match(text) for text in texts[:1_000]):
-        return ["datetime", "cyclic"]
+        return {"types": ["numeric"]}
+    texts = [str(value) for value in values.unique()]
+    if all(_TIME.match(text.strip()) for text in texts[:1_000]):
+        return {"types": ["datetime", "cyclic"]}
     if distinct >= UNIQUE * len(values):
-        return ["identifier", "text"]
-    if all(_VERSION.match(text) for text in texts):
-        return ["ordinal", "nominal"]
-    if distinct <= FEW_CODES and _are_marks([str(value).strip() for value in values.unique()]):
-        return ["ordinal"]
-    words = _without_common({re.sub(r"[\W_]+", " ", text).strip() for text in texts[:100]})
-    if any(_of_scale(words, cycle) for cycle in CYCLES):
-        return ["cyclic", "ordinal", "nominal"]
-    if any(_of_scale(words, scale) for scale in SCALES) or (distinct <= FEW_CODES and _are_steps(texts)):
-        return ["ordinal"]
-    return ["nominal"]
+        return {"types": ["identifier", "text"]}
+    if all(_VERSION.match(text.strip().lower()) for text in texts):
+        return {"types": ["ordinal", "nominal"]}
+    names = ["nominal", "identifier", "text"] if distinct * REPEATED > len(values) else ["nominal"]
+    found = _levels(judge, name)
+    order, by_numbers = order_of(texts)
+    shape = found.shape(order) if found and order else None
+    if shape == "smooth":
+        return {"types": ["ordinal", "cyclic"]}
+    if order and by_numbers:
+        return {"types": names if shape == "rough" else ["nominal", "ordinal", "cyclic", *names[1:]]}
+    told = {} if found is None or distinct > FEW_CODES else found.as_json()
+    return {"types": ["nominal", "ordinal", "cyclic", *names[1:]], **told}
 
 
-def _without_common(words: set[str]) -> set[str]:
-    """Return texts without the words that all of them begin or end with: `stage ii` is `ii`."""
-    parts = [text.split() for text in sorted(words)]
-    while len(parts) > 1 and all(len(part) > 1 for part in parts) and len({part[0] for part in parts}) == 1:
-        parts = [part[1:] for part in parts]
-    while len(parts) > 1 and all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
-        parts = [part[:-1] for part in parts]
-    return {" ".join(part) for part in parts}
+def order_of(texts: Sequence[str]) -> tuple[list[str], bool]:
+    """Return texts in the order of the numbers or grades in them, without a few others, as `unknown`; whether it is by
+    numbers. No order if too many have none.
+    """
+    numbered = {text: [float(part.replace(",", ".")) for part in _NUMBER.findall(text)] for text in texts}
+    grades = {text: found for text in texts if (found := _GRADE.match(text.strip()))}
+    if sum(map(bool, numbered.values())) >= max(LEAST, len(texts) - MOST_OFF):
+        held = [text for text, numbers in numbered.items() if numbers]
+        before = {text: re.sub(r"\W", "", _NUMBER.split(text)[0]).lower() for text in held}
+        return sorted(held, key=lambda text: (before[text], numbered[text])), True
+    if len(grades) >= max(LEAST, len(texts) - MOST_OFF):
+        signs = {text: found[2].count("-") - found[2].count("+") for text, found in grades.items()}
+        return sorted(grades, key=lambda text: (text.strip()[0], -len(grades[text][0].strip("+-")), signs[text])), False
+    return [], False
 
 
-def _are_marks(texts: list[str]) -> bool:
-    """Whether texts are letters, some of them repeated or with a sign."""
-    return all(_MARK.match(text) for text in texts) and any(len(text) > 1 for text in texts)
+class Levels:
+    """What each value of a column tells of the target.
+
+    Args:
+        names: The values.
+        shares: Their shares of the rows.
+        means: Their means of the target.
+        noise: The variance of the target within values by the number of rows: that of a mean is `noise / share`.
+    """
+
+    def __init__(self, names: Sequence[Any], shares: Array, means: Array, noise: float) -> None:
+        self.names, self.shares, self.means, self.noise = list(names), shares, means, noise
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values for the truth."""
+        told = zip(self.names, self.shares.round(8).tolist(), self.means.round(8).tolist(), strict=True)
+        return {"levels": {str(name): [share, mean] for name, share, mean in told}, "noise": self.noise}
+
+    def shape(self, order: Sequence[Any]) -> str | None:
+        """Return `rough` if values next to each other are no more alike than others, `smooth` if they are, and None if
+        these rows can't tell. One frequent value counts no more than two others.
+        """
+        places = {name: place for place, name in enumerate(self.names)}
+        chosen = [places[name] for name in order if name in places]
+        if len(chosen) < LEAST:
+            return None
+        means, errors = self.means[chosen], self.noise / self.shares[chosen]
+        weights = np.minimum(self.shares[chosen], 2 * self.shares[chosen].mean())
+        beside, noise = (np.convolve(np.pad(part, 1, mode="reflect"), [0.5, 0, 0.5], "valid") for part in (means, errors))
+        apart = (means - beside) ** 2 - errors - noise / 2
+        rng = np.random.default_rng(0)
+        drawn = rng.multinomial(len(chosen), np.full(len(chosen), 1 / len(chosen)), _RESAMPLES) * weights
+        total = np.maximum(drawn.sum(axis=1), 1e-12)
+        middle = drawn @ means / total
+        spread = drawn @ (means**2 - errors) / total - middle**2
+        ratios = np.where(spread > 0, (drawn @ apart / total) / np.maximum(spread, 1e-12), _FAR)
+        low, high = np.quantile(ratios, _CONFIDENCE)
+        return "rough" if low > ROUGH else "smooth" if high < ROUGH else None
 
 
-def _of_scale(words: set[str], scale: tuple[str, ...]) -> bool:
-    """Whether words are of a scale, in full or abbreviated to three letters or more."""
-    if words <= set(scale):
-        return len(words) >= 2
-    return len(words) >= 3 and all(len(word) >= 3 and any(full.startswith(word) for full in scale) for word in words)
+def levels_of(content: dict[str, Any]) -> Levels | None:
+    """Return the levels in a truth, if any."""
+    if "levels" not in content:
+        return None
+    shares, means = np.array(list(content["levels"].values())).T
+    return Levels(list(content["levels"]), shares, means, content["noise"])
 
 
-def _are_steps(texts: list[str]) -> bool:
-    """Whether texts are one pattern with different small numbers or ranges (`grade 3`, `10-19 years`, `50+`)."""
-    first = [_STEP.search(text) for text in texts]
-    if any(found is None for found in first):
-        return False
-    numbers = [float(found[1].replace(",", ".")) for found in first if found]
-    patterns = {re.sub(r"\d+(?:[.,]\d+)?", "#", text) for text in texts}
-    steps = np.diff(sorted(numbers))
-    in_steps = len(set(numbers)) >= len(texts) - 1 and (
-        max(numbers) <= FEW_CODES or any(pattern.count("#") > 1 for pattern in patterns)
-    )
-    return len(patterns) <= 3 and bool(in_steps) and not (steps > 10 * np.median(steps) + 10).any()
+def _levels(judge: Judge, name: str) -> Levels | None:
+    """Return the levels of a column if they tell the output that they tell most; rows of a group count once."""
+    from scipy.stats import f as f_test
+
+    rows = np.sort(np.unique(judge.groups, return_index=True)[1]) if judge.groups is not None else slice(None)
+    values, y = judge.dataset.train[name].iloc[rows], judge.y[rows]
+    known = values.notna().to_numpy()
+    names, codes, sizes = np.unique(values[known].to_numpy(), return_inverse=True, return_counts=True)
+    y, count = y[known], len(names)
+    if count < LEAST or len(y) < 2 * count:
+        return None
+    means = np.stack([np.bincount(codes, column) for column in y.T], axis=1) / sizes[:, None]
+    within = ((y - means[codes]) ** 2).sum(axis=0) / (len(y) - count) + 1e-12
+    between = (sizes[:, None] * (means - y.mean(axis=0)) ** 2).sum(axis=0) / (count - 1)
+    best = int((between / within).argmax())
+    if f_test.sf(between[best] / within[best], count - 1, len(y) - count) * y.shape[1] > TELLING:
+        return None
+    return Levels(names.tolist(), sizes / len(y), means[:, best], float(within[best] / len(y)))
 
 
 def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -> list[str]:
+    few = ["ordinal"] if distinct <= FEW_CODES else []
     if (values % 1 != 0).any():
-        return ["numeric"]
+        return ["numeric", *few]
     if distinct == len(values) and _are_numbered(values):
         return ["identifier"]
     if distinct > FEW_CODES and _are_moments(values):
         return ["datetime", "numeric"]
+    years = ["datetime"] if values.between(1_700, 2_100).all() else []
     if distinct > max(FEW_CODES, len(values) // REPEATED):
-        return ["numeric", "identifier"] if distinct >= UNIQUE * len(values) else ["numeric"]
-    shape = _shape(judge, name)
-    if shape == "rough":
+        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
+    found = _levels(judge, name)
+    shape = found.shape(found.names) if found else None
+    if shape == "rough" and distinct >= SURE:
         return ["nominal"]
-    few = distinct <= FEW_CODES
-    if shape == "smooth":
-        return ["numeric", *(("ordinal", "cyclic") if few else ("cyclic",))]
-    return ["numeric", "ordinal", "nominal", "cyclic"] if few else ["numeric", "nominal", "cyclic"]
+    return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]
 
 
 def _are_numbered(values: pd.Series[Any]) -> bool:
@@ -189,26 +203,3 @@ def _are_moments(values: pd.Series[Any]) -> bool:
     if known.between(19_000_101, 21_001_231).all():
         return bool(pd.to_datetime(known.astype(str), format="%Y%m%d", errors="coerce").notna().mean() > 0.99)
     return any(bool(known.between(631_152_000 * unit, 2_208_988_800 * unit).all()) for unit in (1, 1_000))
-
-
-def _shape(judge: Judge, name: str) -> str | None:
-    """Return `rough` if equal values tell the target and the values next to them don't, as names; `smooth` if both do,
-    as quantities; None if data can't tell.
-    """
-    numbers = judge.dataset.train[name].to_numpy(dtype=float)
-    order, codes = np.unique(numbers, return_inverse=True)
-    count = int((~np.isnan(order)).sum())
-    if count < 4:
-        return None
-    alone = judge.inside(of_values(name, numbers, numbers), judge.folds_of(None) if not judge.ahead else None)
-    best = int(alone.argmax())
-    if alone[best] < max(TELLING, 5 / np.sqrt(len(numbers))):
-        return None
-    known = codes < count
-    y = judge.y[:, best]
-    sums, sizes = (np.bincount(codes[known], weights, count) for weights in (y[known], np.ones(int(known.sum()))))
-    beside = (np.roll(sums, 1) + np.roll(sums, -1)) / (np.roll(sizes, 1) + np.roll(sizes, -1))
-    beside[[0, -1]] = sums[[1, -2]] / sizes[[1, -2]]
-    told = float(np.corrcoef(beside[codes[known]], y[known])[0, 1]) if np.ptp(beside) else 0.0
-    share = told / float(alone[best])
-    return "rough" if share < ROUGH else "smooth" if share > SMOOTH else None

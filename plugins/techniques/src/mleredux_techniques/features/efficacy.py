@@ -15,7 +15,7 @@ from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.encoders import DropFeature
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_loss
+from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_losses
 from mleredux_techniques._kit.preprocessing import Preprocessing, matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
@@ -81,12 +81,12 @@ def losses(
         raise ValueError("the target is a class, which is not transformed")
     key = f"losses {len(one.frame)} {one.splits[0].seed} {[*plan]} {transform}"
     found = partial(_loss, instance, one, plan, transform, models)
-    return remembered(one.dataset, key, lambda: np.array([found(split) for split in one.splits]))
+    return remembered(one.dataset, key, lambda: plans.of_best([found(split) for split in one.splits]))
 
 
 def _loss(
     instance: Instance, one: Pool, plan: plans.Plan, transform: Transform, models: Sequence[Model], split: Split
-) -> float:
+) -> Array:
     trained, judged = matrices(rows_of(one, split, plan))
     known = one.codes[split.train]
     forth, back = changes(transform, known)
@@ -95,7 +95,7 @@ def _loss(
     made = (y - middle)[:, None] / spread
     told = [predict(name, trained, made, judged, classes=False, seed=split.seed) for name in models]
     scale = one.codes.std() + 1e-12
-    return split_loss(
+    return split_losses(
         instance, one, split, [(back(part * spread + middle) - one.codes.mean()) / scale for part in told]
     )
 

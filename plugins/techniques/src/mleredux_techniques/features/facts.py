@@ -1,29 +1,32 @@
-"""Facts of `features`: what columns tell of the target alone and in pairs, by cross-validated skill."""
+"""Facts of `features`: what columns tell of the target alone and in pairs, by analyses of variance of all rows."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.association import strengths
+from mleredux_techniques._kit.association import ranks, strengths
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.views import View, in_bins, of_values
+from mleredux_techniques._kit.views import in_bins
 from mleredux_techniques.features.document import FeaturesAnalysis
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Array = np.ndarray[Any, Any]
-ROWS = 4_000
-MOST_PAIRED = 40
-CHANCE, SURE = 2.5, 5.0
-"""Skill of a column in standard errors: none below, some above, else either answer is right."""
-CHANCE_OF_PAIR, SURE_OF_PAIR = 4.0, 6.0
-"""The same for what a pair tells more than the better one of both: there are many pairs."""
-BINS, MOST_CODES = 6, 30
+MOST_PAIRED, MOST_PAIRS = 40, 5
+"""The columns that are judged in pairs, and the strongest pairs, which are asked for; others are as right."""
+SURE, CHANCE = 1e-5, 0.01
+"""Maximum p-value of what tells, and minimum one of what does not: between them, either answer is right."""
+FEWEST = 300
+"""Of fewer rows, nothing can be said to tell nothing."""
+BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
 KEY = "features"
@@ -31,10 +34,13 @@ KEY = "features"
 TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
-  and are said to, minus 1; only features whose strength is correct count. Features about which these rows can't decide
-  (a cross-validated skill between 2.5 and 5 standard errors) do not count
-- `pairs` (0.25), `copies` (0.15): F1; either answer is correct for a correlation from 0.94 to 0.96, and for pairs whose
-  gain is between 4 and 6 standard errors
+  and are said to, minus 1; only features whose strength is correct count. A feature tells something if the target
+  differs between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of variance, of
+  the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't decide, and it does
+  not count
+- `pairs` (0.25), `copies` (0.15): F1; a pair tells more together if both ranges have an interaction (p < 0.00001,
+  corrected for the number of pairs), and the five strongest pairs are asked for; either answer is correct for others, if
+  both only add up, and for a correlation from 0.94 to 0.96
 - `skewness` (0.1, numeric targets only): within 2 %
 - pairs and copies of which there are none weigh a twentieth unless some are claimed"""
 
@@ -68,38 +74,127 @@ def skewness(values: Array) -> float:
 
 
 def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]], list[list[str]]]:
-    """Return what each feature tells (None if these rows can't decide), pairs, and pairs that may be some."""
-    rows = np.sort(np.random.default_rng(0).permutation(len(dataset.train))[:ROWS])
-    small = replace(dataset, train=dataset.train.iloc[rows].reset_index(drop=True))
-    judge, root = Judge(small), np.sqrt(len(rows))
-    views = {name: _view(small, name) for name in dataset.features}
-    alone = {name: float(judge.inside(view).max()) * root for name, view in views.items()}
-    strongest = sorted(views, key=lambda name: -alone[name])[:MOST_PAIRED]
+    """Return what each feature tells (None if these rows can't decide), pairs, and pairs that may be some.
+
+    Of each group, one row counts: others are not independent of it.
+    """
+    judge = Judge(sampled(dataset))
+    groups = judge.groups if judge.groups is not None else np.arange(len(judge.y))
+    rows = np.sort(np.unique(groups, return_index=True)[1])
+    y = judge.y[rows][:, :1] if dataset.problem == "regression" else judge.y[rows]
+    small = judge.dataset.train.iloc[rows]
+    views = {name: _views(small[name], dataset.kinds[name]) for name in dataset.features}
+    chances = {name: _smallest(y, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
-    for name, view in views.items():
-        tells[name] = "alone" if alone[name] > SURE else None
-        judged = name in strongest or view.count == 1
-        if judged and alone[name] < CHANCE and view.count <= len(rows) // 8:
-            tells[name] = "nothing"
-    pairs: list[list[str]] = []
+    for name, told in chances.items():
+        few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
+        clear = told > CHANCE and few and len(rows) >= FEWEST
+        tells[name] = "alone" if told < SURE else "nothing" if clear else None
+    coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
+    found: list[tuple[float, list[str]]] = []
     unsure: list[list[str]] = []
-    for a, b in itertools.combinations([name for name in strongest if views[name].count <= MOST_CODES], 2):
-        left, right = views[a], views[b]
-        joint = View("together", left.train * right.count + right.train, left.test, left.count * right.count, False)
-        gain = float(judge.inside(joint).max()) * root - max(alone[a], alone[b])
-        if gain > CHANCE_OF_PAIR:
-            (pairs if gain > SURE_OF_PAIR else unsure).append(sorted([a, b]))
+    strongest = sorted(coarse, key=lambda name: chances[name])[:MOST_PAIRED]
+    for a, b in itertools.combinations(strongest, 2):
+        beyond, apart = _together(y, coarse[a], coarse[b])
+        tested = len(strongest) * (len(strongest) - 1) / 2
+        if beyond * tested < CHANCE:
+            sure = apart * tested < SURE
+            if sure:
+                found.append((apart, sorted([a, b])))
+            else:
+                unsure.append(sorted([a, b]))
             for name in (a, b):
                 if tells[name] != "alone":
-                    tells[name] = "together" if gain > SURE_OF_PAIR else None
-    return tells, pairs, unsure
+                    tells[name] = "together" if sure else None
+    for name in set(views) - set(strongest):
+        tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
+    pairs = [pair for _chance, pair in sorted(found)]
+    return tells, pairs[:MOST_PAIRS], [*pairs[MOST_PAIRS:], *unsure]
 
 
-def _view(dataset: Dataset, name: str) -> View:
-    train = dataset.train[name]
-    if dataset.kinds[name] == "text":
-        return of_values(name, train.fillna("").to_numpy(dtype=object), np.zeros(0, dtype=object))
-    return in_bins(name, train.to_numpy(dtype=float), np.zeros(0), bins=BINS)
+def _smallest(y: Array, views: list[Array], values: pd.Series[Any], kind: str) -> float:
+    """Return the smallest probability of what a column shows by its views, or by its order, times their number."""
+    from scipy.stats import pearsonr
+
+    told = [chance(y, view) for view in views]
+    known = values.notna().to_numpy()
+    if kind != "text" and known.sum() > RARE and values.nunique() > 1:
+        ranked = ranks(values[known].to_numpy(dtype=float))
+        varies = [column[known] for column in y.T if np.ptp(column[known])]
+        told.append(min((float(pearsonr(ranked, one).pvalue) for one in varies), default=1.0) * y.shape[1])
+    return min(told, default=1.0) * len(told)
+
+
+def _views(values: pd.Series[Any], kind: str) -> list[Array]:
+    """Return codes of a column: in few and in many ranges, by its frequent values, and by whether it is missing."""
+    if kind == "text":
+        texts = values.fillna("").astype(str)
+        found = [_frequent(texts.to_numpy(), BINS), _frequent(texts.to_numpy(), MOST_CODES)]
+        found.append(in_bins("", texts.str.len().to_numpy(dtype=float), np.zeros(0), bins=BINS).train)
+    else:
+        numbers = values.to_numpy(dtype=float)
+        fine = [int(np.clip(len(numbers) // ROWS_A_BIN, BINS, most)) for most in (32, 128)]
+        found = [in_bins("", numbers, np.zeros(0), bins=bins).train for bins in (BINS, *fine)]
+        found += [_frequent(np.nan_to_num(numbers, nan=np.inf), MOST_CODES)]
+    found = [np.unique(codes, return_inverse=True)[1] for codes in [*found, values.isna().to_numpy().astype(int)]]
+    return [codes for codes in found if codes.max(initial=0) > 0]
+
+
+def _frequent(values: Array, most: int) -> Array:
+    """Return codes of the most frequent values; those of fewer than ten rows share one."""
+    _names, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    kept = np.argsort(-sizes, kind="stable")[:most]
+    kept = kept[sizes[kept] >= RARE]
+    found = np.zeros(len(sizes), dtype=int)
+    found[kept] = np.arange(1, len(kept) + 1)
+    return found[codes]
+
+
+def chance(y: Array, codes: Array) -> float:
+    """Return the probability of such differences between codes if they tell no output: an F-test (Bonferroni)."""
+    sums, sizes = _cells(y, codes)
+    total = y.sum(axis=0)
+    between = (sums**2 / sizes).sum(axis=0) - total**2 / len(y)
+    return _f_test(y, between, len(sizes) - 1, (y**2).sum(axis=0) - (sums**2 / sizes).sum(axis=0), len(y) - len(sizes))
+
+
+def _together(y: Array, left: Array, right: Array) -> tuple[float, float]:
+    """Return the probabilities that cells of a pair tell no more than the better one of both, and no more than both do
+    side by side (an analysis of variance of two factors).
+    """
+    joint = left * (right.max() + 1) + right
+    names = np.unique(joint)
+    sums, sizes = _cells(y, np.searchsorted(names, joint))
+    explained, squares = (sums**2 / sizes).sum(axis=0), (y**2).sum(axis=0)
+    within, freedom = squares - explained, len(y) - len(names)
+    a, b = names // (right.max() + 1), names % (right.max() + 1)
+    alone = []
+    for codes in (left, right):
+        parts, counts = _cells(y, codes)
+        alone.append(((parts**2 / counts).sum(axis=0), len(counts)))
+    beyond = max(
+        _f_test(y, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone
+    )
+    design = np.hstack([np.eye(left.max() + 1)[a], np.eye(right.max() + 1)[b][:, 1:]]) * np.sqrt(sizes)
+    fitted = design @ np.linalg.lstsq(design, sums / np.sqrt(sizes), rcond=None)[0]
+    rank = np.linalg.matrix_rank(design)
+    apart = ((sums / np.sqrt(sizes) - fitted) ** 2).sum(axis=0)
+    return beyond, _f_test(y, apart, len(names) - rank, within, freedom)
+
+
+def _cells(y: Array, codes: Array) -> tuple[Array, Array]:
+    sizes = np.bincount(codes)
+    sums = np.stack([np.bincount(codes, column, len(sizes)) for column in y.T], axis=1)
+    return sums[sizes > 0], sizes[sizes > 0][:, None].astype(float)
+
+
+def _f_test(y: Array, between: Array, freedom: float, within: Array, rest: float) -> float:
+    from scipy.stats import f
+
+    if freedom < 1 or rest < 1:
+        return 1.0
+    ratios = (between / freedom) / np.maximum(within / rest, 1e-12)
+    return float(min(1.0, f.sf(ratios.max(), freedom, rest) * y.shape[1]))
 
 
 def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
@@ -143,6 +238,7 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
             f"Features that tell nothing: {listing(nothing)}.",
             true=len(nothing),
             given=len(said),
+            decides=bool(tells),
         ),
     ]
     for name, weight in (("pairs", 0.25), ("copies", 0.15)):

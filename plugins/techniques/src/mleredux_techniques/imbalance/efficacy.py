@@ -1,9 +1,9 @@
 """Efficacy of class weights, resampling and thresholds: the competition's metric of the reference models.
 
 Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
-Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: what is
-done without reading the metric, the worse of the unchanged data and balanced class weights; if these two do not
-differ from the strong choice, random undersampling.
+Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: to do
+nothing. If nothing gains over that, what is often done and loses most certainly takes its place: class weights, or
+random undersampling.
 
 What is done must be worth it: an action that does not gain significantly over less (nothing, or weights and thresholds
 instead of dropped, copied or made-up rows) gets `UNNEEDED` of its score, also where no choice makes a difference, as
@@ -22,7 +22,16 @@ import numpy as np
 from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_loss
+from mleredux_techniques._kit.plans import (
+    QUICK,
+    QUICK_ROWS,
+    best_of,
+    choosing_pool,
+    judged,
+    of_best,
+    rows_of,
+    split_losses,
+)
 from mleredux_techniques._kit.preprocessing import matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
@@ -51,7 +60,7 @@ PANEL: tuple[ImbalanceStrategy, ...] = (
 )
 """The candidates for the strong choice, simplest first. Oversampling and SMOTE do the same as weights, more slowly."""
 DIFFERENT = 2.0
-"""Minimum difference of the naive choice from the strong one, in standard errors."""
+"""Minimum harm of class weights, in standard errors, to be compared with doing nothing."""
 UNNEEDED = 0.4
 """Share of its score that an action keeps that is not needed."""
 EQUAL = 0.05
@@ -66,7 +75,10 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
     given, (naive, strong) = document.strategies[0], contrast(instance)
     one = pool(instance.dataset)
-    found = judged(instance, one, *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)))
+    first, *others = (Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given))
+    if naive != _NONE:
+        first = replace(first, role="Often done, with harm here, where nothing gains over doing nothing")
+    found = judged(instance, one, first, *others)
     less = None if given == strong else _less(instance, one, given)
     if less is None:
         return found
@@ -109,7 +121,7 @@ def gap(instance: Instance) -> Difference:
 
 
 def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
-    """Return the naive and the strong choice."""
+    """Return the naive choice, or one that does harm if to do nothing is the strong one, and the strong choice."""
 
     def find() -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
         one = choosing_pool(instance)
@@ -119,26 +131,27 @@ def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
         for other in (one, pool(instance.dataset)):
             if (less := _less(instance, other, panel[best])) is not None:
                 best = f"{less!r}"
-        reflexes = sorted((f"{how!r}" for how in (_NONE, _WEIGHTS)), key=lambda name: -float(told[name].mean()))
-        differ = difference(told[reflexes[0]], told[best], one.overlap).ratio > DIFFERENT
-        return (panel[reflexes[0]] if differ else _UNDER), panel[best]
+        if panel[best] != _NONE:
+            return _NONE, panel[best]
+        harm = {how: difference(told[f"{how!r}"], told[best], one.overlap).ratio for how in (_WEIGHTS, _UNDER)}
+        return (_WEIGHTS if harm[_WEIGHTS] > DIFFERENT else _UNDER), panel[best]
 
     return remembered(instance.dataset, "contrast of strategies", find)
 
 
 def losses(instance: Instance, one: Pool, strategy: ImbalanceStrategy, models: Sequence[Model] = MODELS) -> Array:
-    """Return the mean loss of the models for each split. A threshold changes only labels."""
+    """Return the loss of the best model for each split. A threshold changes only labels."""
     if isinstance(strategy, TunedThresholdClassifierCV) and scorer(one.dataset, instance.base).asked != "labels":
         strategy = _NONE
 
     def find() -> Array:
-        return np.array([_loss(instance, one, split, strategy, models) for split in one.splits])
+        return of_best([_loss(instance, one, split, strategy, models) for split in one.splits])
 
     seeds = [split.seed for split in one.splits]
     return remembered(one.dataset, f"losses {len(one.frame)} {seeds} {models} {strategy!r}", find)
 
 
-def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> float:
+def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> Array:
     key = f"features {len(one.frame)} {split.seed}"
     x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
     y = one.codes[split.train]
@@ -150,7 +163,7 @@ def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrate
             return remembered(one.dataset, f"{what} {key} {model}", find)
 
         told.append(_predicted(model, x, y, others, one.names, strategy, split.seed, known))
-    return split_loss(instance, one, split, told)
+    return split_losses(instance, one, split, told)
 
 
 def _predicted(

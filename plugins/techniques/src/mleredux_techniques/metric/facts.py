@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ TOLERANCES = """\
 - `constant_score` (0.15), `score` (0.15): within 1 % of what there is to learn (half within 5 %)"""
 _ASKS = {"class columns": "probabilities", "scores": "probabilities", "labels": "labels", "numbers": "numbers"}
 _SAME = 1e-6
+_NONE = {"constant_score": None, "any": True, "classes": []}
 
 
 def describe(known: Known, judge: Scorer) -> dict[str, Any]:
@@ -85,36 +86,35 @@ def _ranks(told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _constant(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]], float]) -> dict[str, Any]:
-    """Return what is accepted as the best constant, and its score."""
+    """Return what is accepted as the best constant, and its score: None if constants have none, as no correlation."""
     rows = len(known.codes)
     sign = 1.0 if judge.task.direction == "maximize" else -1.0
+
+    def reached(options: Iterable[Any]) -> np.ndarray[Any, Any]:
+        told = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
+        return np.where(np.isnan(told), -np.inf, told)
+
     if judge.asked == "numbers":
-        places = np.unique(np.quantile(known.codes, np.linspace(0, 1, 41)))
         middle = [known.codes.mean(), np.median(known.codes), np.expm1(np.log1p(np.maximum(known.codes, 0)).mean())]
-        places = np.unique([*places, *middle])
-        near = int(np.argmax([sign * score(np.full((rows, 1), place)) for place in places]))
+        places = np.unique([*np.quantile(known.codes, np.linspace(0, 1, 41)), *middle])
+        near = int(np.argmax(reached(places)))
         fine = np.linspace(places[max(near - 1, 0)], places[min(near + 1, len(places) - 1)], 41)
         places = np.unique([*places, *fine])
-        reached = np.array([sign * score(np.full((rows, 1), place)) for place in places])
-        best = float(reached.max())
-        right = places[reached >= best - CLOSE * judge.unit]
-        exact = float(places[int(reached.argmax())])
-        return {"constant": exact, "range": [float(right.min()), float(right.max())], "constant_score": sign * best}
-    count = len(judge.names)
-    shares = np.bincount(known.codes, minlength=count) / rows
-    options = [shares, *np.eye(count)] if judge.asked == "labels" else [shares, np.full(count, 1 / count)]
-    reached = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
-    best = float(reached.max())
-    tied = reached >= best - _SAME * judge.unit
-    classes: list[str] = []
-    if judge.asked == "labels":
-        classes = [judge.names[code] for code in np.flatnonzero(tied[1:])]
-    return {
-        "constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)),
-        "classes": classes,
-        "any": bool(tied.all()) and not classes,
-        "constant_score": sign * best,
-    }
+        scores = reached(places)
+        right = places[scores >= scores.max() - CLOSE * judge.unit]
+        told = {"constant": float(places[int(scores.argmax())]), "range": [float(right.min()), float(right.max())]}
+    else:
+        count = len(judge.names)
+        shares = np.bincount(known.codes, minlength=count) / rows
+        options = [shares, *np.eye(count)] if judge.asked == "labels" else [shares, np.full(count, 1 / count)]
+        scores = reached(options)
+        tied = scores >= scores.max() - _SAME * judge.unit
+        labels = judge.asked == "labels"
+        classes = [judge.names[code] for code in np.flatnonzero(tied[1:])] if labels else []
+        told = {"constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)), "classes": classes}
+        told["any"] = bool(tied.all()) and not classes
+    best = float(scores.max())
+    return {"any": False, **told} | ({"constant_score": sign * best} if np.isfinite(best) else _NONE)
 
 
 def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
@@ -149,10 +149,13 @@ def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
             0.02 if truth.get("any") else 0.2,
             _credit(document, truth),
             versus(document.constant, best),
-            f"The best constant is {best}, with a score of {truth['constant_score']:.5g}.",
+            f"The best constant is {best}." if truth["constant_score"] is not None else "No constant has a score.",
+            decides=True,
         )
     )
     for name, told in (("constant_score", "The best constant"), ("score", "The given predictions")):
+        if truth[name] is None:
+            continue
         off = abs(getattr(document, name) - truth[name]) / truth["unit"]
         credit = 1.0 if off <= CLOSE else 0.5 if off <= 5 * CLOSE else 0.0
         shown = versus(getattr(document, name), round(truth[name], 6))
@@ -164,11 +167,11 @@ def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:
     given = document.constant
     if document.asks != truth["asks"]:
         return 0.0
+    if truth["any"]:
+        return 1.0
     if not isinstance(given, dict):
         low, high = truth["range"]
         return float(low <= given <= high)
-    if truth["any"]:
-        return 1.0
     if truth["classes"]:
         return float(max(given, key=lambda name: given[name]) in truth["classes"])
     names = {*given, *truth["constant"]}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.splits import assign_folds
 from mleredux_techniques._kit.structure import in_time, looks_like_time
 from mleredux_techniques._kit.views import View, in_bins, of_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = np.ndarray[Any, Any]
 ROWS = 4_000
@@ -35,6 +39,8 @@ class _Driver:
     name: str
     view: View
     known: Array
+    gap: bool = False
+    """Whether it is the gaps of a column, not its values."""
 
 
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
@@ -47,20 +53,8 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
     """
     rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
     train = dataset.train.iloc[rows].reset_index(drop=True)
-    drivers = []
-    for name in (*dataset.features, *dataset.ids, dataset.target):
-        values = train[name]
-        if name in dataset.kinds and dataset.kinds[name] == "text" and not looks_like_time(values):
-            if values.nunique() > len(values) // 4:
-                continue
-            texts = values.fillna("").to_numpy(dtype=object)
-            view = of_values(name, texts, texts)
-        elif name == dataset.target and dataset.problem != "regression":
-            view = of_values(name, values.to_numpy(dtype=object), values.to_numpy(dtype=object))
-        else:
-            numbers = in_time(values).to_numpy(dtype=float)
-            view = in_bins(name, numbers, numbers, bins=_BINS)
-        drivers.append(_Driver(name, view, values.notna().to_numpy()))
+    names = (*dataset.features, *dataset.ids, dataset.target)
+    drivers = [driver for name in names for driver in _drivers(dataset, name, train[name])]
     found = {}
     for column in columns:
         gap = train[column].isna().to_numpy()
@@ -69,12 +63,39 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
     return found
 
 
+def _drivers(dataset: Dataset, name: str, values: pd.Series[Any]) -> Iterator[_Driver]:
+    """Return what may tell a gap: the values of a column, the parts of its dates, and its own gaps."""
+    import pandas as pd
+
+    known = values.notna().to_numpy()
+    dated = name in dataset.kinds and looks_like_time(values)
+    if dataset.kinds.get(name) == "text" and not dated:
+        if values.nunique() <= len(values) // 4:
+            texts = values.fillna("").to_numpy(dtype=object)
+            yield _Driver(name, of_values(name, texts, texts), known)
+    elif name == dataset.target and dataset.problem != "regression":
+        yield _Driver(name, of_values(name, values.to_numpy(dtype=object), values.to_numpy(dtype=object)), known)
+    else:
+        numbers = in_time(values).to_numpy(dtype=float)
+        yield _Driver(name, in_bins(name, numbers, numbers, bins=_BINS), known)
+        moments = pd.Series(pd.to_datetime(pd.Series(numbers), unit="s", errors="coerce")).dt if dated else None
+        for part in ("month", "day_of_week", "hour") if dated else ():
+            read = getattr(moments, part).to_numpy(dtype=float)
+            yield _Driver(name, of_values(name, read, read), known)
+    if not known.all():
+        yield _Driver(name, of_values(name, known, known), np.ones(len(known), dtype=bool), gap=True)
+
+
 def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
-    skills = {one.name: _skill(gap, one.view, one.known) for one in _telling(gap, usable)}
-    skills = {name: skill for name, skill in skills.items() if skill >= LEAST}
+    skills: dict[str, float] = {}
+    by_value = False
+    for one in _telling(gap, usable):
+        if (skill := _skill(gap, one.view, one.known)) >= LEAST:
+            skills[one.name] = max(skill, skills.get(one.name, 0.0))
+            by_value |= not one.gap
     best = max(skills.values(), default=0.0)
-    together = _together(gap, usable, skills)
+    together = _together(gap, [one for one in usable if not one.gap], skills)
     if together is None and not skills:
         rest = {"half": [], "accepted": ["MCAR"], "unjudged": ["MNAR"]}
         return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, **rest}
@@ -86,6 +107,8 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
     accepted = ["MAR"]
     if dataset.kinds[column] != "text" and _skill_of_value(dataset, train, column, gap) >= top - 0.01:
         accepted.append("MNAR")
+    if not by_value and together is None:  # gaps that come together may come at random
+        accepted.append("MCAR")
     pair = list(together[1]) if together else []
     return {
         "column": column,

@@ -14,6 +14,7 @@ from mleredux_techniques._kit.comparison import Difference, undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.plans import Plan, choose, compare
 from mleredux_techniques._kit.preprocessing import Preprocessing
+from mleredux_techniques._kit.reference import Model
 from mleredux_techniques._kit.results import Efficacy
 from mleredux_techniques._kit.scalers import (
     Log1p,
@@ -27,6 +28,8 @@ from mleredux_techniques.scaling.document import ScalingAnalysis
 
 NAIVE = "StandardScaler on every number"
 SKEWED = 1.0
+SENSITIVE: tuple[Model, ...] = ("linear", "neighbors", "network")
+"""The models that the question is about: trees split a column at the same rows whatever its scale."""
 _STANDARD = StandardScaler(name="StandardScaler")
 
 
@@ -39,7 +42,7 @@ def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
     given: dict[str, Scaler] = {name: NoScaler(name="none") for name in numbers}
     given |= {feature.column: feature.scaler for feature in document.features if feature.column in given}
     before, best = contrast(instance)
-    return compare(instance, naive=before, strong=best, given=(_told(given), _plan(given)))
+    return compare(instance, naive=before, strong=best, given=(_told(given), _plan(given)), models=SENSITIVE)
 
 
 def naive(dataset: Dataset) -> dict[str, Scaler]:
@@ -48,12 +51,9 @@ def naive(dataset: Dataset) -> dict[str, Scaler]:
 
 
 def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
-    """Return the naive plan and the panel's best one, with their names.
-
-    Trees are not asked: they split a column at the same rows whatever its scale.
-    """
+    """Return the naive plan and the panel's best one, with their names."""
     panel = {name: _plan(plan) for name, plan in panel_of(instance.dataset).items()}
-    best = choose(instance, panel, ("linear", "neighbors", "network"))
+    best = choose(instance, panel, SENSITIVE)
     return (NAIVE, panel[NAIVE]), (best, panel[best])
 
 

@@ -14,7 +14,7 @@ from mleredux_techniques._kit.competition import across
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.encoders import DropFeature
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import best_of, split_loss
+from mleredux_techniques._kit.plans import best_of, of_best, split_losses
 from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques._kit.reference import MODELS, predict
 from mleredux_techniques._kit.results import Efficacy
@@ -117,7 +117,7 @@ def _measured(instance: Instance) -> dict[str, Any]:
 
 
 def losses(instance: Instance, advice: Advice, by: str | None, target: dict[str, float]) -> Array:
-    """Return the mean loss of the models on each part of the test.
+    """Return the loss of the best model on each part of the test.
 
     Args:
         by: The feature that orders the rows; of a negative share of recent rows, the old ones are used.
@@ -146,8 +146,8 @@ def _losses(instance: Instance, advice: Advice, by: str | None, target: dict[str
     ]
     start = len(rows.train)
     parts = parts_of(len(judged), PARTS)
-    return np.array(
-        [split_loss(instance, one, Split(places, start + part, 0), [found[part] for found in told]) for part in parts]
+    return of_best(
+        [split_losses(instance, one, Split(places, start + part, 0), [found[part] for found in told]) for part in parts]
     )
 
 
