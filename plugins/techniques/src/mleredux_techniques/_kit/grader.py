@@ -30,11 +30,11 @@ MOST_LINES = 200
 FACTS_SHARE = 0.3
 COUNTS_SHARE = 0.5
 BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
-"""Names of the score, by whether the data distinguishes a good recommendation, or at least a judgement, from a bad one."""
+"""Names of the score: whether the data tells a good recommendation, or at least a judgement, from a bad one."""
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
     FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
-    COUNTS_ONLY: "score = 0.5 · facts: this data decides no judgement and no recommendation, so only counts were scored",
+    COUNTS_ONLY: "score = 0.5 · facts: this data decides no judgement and no recommendation, only counts",
 }
 
 

@@ -38,9 +38,7 @@ def soft_f1(credits: float, given: int, true: int) -> float:
     return 2 * credits / (given + true) if given + true else 1.0
 
 
-def component(
-    name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False
-) -> Figure:
+def component(name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False) -> Figure:
     """Return one component; `decides`: as of a `Figure`."""
     return Figure(name, value, explanation, round(min(1.0, max(0.0, score)), 4), weight, decides)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mleredux_techniques._kit.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset
+from mleredux_techniques._kit.splits import draw, group_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +15,13 @@ _SEED = 20_240_601
 
 
 def sampled(dataset: Dataset) -> Dataset:
-    """Return at most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (complete groups), in their order."""
-    rng = np.random.default_rng(_SEED)
-    train, test = _draw(dataset, dataset.train, MAX_TRAIN_ROWS, rng), _draw(dataset, dataset.test, MAX_TEST_ROWS, rng)
+    """Return at most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (complete groups), in their order.
+
+    Raises:
+        NotApplicable: Groups are too large.
+    """
+    train = _draw(dataset, dataset.train, MAX_TRAIN_ROWS, _SEED)
+    test = _draw(dataset, dataset.test, MAX_TEST_ROWS, _SEED + 1)
     if len(train) == len(dataset.train) and len(test) == len(dataset.test):
         return dataset
     what = "complete groups" if dataset.group else "each with equal probability"
@@ -29,18 +32,6 @@ def sampled(dataset: Dataset) -> Dataset:
     return replace(dataset, train=train, test=test, sample=sentence)
 
 
-def _draw(dataset: Dataset, frame: pd.DataFrame, most: int, rng: np.random.Generator) -> pd.DataFrame:
-    if len(frame) <= most:
-        return frame
-    if dataset.group is None:
-        return _rows(frame, np.sort(rng.permutation(len(frame))[:most]))
-    names, codes = np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)
-    order = rng.permutation(len(names))
-    held = np.cumsum(np.bincount(codes)[order])
-    kept = order[: max(1, int(np.searchsorted(held, most, side="right")))]
-    return _rows(frame, np.flatnonzero(np.isin(codes, kept)))
-
-
-def _rows(frame: pd.DataFrame, places: np.ndarray[Any, Any]) -> pd.DataFrame:
-    chosen: pd.DataFrame = frame.iloc[places].reset_index(drop=True)
-    return chosen
+def _draw(dataset: Dataset, frame: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
+    chosen: pd.DataFrame = frame.iloc[draw(group_codes(dataset, frame), len(frame), most, seed=seed)]
+    return chosen if len(chosen) == len(frame) else chosen.reset_index(drop=True)

@@ -1,9 +1,9 @@
 """The competition's own metric as the loss of predictions: its grader scores a submission file of held-out rows.
 
 What the metric asks for is found by submitting the truth: one column per class, scores between 0 and 1, labels or
-numbers. Of several numeric targets, the first is scored by itself, which is named. If the metric can't be computed so, or
-for single rows of the training table (it scores boxes, or needs columns that the table lacks), a standard metric of the
-same kind of target is used, and named.
+numbers. Of several numeric targets, the first is scored by itself, which is named. If the metric can't be computed so,
+or for single rows of the training table (it scores boxes, or needs columns that the table lacks), a standard metric of
+the same kind of target is used, and named.
 """
 
 from __future__ import annotations

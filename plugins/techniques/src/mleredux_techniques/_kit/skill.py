@@ -109,17 +109,20 @@ class Judge:
         sizes = np.bincount(view.train, minlength=view.count + 1).astype(float)
         return self._means(sums, sizes)[view.test]
 
-    def skill(self, view: View, folds: Array | None = None, seen: Array | None = None) -> Skill:
+    def skill(
+        self, view: View, folds: Array | None = None, seen: Array | None = None, *, shifted: bool = True
+    ) -> Skill:
         """Compare the skill in the training table with that on the test.
 
         Args:
             folds: Of the training rows, if not those of the split.
             seen: The test rows to judge; None for all.
+            shifted: Whether training rows are weighted to the test's values, so that drift alone loses nothing.
         """
         raw = self.inside(view, folds)
         told = self.outside(view)
         rows = np.ones(len(told), dtype=bool) if seen is None else seen
-        weights = _shift(view, rows)
+        weights = _shift(view, rows) if shifted else None
         inside = raw if weights is None else np.minimum(raw, self.inside(view, folds, weights))
         count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
         return self._lost(view, inside, told, rows, count)

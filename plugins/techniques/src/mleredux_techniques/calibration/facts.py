@@ -124,6 +124,7 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
                 f"{what}: {listing(shown)}.",
                 true=len(right),
                 given=len(claimed),
+                decides=len(unsure) < len(true),
             )
         )
     return facts_of(parts)

@@ -56,7 +56,7 @@ def assess(document: DebuggingAnalysis, truth: dict[str, Any]) -> Facts:
     given = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
     right = [{"kind": one["kind"], "line": one["line"]} for one in known]
     score = soft_f1(credits, len(given), len(known))
-    return facts_of([component("faults", 1.0, score, versus(given, right), told)])
+    return facts_of([component("faults", 1.0, score, versus(given, right), told, decides=True)])
 
 
 def _credit(fault: dict[str, Any], kind: str, line: int) -> float:

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss
+from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss, of_best
 from mleredux_techniques._kit.reference import MODELS, Model
 from mleredux_techniques._kit.results import Efficacy
 from mleredux_techniques._kit.splits import Pool, pool
@@ -74,7 +72,7 @@ def _losses(instance: Instance, one: Pool, changes: Sequence[Change], models: Se
     key = f"losses {len(one.frame)} {one.splits[0].seed} {models} after {sorted(map(list, changes))}"
     made = _changed(one, changes)
     return remembered(
-        instance.dataset, key, lambda: np.array([loss(instance, made, split, {}, models) for split in made.splits])
+        instance.dataset, key, lambda: of_best([loss(instance, made, split, {}, models) for split in made.splits])
     )
 
 

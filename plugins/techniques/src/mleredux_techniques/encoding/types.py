@@ -131,7 +131,9 @@ class Levels:
             return None
         means, errors = self.means[chosen], self.noise / self.shares[chosen]
         weights = np.minimum(self.shares[chosen], 2 * self.shares[chosen].mean())
-        beside, noise = (np.convolve(np.pad(part, 1, mode="reflect"), [0.5, 0, 0.5], "valid") for part in (means, errors))
+        beside, noise = (
+            np.convolve(np.pad(part, 1, mode="reflect"), [0.5, 0, 0.5], "valid") for part in (means, errors)
+        )
         apart = (means - beside) ** 2 - errors - noise / 2
         rng = np.random.default_rng(0)
         drawn = rng.multinomial(len(chosen), np.full(len(chosen), 1 / len(chosen)), _RESAMPLES) * weights

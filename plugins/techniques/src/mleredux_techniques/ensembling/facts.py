@@ -97,6 +97,7 @@ def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
                 f"Models whose score does not hold on the test: {listing(sorted(are))}.",
                 true=len(are),
                 given=len(said),
+                decides=True,
             ),
             finding(
                 "copies",

@@ -35,12 +35,12 @@ TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
   and are said to, minus 1; only features whose strength is correct count. A feature tells something if the target
-  differs between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of variance, of
-  the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't decide, and it does
-  not count
+  differs between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
+  variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't
+  decide, and it does not count
 - `pairs` (0.25), `copies` (0.15): F1; a pair tells more together if both ranges have an interaction (p < 0.00001,
-  corrected for the number of pairs), and the five strongest pairs are asked for; either answer is correct for others, if
-  both only add up, and for a correlation from 0.94 to 0.96
+  corrected for the number of pairs), and the five strongest pairs are asked for; either answer is correct for others,
+  if both only add up, and for a correlation from 0.94 to 0.96
 - `skewness` (0.1, numeric targets only): within 2 %
 - pairs and copies of which there are none weigh a twentieth unless some are claimed"""
 
@@ -172,9 +172,7 @@ def _together(y: Array, left: Array, right: Array) -> tuple[float, float]:
     for codes in (left, right):
         parts, counts = _cells(y, codes)
         alone.append(((parts**2 / counts).sum(axis=0), len(counts)))
-    beyond = max(
-        _f_test(y, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone
-    )
+    beyond = max(_f_test(y, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone)
     design = np.hstack([np.eye(left.max() + 1)[a], np.eye(right.max() + 1)[b][:, 1:]]) * np.sqrt(sizes)
     fitted = design @ np.linalg.lstsq(design, sums / np.sqrt(sizes), rcond=None)[0]
     rank = np.linalg.matrix_rank(design)

@@ -267,6 +267,7 @@ def _assess_risks(
             f"{open_}",
             true=len(true),
             given=count,
+            decides=True,
         ),
         finding(
             "mitigations",

@@ -18,7 +18,7 @@ TOGETHER = 0.5
 """Two columns are missing together if both are missing in at least this share of the rows in which either is."""
 JUDGED_COLUMNS = 60
 GUESSED, OPEN = 0.25, 0.5
-"""MAR that depends on a wrong column, and MAR and MNAR confused, count the first; MNAR that no data can judge the second."""
+"""Credit of MAR that depends on a wrong column, or is confused with MNAR, and of MNAR that no data can judge."""
 
 TOLERANCES = """\
 - `complete_rows` (weight 0.03): within 1 % (half within 5 %)
@@ -31,9 +31,9 @@ TOLERANCES = """\
   more than any column predicts 99 random orders of the gaps, p below 0.001 after correction for the number of columns,
   and a cross-validated correlation of 0.05 or more; else MCAR. Where only the gaps of other columns predict it, MCAR is
   as right. Confusing MAR with MNAR counts a quarter, and so does MAR that depends on a wrong column. MNAR is as correct
-  as MAR if the column's own value, predicted by all others, tells as much as the best of them; where nothing predicts the
-  gap, no data can judge MNAR, which counts half. For planted missing values, the planted mechanism is the truth. Only
-  columns with the correct `missing` count
+  as MAR if the column's own value, predicted by all others, tells as much as the best of them; where nothing predicts
+  the gap, no data can judge MNAR, which counts half. For planted missing values, the planted mechanism is the truth.
+  Only columns with the correct `missing` count
 - `depends_on` (0.22, if something is MAR): the first column named (the target may be one) predicts the gap best, or as
   well as the best within two standard errors or a tenth; if only two columns together do, both
 - a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""

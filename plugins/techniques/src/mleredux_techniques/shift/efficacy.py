@@ -19,15 +19,20 @@ from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques._kit.reference import MODELS, predict
 from mleredux_techniques._kit.results import Efficacy
 from mleredux_techniques._kit.scorer import scorer
+from mleredux_techniques._kit.skill import Judge
 from mleredux_techniques._kit.splits import Pool, Split, parts_of
 from mleredux_techniques._kit.structure import in_time, moments
+from mleredux_techniques._kit.views import in_bins, of_values
 from mleredux_techniques.shift.document import ShiftAnalysis
 from mleredux_techniques.shift.facts import KEY
 
 Array = np.ndarray[Any, Any]
-ROWS, PARTS = 1_200, 20
-DRIFTS, MOST_TRIED = 0.1, 12
-"""Features with a larger distance may be broken; the farthest ones are tried."""
+ROWS, PARTS = 2_400, 20
+DRIFTS, RECENT, BINS = 0.1, 0.5, 16
+"""Features with a larger distance drift, and recent rows are this share of all, unless planted."""
+TELLING, DOUBT, LOST = 0.1, 2.0, 4.0
+"""A feature tells something if its skill in training is at least the first; its loss on the test counts above the last
+number of standard errors, and may be one above the second."""
 HARM, CHANCE, CHANGE = 3.0, 1.5, 4.0
 """A feature is broken, or may be, if leaving it out gains this number of standard errors; so for recent rows."""
 RATIO = 10.0
@@ -71,7 +76,7 @@ def reference(instance: Instance) -> dict[str, Any]:
     known = dataset.planted.get(KEY) or _measured(instance)
     broken, moment = tuple(sorted(known["broken"])), known["changes"] or dataset.time
     drifting = tuple(sorted(name for name, far in truth["distances"].items() if far > DRIFTS and name != moment))
-    recents = sorted({1.0, known.get("recent", 0.5)}, reverse=True) if moment else [1.0]
+    recents = sorted({1.0, known.get("recent", RECENT)}, reverse=True) if moment else [1.0]
     drops = [drop for drop in dict.fromkeys([(), broken, drifting]) if len(drop) < len(dataset.features)]
 
     def best(options: list[Advice]) -> Advice:
@@ -97,30 +102,51 @@ def gap(instance: Instance) -> Difference:
 
 
 def _measured(instance: Instance) -> dict[str, Any]:
-    """Return what leaving out each drifting feature, and old rows, gains on the test."""
+    """Return the features whose relation with the target is lost on the test, with harm, and the column along which
+    relations change, so that recent rows are worth more than all.
+
+    A feature that tells nothing is not broken, however far it drifts.
+    """
     dataset = instance.dataset
+    judge = Judge(replace(dataset, time=None))  # a column that drifts looks like a time
+    lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
     naive = losses(instance, Advice(), None, {})
-    far = sorted((-far, name) for name, far in instance.truth["distances"].items() if far > DRIFTS)[:MOST_TRIED]
-    gains = {name: difference(naive, losses(instance, Advice((name,)), None, {}), 0.0).ratio for _far, name in far}
+    gains = {name: difference(naive, losses(instance, Advice((name,)), None, {}), 0.0).ratio for name in lost}
+    broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
     found: dict[str, Any] = {
-        "broken": [name for name, gain in gains.items() if gain > HARM],
-        "unsure": [name for name, gain in gains.items() if CHANCE <= gain <= HARM],
+        "broken": broken,
+        "unsure": [name for name, gain in gains.items() if gain >= CHANCE and name not in broken],
         "changes": None,
         "open": [],
     }
     if dataset.time is not None:
-        old, new = (losses(instance, Advice(recent=share), dataset.time, {}) for share in (-0.5, 0.5))
-        gain = difference(old, new, 0.0).ratio
+        drop = tuple(sorted(broken)) if len(broken) < len(dataset.features) else ()
+        every, new = (losses(instance, Advice(drop, recent=share), dataset.time, {}) for share in (1.0, RECENT))
+        gain = difference(every, new, 0.0).ratio
         found["changes"] = dataset.time if gain > CHANGE else None
         found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
     return found
+
+
+def _lost(judge: Judge, name: str) -> float:
+    """Return by how many standard errors a feature tells less on the test than in training; 0 if more than half."""
+    ours, theirs = judge.dataset.train[name], judge.dataset.test[name]
+    if judge.dataset.kinds[name] == "text":
+        texts = (values.fillna("").to_numpy(dtype=object) for values in (ours, theirs))
+        view = of_values(name, *texts)
+    else:
+        view = in_bins(name, ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float), bins=BINS)
+    skill = judge.skill(view, shifted=False)
+    if skill.inside < TELLING or skill.outside > skill.inside / 2:
+        return 0.0
+    return float((skill.inside - skill.outside) / max(skill.error, 1e-9))
 
 
 def losses(instance: Instance, advice: Advice, by: str | None, target: dict[str, float]) -> Array:
     """Return the loss of the best model on each part of the test.
 
     Args:
-        by: The feature that orders the rows; of a negative share of recent rows, the old ones are used.
+        by: The feature that orders the rows.
         target: What is expected of the test rows: the share of each class, or the mean of the target under "".
     """
     key = f"losses across {advice} {by} {target if advice.weights == 'target' else ''}"
@@ -135,8 +161,7 @@ def _losses(instance: Instance, advice: Advice, by: str | None, target: dict[str
             raise ValueError(f"there is no feature {by!r}, by which rows are recent")
         passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
         order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
-        count = max(round(abs(advice.recent) * len(order)), 2)
-        places = np.sort(order[-count:] if advice.recent > 0 else order[:count])
+        places = np.sort(order[-max(round(advice.recent * len(order)), 2) :])
     used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
     trained, judged = matrices(used)
     weights = _weights(advice.weights, used, trained, judged, one.names, target)
