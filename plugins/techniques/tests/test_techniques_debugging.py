@@ -17,6 +17,7 @@ from mleredux_techniques._kit.composition import DECIDED
 from mleredux_techniques._kit.grader import carry_out
 from mleredux_techniques.debugging import efficacy, execution, scripts
 from mleredux_techniques.debugging.document import FaultKind
+from mleredux_techniques.debugging.mutations import mutants
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, Problem, load
 from technique_documents import TECHNIQUES, perfect, read
 from technique_documents.bases import base_of
@@ -51,15 +52,36 @@ def test_every_wrong_line_is_worse_than_the_sound_script(problem: Problem, monke
     instance = Instance(dataset, {}, base_of(dataset))
     made = scripts.script(dataset, 1)
     kinds = set(get_args(FaultKind)) - ({"misaligned_columns"} if problem == "regression" else set())
-    places = [(number, kind) for kind in sorted(kinds) for number in made.places(kind)[:2]]
-    texts = [made.text(), *(made.text(dict([one])) for one in places)]
-    sound, *wrong = execution.losses(instance, made.metric, texts)
-    assert np.isfinite(sound).all() and sound.mean() < 1.2
-    for (number, kind), found in zip(places, wrong, strict=True):
-        assert np.isfinite(found).all() != (kind == "crash"), (number, kind, found)
-        if kind != "crash" and (made.metric, kind) != ("accuracy", "fold_off_by_one"):  # a class may be right
-            assert found.mean() > sound.mean(), (number, kind)
-    assert {kind for _line, kind in places} == kinds
+    found = mutants(made.plain)
+    assert len(found) >= 400 and len({fault for fault in found if fault[1] != "crash"}) >= 100
+    chosen = [fault for kind in sorted(kinds) for fault in [one for one in found if one[1] == kind][::7][:4]]
+    texts = [made.text(), made.plain, *(made.text({line: wrong}) for line, _kind, wrong in chosen)]
+    sound, plain, *wrongs = execution.losses(instance, made.metric, texts)
+    assert np.isfinite(sound).all() and sound.mean() < 1.2 and sound == pytest.approx(plain)
+    worse = 0
+    for (line, kind, wrong), told in zip(chosen, wrongs, strict=True):
+        assert kind != "crash" or not np.isfinite(told).any(), (line, wrong)
+        worse += kind != "crash" and told.mean() > sound.mean()
+    # what does no harm on a table is drawn again
+    assert worse >= 0.7 * sum(kind != "crash" for _line, kind, _wrong in chosen)
+    assert {kind for _line, kind, _wrong in chosen} == kinds
+
+
+@pytest.mark.parametrize("problem", ["multiclass", "regression"])
+def test_a_table_of_lines_finds_few_faults(problem: Problem) -> None:
+    """An agent that knows the forms of lines in many other scripts claims those that it has not seen."""
+    dataset, rng = table(problem), np.random.default_rng(0)
+    seen = {line.strip() for style in range(100, 160) for line in scripts.script(dataset, style).text().split("\n")}
+    credits, claimed = 0, 0
+    for style in range(20):
+        made = scripts.script(dataset, style)
+        found = [fault for fault in mutants(made.plain) if fault[1] != "crash"]
+        faults = {line: (kind, wrong) for line, kind, wrong in (found[k] for k in rng.permutation(len(found))[:3])}
+        text = made.text({line: wrong for line, (_kind, wrong) in faults.items()})
+        claims = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() not in seen]
+        credits += len(set(claims) & set(faults))
+        claimed += len(claims)
+    assert claimed > 2 * credits  # most lines that it has not seen are sound
 
 
 def test_repairs_are_graded_by_what_they_leave(prepared: Preparer, bench: Any) -> None:

@@ -65,25 +65,27 @@ def lines_changed(before: str, after: str) -> int:
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the losses of the script without faults, with each fault alone, and with all but the crash."""
+    """Return the losses of the script without faults, each fault alone, all but the crash; whether this ends it."""
     dataset = instance.dataset
 
     def run() -> dict[str, Any]:
         made, faults = script_of(dataset), faults_of(dataset)
-        silent = {line: kind for line, kind in faults.items() if kind != "crash"}
-        alone = [{line: kind} for line, kind in silent.items()]
-        found = losses(instance, made.metric, [made.text(one) for one in ({}, silent, *alone)])
-        return {"losses": {"sound": found[0].tolist(), "naive": found[1].tolist(), "alone": found[2:].tolist()}}
+        silent = {line: wrong for line, (kind, wrong) in faults.items() if kind != "crash"}
+        crash = {line: wrong for line, (kind, wrong) in faults.items() if kind == "crash"}
+        alone = [{line: wrong} for line, wrong in silent.items()]
+        found = losses(instance, made.metric, [made.text(one) for one in ({}, silent, crash, *alone)])
+        told = {"sound": found[0].tolist(), "naive": found[1].tolist(), "alone": found[3:].tolist()}
+        return {"losses": {**told, "ends": not np.isfinite(found[2]).any()}}
 
     result: dict[str, Any] = remembered(dataset, "debugging", run)
     return result
 
 
 def gap(instance: Instance) -> Difference:
-    """Return what repairing the least harmful fault gains, if all others are repaired."""
+    """Return what repairing the least harmful fault gains, if all others are repaired; nothing without a crash."""
     known = reference(instance)["losses"]
     sound = np.array(known["sound"])
-    if not all(np.isfinite(row).all() for row in (sound, known["naive"], *known["alone"])):
+    if not known["ends"] or not all(np.isfinite(row).all() for row in (sound, known["naive"], *known["alone"])):
         return Difference(0.0, 1.0, len(EXCHANGED))
     return min((difference(alone, sound, OVERLAP) for alone in known["alone"]), key=lambda one: one.ratio)
 

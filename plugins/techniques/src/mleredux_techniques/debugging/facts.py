@@ -22,26 +22,27 @@ def script_of(dataset: Dataset) -> Script:
     return script(dataset, dataset.planted["script"]["style"])
 
 
-def faults_of(dataset: Dataset) -> dict[int, str]:
-    """Return the planted faults, line number → kind."""
-    return {int(line): kind for line, kind in dataset.planted["script"]["faults"]}
+def faults_of(dataset: Dataset) -> dict[int, tuple[str, str]]:
+    """Return the planted faults, line number → kind and wrong line."""
+    return {int(line): (kind, wrong) for line, kind, wrong in dataset.planted["script"]["faults"]}
 
 
 def files(dataset: Dataset) -> dict[str, str]:
     """Return the script with its faults."""
-    return {SCRIPT: script_of(dataset).text(faults_of(dataset))}
+    return {SCRIPT: script_of(dataset).text({line: wrong for line, (_kind, wrong) in faults_of(dataset).items()})}
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return the faults and both scripts."""
-    lines, faults = script_of(dataset).lines, faults_of(dataset)
+    sound = script_of(dataset).text()
+    lines = sound.split("\n")
     return {
         "faults": [
-            {"kind": kind, "line": line, "wrong": lines[line - 1].wrong[kind], "right": lines[line - 1].right}
-            for line, kind in sorted(faults.items())
+            {"kind": kind, "line": line, "wrong": wrong, "right": lines[line - 1]}
+            for line, (kind, wrong) in sorted(faults_of(dataset).items())
         ],
         "script": files(dataset)[SCRIPT],
-        "repaired": script_of(dataset).text(),
+        "repaired": sound,
     }
 
 

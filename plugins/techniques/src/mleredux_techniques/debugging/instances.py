@@ -6,6 +6,7 @@ import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.instances import clean, merged
+from mleredux_techniques.debugging.mutations import mutants
 from mleredux_techniques.debugging.scripts import script
 
 SILENT = 3
@@ -16,8 +17,12 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Keep numbers of the competition, add some that tell of the target, and draw a script and its faults."""
     made = clean(dataset, "debugging", rng)
     style = int(rng.integers(MOST_STYLE))
-    drafted = script(made, style)
-    kinds = sorted({kind for line in drafted.lines for kind in line.wrong} - {"crash"})
-    drawn = ["crash", *(str(kind) for kind in rng.permutation(kinds)[:SILENT])]
-    faults = sorted((int(rng.choice(drafted.places(kind))), kind) for kind in drawn)
-    return merged(made, sorted(drawn), script={"style": style, "faults": faults})
+    found = mutants(script(made, style).plain)
+    kinds = sorted({kind for _line, kind, _wrong in found} - {"crash"})
+    faults: dict[int, tuple[str, str]] = {}
+    for kind in ("crash", *(str(kind) for kind in rng.permutation(kinds)[:SILENT])):
+        options = [(line, wrong) for line, other, wrong in found if other == kind and line not in faults]
+        line = int(rng.choice(sorted({line for line, _wrong in options})))
+        faults[line] = kind, str(rng.choice([wrong for other, wrong in options if other == line]))
+    drawn = sorted(kind for kind, _wrong in faults.values())
+    return merged(made, drawn, script={"style": style, "faults": [[line, *faults[line]] for line in sorted(faults)]})

@@ -1,6 +1,6 @@
 """Training scripts: blocks with variants, in which lines have a wrong form by kind of fault.
 
-In a block, `right  #! kind: wrong` is a line with a fault that may be planted. All variants of a block do the same, so
+In a block, `right
 that no form of a line is suspicious by itself; names of variables differ between scripts.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques.debugging.mutations import unusual
 
 SCRIPT, SUBMISSION, VALIDATION = "train.py", "submission.csv", "validation.json"
-_MARK = re.compile(r"  #! (\w+): ")
 
 _HEAD = '''\
 """Choose a model by cross-validation, predict the test rows, and state the validation score."""
@@ -29,14 +29,12 @@ _LOAD = (
     """\
 train = pd.read_csv("train.csv")
 test = pd.read_csv("test.csv")
-features = [name for name in test.columns if name != ID]  \
-  #! crash: features = [name for name in train.columns if name != ID]
+features = [name for name in test.columns if name != ID]
 """,
     """\
 train = pd.read_csv("train.csv")
 test = pd.read_csv("test.csv").sort_values(FEATURE)
-features = [name for name in train.columns if name not in (ID, TARGET)]  \
-  #! crash: features = [name for name in train.columns if name is not (ID, TARGET)]
+features = [name for name in train.columns if name not in (ID, TARGET)]
 """,
 )
 _FILL = """\
@@ -48,12 +46,12 @@ _SCALE = (
     """\
 mean, spread = X.mean(axis=0), X.std(axis=0) + 1e-9
 X = (X - mean) / spread
-X_test = (X_test - mean) / spread  #! inconsistent_preprocessing: X_test = X_test - mean / spread
+X_test = (X_test - mean) / spread
 """,
     """\
 scaler = StandardScaler().fit(X)
 X = scaler.transform(X)
-X_test = scaler.transform(X_test)  #! inconsistent_preprocessing: X_test = X_test * scaler.scale_ + scaler.mean_
+X_test = scaler.transform(X_test)
 """,
 )
 _LABELS = {
@@ -63,40 +61,37 @@ _LABELS = {
 _SHUFFLE = (
     """\
 order = np.random.default_rng(SEED).permutation(len(X))
-X, y = X[order], y[order]  #! misaligned_rows: X, y = X[order], y
+X, y = X[order], y[order]
 """,
     """\
 order = np.argsort(X[:, 0], kind="stable")
 X = X[order]
-y = y[order]  #! misaligned_rows: y = y[np.argsort(y, kind="stable")]
+y = y[order]
 """,
 )
 _FOLDS = (
-    ("fold = np.arange(len(X)) % FOLDS\n", "range(FOLDS)", "range(1, FOLDS)"),
-    ("fold = np.arange(len(X)) % FOLDS + 1\n", "range(1, FOLDS + 1)", "range(1, FOLDS)"),
-    ("fold = np.arange(len(X)) % FOLDS\n", "np.unique(fold)", "np.unique(fold)[:-1]"),
+    ("fold = np.arange(len(X)) % FOLDS\n", "range(FOLDS)"),
+    ("fold = np.arange(len(X)) % FOLDS + 1\n", "range(1, FOLDS + 1)"),
+    ("fold = np.arange(len(X)) % FOLDS\n", "np.unique(fold)"),
 )
 _LOOP = """\
 scores = {}
 for name, model in candidates.items():
-    held = np.zeros(SHAPE)  #! crash: held = np.zeros(len(X), SHAPE)
-    for k in RIGHT:  #! fold_off_by_one: for k in WRONG:
+    held = np.zeros(SHAPE)
+    for k in RIGHT:
         inside = fold == k
-        model.fit(X[~inside], y[~inside])  #! wrong_split: WRONG_FIT
+        model.fit(X[~inside], y[~inside])
         held[inside] = model.PREDICT(X[inside])
     scores[name] = METRIC
-best = CHOOSE(scores, key=scores.get)  #! metric_direction: best = OPPOSITE(scores, key=scores.get)
+best = CHOOSE(scores, key=scores.get)
 """
-_FITS = ("model.fit(X, y)", "model.fit(X[inside], y[inside])")
 _LAST = """\
 model = candidates[best].fit(X, y)
-submission = pd.DataFrame(model.PREDICT(X_test), columns=NAMES)  \
-  #! misaligned_columns: submission = pd.DataFrame(model.PREDICT(X_test), columns=NAMES[::-1])
-submission.insert(0, ID, test[ID].to_numpy())  \
-  #! misaligned_rows: submission.insert(0, ID, np.sort(test[ID].to_numpy()))
-submission.to_csv("submission.csv", index=False)  #! crash: submission.to_csv("submission.csv", index_column=False)
+submission = pd.DataFrame(model.PREDICT(X_test), columns=NAMES)
+submission.insert(0, ID, test[ID].to_numpy())
+submission.to_csv("submission.csv", index=False)
 with open("validation.json", "w") as file:
-    json.dump({"score": float(scores[best])}, file)  #! crash: json.dump({"score": scores[model]}, file)
+    json.dump({"score": float(scores[best])}, file)
 """
 _CANDIDATES = {
     True: {
@@ -153,32 +148,23 @@ _SYNONYMS = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a script, and its wrong form by kind of fault."""
-
-    right: str
-    wrong: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Script:
-    """A script without faults: its lines, and the metric by which it validates."""
+    """A script without faults.
 
-    lines: tuple[Line, ...]
+    Attributes:
+        plain: Its lines in their usual form, of which faults are made.
+        sound: The same with other forms of some lines.
+        metric: That by which it validates.
+    """
+
+    plain: str
+    sound: str
     metric: str
 
-    def places(self, kind: str) -> list[int]:
-        """Line numbers, from 1, in which a kind of fault can be planted."""
-        return [number for number, line in enumerate(self.lines, start=1) if kind in line.wrong]
-
     def text(self, faults: Mapping[int, str] | None = None) -> str:
-        """The script with faults: line number → kind."""
-        faults = faults or {}
-        told = (
-            line.wrong[faults[number]] if number in faults else line.right
-            for number, line in enumerate(self.lines, start=1)
-        )
-        return "\n".join(told) + "\n"
+        """The script with faults: line number, from 1 → wrong line."""
+        told = (faults or {}).get
+        return "\n".join(told(number, line) for number, line in enumerate(self.sound.split("\n"), start=1))
 
 
 def script(dataset: Dataset, style: int) -> Script:
@@ -191,7 +177,7 @@ def script(dataset: Dataset, style: int) -> Script:
 
     metric = one(tuple(METRICS[classes]))
     formula, choose = METRICS[classes][metric]
-    folds, right, wrong = _FOLDS[int(rng.integers(len(_FOLDS)))]
+    folds, right = _FOLDS[int(rng.integers(len(_FOLDS)))]
     candidates = [f'    "{name}": {made},' for name, made in _CANDIDATES[classes].items()]
     listed = "\n".join(["candidates = {", *(candidates[place] for place in rng.permutation(len(candidates))), "}\n"])
     constants = f"SEED, FOLDS = {rng.integers(1, 100)}, {rng.integers(4, 7)}\n"
@@ -200,19 +186,12 @@ def script(dataset: Dataset, style: int) -> Script:
     text = "\n".join([_HEAD + _IMPORTS[classes], *body])
     held = {
         "SHAPE": "(len(X), len(classes))" if classes else "len(X)",
-        "RIGHT": right, "WRONG": wrong, "WRONG_FIT": one(_FITS), "METRIC": formula,
-        "CHOOSE": choose, "OPPOSITE": "max" if choose == "min" else "min",
+        "RIGHT": right, "METRIC": formula, "CHOOSE": choose,
         "PREDICT": "predict_proba" if classes else "predict", "NAMES": "classes" if classes else '["prediction"]',
         "FEATURE": repr(dataset.features[int(rng.integers(len(dataset.features)))]),
     }  # fmt: skip
     text = _replaced(_replaced(text, held), {name: one(others) for name, others in _SYNONYMS.items()})
-    lines = []
-    for line in text.rstrip("\n").split("\n"):
-        said, *wrongs = (part.rstrip() for part in _MARK.split(line))
-        indent = said[: len(said) - len(said.lstrip())]
-        found = {kind: indent + told for kind, told in zip(wrongs[::2], wrongs[1::2], strict=True)}
-        lines.append(Line(said, found if classes or "misaligned_columns" not in found else {}))
-    return Script(tuple(lines), metric)
+    return Script(text, unusual(text, rng), metric)
 
 
 def _replaced(text: str, words: dict[str, str]) -> str:

@@ -1,0 +1,207 @@
+"""Faults of a sound script, by its syntax tree: what a line does is found by its form, and changed in many ways.
+
+Each change is composed of a place and an operation, so that no list of wrong lines exists; other operations leave what
+a line does as it is, so that a line is not suspicious because it looks unusual.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+ROWS = ("{}[::-1]", "np.roll({}, 1, axis=0)", "np.roll({}, len({}) // 2, axis=0)")
+"""Operations that put rows in another order; of labels and ids also …"""
+LABELS = (*ROWS, "np.sort({})", "np.sort({})[::-1]", "np.random.default_rng(SEED).permutation({})")
+COLUMNS = ("{}[:, ::-1]", "np.roll({}, 1, axis=1)", "np.roll({}, -1, axis=1)")
+TREATED = (
+    *("-({})", "np.abs({})", "({}) ** 2", "({}) ** 3", "3 * ({})", "({}) + 2", "({}) / 4", "np.sign({})"),
+    *("np.zeros_like({})", "np.clip({}, 0, None)", "np.clip({}, None, 0)", *COLUMNS),
+)
+SAME = (
+    *("np.asarray({})", "np.array({})", "np.roll({}, 0, axis=0)", "{}[::-1][::-1]", "np.ascontiguousarray({})"),
+    *("np.copy({})", "{}[:]", "np.take({}, range(len({})), axis=0)", "np.concatenate([{}[:9], {}[9:]])"),
+)
+"""Operations on arrays that change nothing."""
+UNUSUAL = 0.5
+"""Share of the places with an operation that changes nothing."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression of a script, and by kind of fault the texts that would be wrong in its place.
+
+    Attributes:
+        line: Its line, from 1.
+        start, end: Its columns.
+        wrong: Kind and text of each change.
+        same: Texts that do the same.
+    """
+
+    line: int
+    start: int
+    end: int
+    wrong: tuple[tuple[str, str], ...]
+    same: tuple[str, ...] = ()
+
+
+def unusual(text: str, rng: np.random.Generator) -> str:
+    """Return a script that does the same, with other forms of some of its lines."""
+    lines, used = text.split("\n"), set[int]()
+    for place in sorted(places(text), key=lambda place: -place.start):
+        if place.same and place.line not in used and rng.random() < UNUSUAL:
+            used.add(place.line)
+            lines[place.line - 1] = _put(lines[place.line - 1], place, str(rng.choice(place.same)))
+    return "\n".join(lines)
+
+
+def mutants(text: str) -> list[tuple[int, str, str]]:
+    """Return all faults of a script: line, kind, and the wrong line."""
+    lines = text.split("\n")
+    found = [
+        (place.line, kind, _put(lines[place.line - 1], place, wrong))
+        for place in places(text)
+        for kind, wrong in place.wrong
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _put(line: str, place: Place, text: str) -> str:
+    return line[: place.start] + text + line[place.end :]
+
+
+def places(text: str) -> Iterator[Place]:
+    """Return the expressions of a script that may be wrong, by their form."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        node_text = ast.get_source_segment(text, node) if hasattr(node, "lineno") else None
+        if node_text is None or not isinstance(node, ast.expr | ast.keyword) or node.lineno != node.end_lineno:
+            continue
+        wrong, same = _crashes(node, node_text), ()
+        if isinstance(node, ast.Call):
+            more, same = _of_call(node, text, node_text)
+            wrong += more
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Name) and node.value.id in ("X", "y"):  # rows in another order
+                operations = LABELS if node.value.id == "y" else ROWS
+                wrong += _each("misaligned_rows", ("{}", *operations), ast.unparse(node.value))
+                wrong += _each("misaligned_rows", operations, node_text)
+                same = (f"np.take({node.value.id}, {node.slice.id}, axis=0)", *_same(node_text))
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and len(node_text) < 30:
+            left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+            wrong += [
+                ("wrong_split", form.format(left, right)) for form in ("{} != {}", "~({} == {})", "({} - {}) != 0")
+            ]
+            same = (f"{right} == {left}", f"~({left} != {right})", f"({left} - {right}) == 0")
+        yield Place(node.lineno, node.col_offset, node.end_col_offset or 0, tuple(wrong), same)
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Assign | ast.For) and statement.lineno:
+            yield from _of_statement(statement, text)
+
+
+def _each(kind: str, operations: tuple[str, ...], text: str) -> list[tuple[str, str]]:
+    return [(kind, operation.replace("{}", text)) for operation in operations]
+
+
+def _same(text: str) -> tuple[str, ...]:
+    """Return compositions of two operations that change nothing."""
+    pairs = itertools.product(SAME, repeat=2)
+    return tuple(outer.replace("{}", inner.replace("{}", text)) for outer, inner in pairs)
+
+
+def _crashes(node: ast.AST, text: str) -> list[tuple[str, str]]:
+    """Return expressions that raise an error: misspelled names, attributes and arguments."""
+    if isinstance(node, ast.Attribute):
+        name, before = node.attr, text[: -len(node.attr)]
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and len(node.id) > 1:
+        name, before = node.id, ""
+    elif isinstance(node, ast.keyword) and node.arg and node.arg not in ("key", "columns"):
+        name, before = node.arg, ""
+        return [("crash", f"{form}{text[len(name) :]}") for form in _misspelled(name)]
+    else:
+        return []
+    return [("crash", f"{before}{form}") for form in _misspelled(name)]
+
+
+def _misspelled(name: str) -> list[str]:
+    return [name + name[-1] + "_", name[:-1] + "_" + name[-1], "_" + name]
+
+
+def _of_call(node: ast.Call, text: str, own: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """Return the wrong forms of a call, and those that do the same."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    held = [ast.get_source_segment(text, part) or "" for part in node.args]
+    if name == "fit" and len(held) == 2:
+        return _of_fit(own[: own.rindex(".fit(")], *held)
+    if name in ("predict", "predict_proba"):
+        columns = _each("misaligned_columns", COLUMNS, own) if name == "predict_proba" else []
+        return [*_each("misaligned_rows", ROWS, own), *columns], _same(own)
+    if name == "to_numpy" and not node.args and not node.keywords and "ID" in own:
+        return _each("misaligned_rows", LABELS, own), _same(own)
+    if name in ("min", "max") and isinstance(node.func, ast.Name):
+        other = "max" if name == "min" else "min"
+        scores, place = held[0], 0 if name == "min" else -1
+        ordered = f"sorted({scores}, key={scores}.get)"
+        wrong = [
+            f"{other}({scores}, key={scores}.get)",
+            f"{ordered}[{-1 - place}]",
+            f"{name}({scores}, key=lambda one: -{scores}[one])",
+        ]
+        same = (f"{ordered}[{place}]", f"{other}({scores}, key=lambda one: -{scores}[one])")
+        return [("metric_direction", form) for form in wrong], same
+    return [], ()
+
+
+def _of_fit(model: str, x: str, y: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    found = [("misaligned_rows", f"{model}.fit({x}, {told})") for _kind, told in _each("", LABELS, y)]
+    found += [("misaligned_rows", f"{model}.fit({told}, {y})") for _kind, told in _each("", ROWS, x)]
+    if "[" in x:
+        mask = x.partition("[")[2].strip("~]")
+        for form in ("", "[:]", f"[{mask}]", f"[{mask} | ~{mask}]", f"[~~{mask}]", f"[{mask} == {mask}]"):
+            found.append(("wrong_split", f"{model}.fit(X{form}, y{form})"))
+        return found, (f"{model}.fit(X[{mask} == 0], y[{mask} == 0])", f"{model}.fit(np.asarray({x}), np.asarray({y}))")
+    for part in ("[:20]", "[-20:]", "[::25]", "[len(X) // 2 : len(X) // 2 + 20]"):
+        found.append(("wrong_split", f"{model}.fit(X{part}, y{part})"))
+    return found, (f"{model}.fit(X[:], y[:])", f"{model}.fit(X.copy(), y.copy())")
+
+
+def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
+    """Return the wrong forms of what is looped over, and of what is assigned to test features, scores and names."""
+    value = node.iter if isinstance(node, ast.For) else node.value
+    own = ast.get_source_segment(text, value) or ""
+    target = ast.unparse(node.target if isinstance(node, ast.For) else node.targets[0])
+    wrong: list[tuple[str, str]] = []
+    same: tuple[str, ...] = ()
+    if isinstance(node, ast.For):
+        if "FOLDS" in own or "unique" in own:
+            cut = ("[1:]", "[:-1]", "[::2]", "[1::2]", "[:2]")
+            wrong = [("fold_off_by_one", f"list({own}){part}") for part in cut]
+            if own.startswith("range("):
+                ends = ("0", "FOLDS") if own == "range(FOLDS)" else ("1", "FOLDS + 1")
+                shifts = itertools.product(("", " + 1", " + 2"), ("", " - 1", " - 2"))
+                forms = [f"range({ends[0]}{low}, {ends[1]}{high})" for low, high in shifts]
+                wrong += [("fold_off_by_one", form) for form in forms[1:]]
+                same = (forms[0], f"reversed({own})")
+            same += (f"list({own})",)
+    elif target == "X_test":
+        wrong = _each("inconsistent_preprocessing", TREATED, own)
+        if isinstance(value, ast.BinOp):
+            parts = ("mean", "spread")
+            for (a, b), (first, second) in itertools.product(
+                itertools.permutations(parts), itertools.product("-+*/", "-+*/")
+            ):
+                wrong.append(("inconsistent_preprocessing", f"(X_test {first} {a}) {second} {b}"))
+            wrong = [one for one in wrong if one[1] != own]
+            same = ("X_test / spread - mean / spread", "-(mean - X_test) / spread")
+        elif ".transform(" in own:
+            others = ("X_test", "scaler.inverse_transform(X_test)", "scaler.transform(scaler.transform(X_test))")
+            wrong += [("inconsistent_preprocessing", form) for form in others]
+            same = ("(X_test - scaler.mean_) / scaler.scale_", "scaler.transform(X_test.copy())")
+    elif target.endswith("[name]"):
+        wrong = [("metric_direction", form.format(own)) for form in ("-({})", "-1 * ({})", "1 - ({})", "-3 * ({})")]
+        same = (f"float({own})", f"({own}) + 0")
+    if (wrong or same) and value.lineno == value.end_lineno:
+        yield Place(value.lineno, value.col_offset, value.end_col_offset or 0, tuple(wrong), same)
