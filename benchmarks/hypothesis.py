@@ -246,7 +246,7 @@ def _run(given: tuple[Cell, Plan, Path]) -> Row:
     shutil.rmtree(place, ignore_errors=True)
     (place / "task").mkdir(parents=True)
     context = arm.contexts.get(cell.task)
-    known = f"\n\n# What is known so far\n\n{context}\n" if context else ""
+    known = f"\n\n# Findings so far\n\n{context}\n" if context else ""
     (place / "task" / "description.md").write_text(task.describe() + known, encoding="utf-8")
     submission = task.submission
     facts = {

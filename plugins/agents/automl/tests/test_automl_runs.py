@@ -18,7 +18,7 @@ from mleredux_agent_automl.advice import Advice, read_advice
 from mleredux_rollout import check_rollout
 
 CURRICULUM = """\
-# What is known so far
+# Findings so far
 
 ## Cross-validation: an estimate that the private test confirms
 

@@ -60,7 +60,7 @@ def test_the_script_and_the_endpoint_validate(run: Run) -> None:
 def test_it_may_edit_its_instructions(run: Run) -> None:
     instructions = (run.output_dir / "logs" / "full_instructions.txt").read_text(encoding="utf-8")
     assert "Be steady.\nThere are 300 seconds.\n" in instructions
-    assert "# What to do" in instructions and "Handwritten Digits" in instructions
+    assert "# Instructions" in instructions and "Handwritten Digits" in instructions
 
 
 def test_its_secret_is_in_nothing_that_is_kept(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What the agent is told: the folder `task` of a run, and its variables."""
+"""The folder `task` of a run, which the agent reads, and the agent's environment variables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mleredux.models.tool import Tool
 
 _VALIDATE = """\
 #!/bin/sh
-# Says whether a submission is well-formed; never its score. Usage: validate.sh [FILE]
-# Without FILE, the submission file in the output folder is checked.
+# Check the format of a submission; prints no score. Usage: validate.sh [FILE]
+# Without FILE, check the submission in the output folder.
 url="${MLEREDUX_VALIDATE_URL:-http://localhost:5000/validate}"
 if command -v curl >/dev/null 2>&1; then
     if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi
@@ -40,44 +40,44 @@ PY
 """
 
 _INSTRUCTIONS = """\
-# What to do
+# Instructions
 
-Solve the task that `description.md` describes, by machine learning, on your own: nobody answers questions.
+Solve the task in `description.md` with machine learning. Work autonomously: no one will answer questions.
 
-| where | what |
+| path | contents |
 |---|---|
-| `{layout.task}` | this text, the description, and `task.json` with the form of the submission ({fixed}) |
+| `{layout.task}` | these instructions, the description, and `task.json` with the format of the submission ({fixed}) |
 | `{layout.data}` | the data: {data} ({fixed}) |
-| `{layout.output}` | what you leave: everything here is kept |
-| `{layout.output}/{file}` | your submission; write it early and improve it, its last version counts |
-| `{layout.output}/code` | your code, such that somebody else can run it |
+| `{layout.output}` | your output; everything here is saved |
+| `{layout.output}/{file}` | your submission; write one early and improve it: the last version is graded |
+| `{layout.output}/code` | your code, runnable by someone else |
 | `{layout.output}/logs` | your logs |
-| `{layout.output}/rollout` | your steps as `trajectory.json` in ATIF, if you keep them |
-| `{layout.scratch}` | room for temporary files (thrown away) |
+| `{layout.output}/rollout` | your steps as `trajectory.json` in the ATIF format, if you record them |
+| `{layout.scratch}` | scratch space; deleted afterwards |
 
-- You have {hours} for this, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk and {gpus}.
-  Who uses more memory or disk, or runs more than {processes} processes, is stopped{declared}.
-- A file `{layout.task}/notice.txt` appears when the time is nearly over; at its end you get SIGTERM, and SIGKILL
+- Limits: {hours}, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk, {processes} processes, {gpus}.
+  You are stopped if you exceed the limits of memory, disk or processes{declared}.
+- Shortly before the time limit, the file `{layout.task}/notice.txt` appears. At the limit you get SIGTERM, and SIGKILL
   {grace:g} seconds later.
-- `sh {layout.task}/validate.sh` says whether your submission is well-formed, never its score; so does a POST of the
+- `sh {layout.task}/validate.sh` checks the format of your submission; it never reveals a score. You can also POST the
   file to {layout.validate_url}.
 - Network: {network}.
-- Predictions must come from a model that you trained on the data given, not from looking answers up or writing them
-  by hand.
+- Predictions must come from a model that you trained on the data provided. Do not look answers up or write them by
+  hand.
 {isolation}"""
 
 _NOT_ISOLATED = """\
-- You are not isolated: you are a process of a machine that also holds the answers of the test set. Read and write only
-  the folders above. The run is marked as not isolated, and what you leave is searched for the answers.
+- You are not isolated: this machine also holds the answers of the test set. Read and write only in the folders
+  above. The run is marked as not isolated, and your output is searched for the answers.
 """
 _NETWORK = {
-    "none": "there is none",
-    "gateway": "only the gateway to language models can be reached",
-    "open": "every public host, by HTTP and HTTPS through the proxy that the usual variables name; hosts are recorded",
+    "none": "no access",
+    "gateway": "only the gateway to language models is reachable",
+    "open": "public hosts are reachable over HTTP and HTTPS, by the proxy in the usual variables; all are recorded",
 }
 _NETWORK_NOT_ISOLATED = {
-    "none": "not to be used, although nothing closes it",
-    "gateway": "only the gateway to language models is to be used, although nothing closes the rest",
+    "none": "do not use it (it is not technically blocked)",
+    "gateway": "use only the gateway to language models (the rest is not technically blocked)",
     "open": "open",
 }
 
@@ -87,27 +87,27 @@ def _network(run: Run, isolated: bool) -> str:
     if not isolated or not hosts or run.spec.network == "open":
         return (_NETWORK if isolated else _NETWORK_NOT_ISOLATED)[run.spec.network]
     others = "and the gateway to language models " if run.spec.network == "gateway" else ""
-    return f"only {', '.join(hosts)} {others}can be reached, through the proxy that the usual variables name"
+    return f"only {', '.join(hosts)} {others}are reachable, through the proxy in the usual variables"
 
 
 def write_briefing(
     run: Run, task: Task, layout: Layout, folder: Path, sandbox: Capabilities, tools: Sequence[Tool] = ()
 ) -> None:
-    """Write the folder that the agent sees as its task: texts, `task.json`, `validate.sh`, and an empty `data`.
+    """Write the folder that the agent reads as its task: texts, `task.json`, `validate.sh`, and an empty `data`.
 
     Args:
         run: The run.
         task: Its task.
-        layout: Where the agent finds things.
-        folder: The folder.
-        sandbox: What the sandbox is capable of, by which the agent is told what holds there.
-        tools: What it is given, which `give_tools` writes.
+        layout: The paths inside the sandbox.
+        folder: The folder to write.
+        sandbox: The capabilities of the sandbox, which the instructions depend on.
+        tools: The agent's tools, which `give_tools` writes.
     """
     spec, isolated = run.spec, sandbox.isolated
     folder.mkdir(exist_ok=True)
     description = task.describe(obfuscated=spec.obfuscated)
     if spec.context:
-        description += f"\n\n# What is known so far\n\n{spec.context}\n"
+        description += f"\n\n# Findings so far\n\n{spec.context}\n"
     instructions = (
         _INSTRUCTIONS.format(
             layout=layout,
@@ -118,11 +118,11 @@ def write_briefing(
             disk_mb=spec.limits.disk_mb,
             gpus=f"{spec.limits.gpus} GPUs, named by `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
             processes=spec.limits.processes,
-            declared="" if "cpus" in sandbox.enforces else "; that you use no more CPUs is up to you",
+            declared="" if "cpus" in sandbox.enforces else ". The CPU limit is not enforced; please respect it",
             grace=spec.limits.grace,
             network=_network(run, isolated),
             fixed="read only" if isolated else "do not change it",
-            data="everything there is; the answers of the test set are not here" if isolated else "everything there is",
+            data="all public files; the answers of the test set are not among them" if isolated else "all public files",
             isolation="" if isolated else _NOT_ISOLATED,
         )
         + told(tools, layout.task)
@@ -150,14 +150,14 @@ def write_briefing(
 
 
 def public_name(run: Run) -> str:
-    """The task's name as the agent may know it."""
+    """Return the task's name, or a neutral one if the run is obfuscated."""
     return "task" if run.spec.obfuscated else run.spec.task
 
 
 def environment(
     run: Run, task: Task, agent: Agent, launch: Launch, layout: Layout, passed: dict[str, str]
 ) -> dict[str, str]:
-    """The variables of the agent: ours, those it declares, and nothing else.
+    """Return the agent's environment: our variables, those it declares, and nothing else.
 
     Args:
         passed: The variables of the caller that the agent gets.

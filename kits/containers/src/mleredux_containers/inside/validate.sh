@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: mleredux-validate [FILE]
-# Says whether a submission is well-formed: exit code 0 if so, 1 if not, 2 if that could not be found out.
+# Check the format of a submission. Exit codes: 0 well-formed, 1 not well-formed, 2 could not be checked.
 file=${1:-$MLEREDUX_SUBMISSION}
 if [ ! -f "$file" ] || [ ! -r "$file" ]; then
     echo "There is no file '$file' that can be read. Usage: $0 FILE" >&2
