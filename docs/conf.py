@@ -15,6 +15,9 @@ from pathlib import Path
 import mleredux_client  # noqa: F401 – autodoc would import it with TYPE_CHECKING set, which its models do not bear
 from sphinx.application import Sphinx
 
+sys.path.insert(0, str(Path(__file__).parent))
+import rooms
+
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/mleredux/mleredux"
 PACKAGES = "reference/packages"
@@ -80,7 +83,7 @@ def _led_to(text: str, folder: str, page: str) -> str:
 
 
 def _write_pages(app: Sphinx) -> None:
-    """Pages of files that lie elsewhere: a page for each distribution, their list, and the project's own."""
+    """Write a page for each distribution, their list, the project's own pages, and the picture of the rooms."""
     for name in PROJECT_PAGES:
         text = _led_to((ROOT / name).read_text(encoding="utf-8"), "", name.lower())
         (Path(app.srcdir) / name.lower()).write_text(text, encoding="utf-8")
@@ -89,6 +92,7 @@ def _write_pages(app: Sphinx) -> None:
     for path, name in DISTRIBUTIONS.items():
         text = (ROOT / path / "README.md").read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(_led_to(text, path, f"{PACKAGES}/{name}"), encoding="utf-8")
+    (Path(app.srcdir) / "_static" / "rooms.svg").write_text(rooms.draw(), encoding="utf-8")
     names = "\n".join(sorted(DISTRIBUTIONS.values()))
     (folder / "index.md").write_text(f"# Packages\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n", encoding="utf-8")
 
