@@ -15,6 +15,19 @@ TECHNIQUES = (
     "imbalance", "missing", "encoding", "eda", "cv", "scaling", "leakage", *GIVEN, "features", "shift", "debugging"
 )  # fmt: skip
 
+KAGGLE = {
+    "spaceship": "spaceship-titanic",
+    "pizza": "random-acts-of-pizza",
+    "nomad": "nomad2018-predict-transparent-conductors",
+}
+"""Tables of Kaggle, which lie beside the repository where they may be used (`shared/data/kaggle`)."""
+STARTERS = {"wine": "wine", "diabetes": "diabetes"}
+
+
+def task_of(table: str) -> str:
+    """The competition of a table."""
+    return (KAGGLE | STARTERS).get(table, f"natural-{table}")
+
 
 def sheet_of(table: str) -> dict[str, Claim | Refused]:
     """The sheet of a table."""

@@ -47,8 +47,9 @@ class Data:
         rows = pd.DataFrame(json.loads(path.read_text()))
         texts = rows.select_dtypes(include=["object", "string"]).columns
         for column in texts:
-            if not rows[column].map(lambda value: isinstance(value, list)).any():
-                rows[column] = rows[column].where(~rows[column].isin(MISSING), None)
+            if rows[column].map(lambda value: isinstance(value, list)).any():
+                rows[column] = rows[column].astype(str)
+            rows[column] = rows[column].where(~rows[column].isin(MISSING), None)
         return rows
 
     @property

@@ -79,7 +79,7 @@ def eda(data: Data, claim: dict[str, Any]) -> Document:
             "type": kind,
             "distinct": int(data.train[name].nunique()),
             "relation": claim["relations"].get(name, "none"),
-            "drift": drift(data.train[name], data.test[name], kind),
+            "drift": drift(data.train[name], data.test[name], kind) if claim.get("drifts", True) else None,
         }
         if name in alike:
             row["like"] = alike[name][1]
@@ -96,7 +96,9 @@ def eda(data: Data, claim: dict[str, Any]) -> Document:
 def _kind(column: Any) -> str:
     if column.nunique() <= 1:
         return "constant"
-    if pd.api.types.is_bool_dtype(column) or (set(column.dropna().unique()) <= {True, False} and column.dtype == object):
+    if pd.api.types.is_bool_dtype(column) or (
+        set(column.dropna().unique()) <= {True, False} and column.dtype == object
+    ):
         return "boolean"
     return "number" if is_number(column) else "category"
 
@@ -190,7 +192,13 @@ def leakage(data: Data, claim: list[tuple[str, list[str], str]]) -> Document:
             {
                 "kind": kind,
                 "columns": columns,
-                "strength": max((sizes.get(name, 0.0) for name in columns), default=shared / len(data.test)),
+                "strength": max(
+                    (
+                        sizes.get(name) or evidence.strength(data.train[name].notna().astype(int), data.y)
+                        for name in columns
+                    ),
+                    default=shared / len(data.test),
+                ),
                 "mitigation": {"name": mitigation},
             }
             for kind, columns, mitigation in claim

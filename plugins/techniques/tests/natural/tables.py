@@ -75,7 +75,9 @@ def cars() -> pd.DataFrame:
 
 def senators() -> pd.DataFrame:
     rows = pd.read_csv(shipped("lifelines", "datasets", "canadian_senators.csv"))
-    rows = rows[rows["reason"].notna()].drop(columns=["Term (yyyy.mm.dd)", "observed"])
+    rows = rows[rows["reason"].isin(["Death", "Resignation", "Retirement"])].drop(
+        columns=["Term (yyyy.mm.dd)", "observed"]
+    )
     return rows.reset_index(drop=True)
 
 

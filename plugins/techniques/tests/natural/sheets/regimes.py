@@ -30,6 +30,7 @@ SHEET = {
     ),
     "eda": claim(
         {
+            "drifts": False,
             "relations": {
                 "un_region_name": "values", "un_continent_name": "values", "duration": "monotone", "start_year": "monotone",
                 "cowcode2": "nonmonotone", "politycode": "nonmonotone", "observed": "values",
