@@ -164,9 +164,7 @@ def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
     if not true:
         told = "No column names groups that the split kept together: values of every candidate occur in both tables."
         claimed = groups is not None and _with_key(truth["either"], key) is None
-        return finding(
-            "groups", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed), decides=True
-        )
+        return finding("groups", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
     score, named, first = 0.0, _with_key(true, key), true[0]["key"]
     if groups is not None and named is not None:
         score = 0.5 + 0.25 * close(groups.train_groups, named["train_groups"])
@@ -202,9 +200,7 @@ def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
     if true is None:
         told = "By no column are the test rows later than the training rows."
         claimed = given is not None and not (truth["either"] and given in times)
-        return finding(
-            "time", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed), decides=True
-        )
+        return finding("time", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
     falling = truth.get("falling", ())
     shown = (f"{name!r}, descending" if name in falling else repr(name) for name in times)
     told = f"The test rows are later than the training rows in {listing(shown)}" + (

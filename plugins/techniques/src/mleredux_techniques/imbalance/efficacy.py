@@ -6,8 +6,8 @@ nothing. If nothing gains over that, what is often done and loses most certainly
 random undersampling.
 
 What is done must be worth it: an action that does not gain significantly over less (nothing, or weights and thresholds
-instead of dropped, copied or made-up rows) gets `UNNEEDED` of its score, also where no choice makes a difference, as
-for most rankings.
+instead of dropped, copied or made-up rows) gets `UNNEEDED` of its score; where no choice makes a difference, as for
+most rankings, doing nothing gets all and an action nothing.
 """
 
 from __future__ import annotations
@@ -80,17 +80,17 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
         first = replace(first, role="Often done, with harm here, where nothing gains over doing nothing")
     found = judged(instance, one, first, *others)
     less = None if given == strong else _less(instance, one, given)
-    if less is None:
+    if less is not None:
+        told = f"{_told(less).capitalize()}: as good, by the same splits. An action that is not needed gets {UNNEEDED}."
+        score = round(UNNEEDED * (found.score or 0.0), 4)
+    elif found.score is None and given == strong == _NONE:
+        told, score = "No strategy gains over doing nothing, so that doing nothing is right.", 1.0
+    else:
         return found
-    told = f"{_told(less).capitalize()}: as good, by the same splits. An action that is not needed gets {UNNEEDED}."
-    score = round(UNNEEDED * (1.0 if found.score is None else found.score), 4)
-    parts = [
-        replace(part, score=score, weight=1.0, explanation=f"{part.explanation} {told}")
-        if part.name == "efficacy"
-        else part
-        for part in found.parts
-    ]
-    return replace(found, score=score, training=score, uncertainty=UNNEEDED * (found.uncertainty or 0.0), parts=parts)
+    head, *rest = found.parts
+    head = replace(head, score=score, weight=1.0, explanation=f"{head.explanation.partition('Naive and')[0]}{told}")
+    error = UNNEEDED * (found.uncertainty or 0.0) if less else 0.0
+    return replace(found, score=score, training=score, uncertainty=error, parts=[head, *rest])
 
 
 def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:

@@ -267,7 +267,6 @@ def _assess_risks(
             f"{open_}",
             true=len(true),
             given=count,
-            decides=True,
         ),
         finding(
             "mitigations",

@@ -111,7 +111,6 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
                 f"In the test, the target is {_shown(truth['target'])}; in the training rows {_shown(truth['train'])}.",
                 true=int(truth["moved"]),
                 given=int(off > bound),
-                decides=True,
             ),
             finding(
                 "changes",
