@@ -68,6 +68,21 @@ class Judge:
         """The fold of each training row: at random, by complete groups, or consecutive in time."""
         return self.folds_of(self.groups)
 
+    @cached_property
+    def inflation(self) -> Array:
+        """By how much the variance of a mean of each output is larger than of independent rows, as rows of a group are
+        alike (L. Kish, "Survey Sampling", 1965: the design effect, 1 + (rows a group - 1) · intraclass correlation).
+        """
+        if self.groups is None:
+            return np.ones(self.y.shape[1])
+        sizes = np.bincount(self.groups).astype(float)
+        means = np.stack([np.bincount(self.groups, column) for column in self.y.T], axis=1) / sizes[:, None]
+        within = ((self.y - means[self.groups]) ** 2).sum(axis=0) / max(len(self.y) - len(sizes), 1)
+        between = (sizes[:, None] * (means - self.prior) ** 2).sum(axis=0) / max(len(sizes) - 1, 1)
+        size = (sizes**2).sum() / sizes.sum()
+        alike = (between - within) / np.maximum(between + (size - 1) * within, 1e-12)
+        return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
+
     def folds_of(self, groups: Array | None) -> Array:
         """Return folds that keep groups together; consecutive ones if the test is later."""
         rows = len(self.y)
@@ -198,13 +213,15 @@ def _outputs(dataset: Dataset) -> tuple[Array, Array]:
         return tuple(np.stack([values == name for name in chosen], axis=1).astype(float) for values in (ours, theirs))  # type: ignore[return-value]
     ours, theirs = ours.astype(float), theirs.astype(float)
     enough = [share for share in RANGES if min(share, 1 - share) * min(len(ours), len(theirs)) >= RARE]
-    edges = np.unique(np.quantile(ours, enough or [0.5]))
+    # in the future, numbers of one range may be those of another
+    edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
     known = np.sort(ours)
     found = []
     for values in (ours, theirs):
         rank = (np.searchsorted(known, values, "left") + np.searchsorted(known, values, "right")) / (2 * len(known))
         places = np.searchsorted(edges, values, "right")
-        found.append(np.column_stack([rank, *(places == k for k in range(len(edges) + 1))]).astype(float))
+        ranges = [places == k for k in range(len(edges) + 1)] if len(edges) else []
+        found.append(np.column_stack([rank, *ranges]).astype(float))
     return found[0], found[1]
 
 

@@ -125,6 +125,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
                 f"{true:,} {told}.",
                 true=true,
                 given=given,
+                decides=False,
             )
         )
     return facts_of(

@@ -27,8 +27,11 @@ REPEATED = 5
 """Values of fewer rows each may be identifiers."""
 LEAST = 4
 """Minimum number of values whose neighbours can be compared …"""
-SURE = 8
-"""… and of whole numbers that are names, whatever a person knows of them."""
+SURE, RANGES = 8, 64
+"""… and of few whole numbers that are names, whatever a person knows of them; many are names above the second, where
+ranges no longer tell them apart."""
+ONE = 1.1
+"""Maximum mean number of values in a group whose names they are."""
 MOST_OFF = 2
 """Maximum number of values beside an order, as `unknown`."""
 TELLING = 1e-4
@@ -154,18 +157,17 @@ def levels_of(content: dict[str, Any]) -> Levels | None:
 
 
 def _levels(judge: Judge, name: str) -> Levels | None:
-    """Return the levels of a column if they tell the output that they tell most; rows of a group count once."""
+    """Return the levels of a column if they tell the output that they tell most."""
     from scipy.stats import f as f_test
 
-    rows = np.sort(np.unique(judge.groups, return_index=True)[1]) if judge.groups is not None else slice(None)
-    values, y = judge.dataset.train[name].iloc[rows], judge.y[rows]
+    values, y = judge.dataset.train[name], judge.y
     known = values.notna().to_numpy()
     names, codes, sizes = np.unique(values[known].to_numpy(), return_inverse=True, return_counts=True)
     y, count = y[known], len(names)
     if count < LEAST or len(y) < 2 * count:
         return None
     means = np.stack([np.bincount(codes, column) for column in y.T], axis=1) / sizes[:, None]
-    within = ((y - means[codes]) ** 2).sum(axis=0) / (len(y) - count) + 1e-12
+    within = judge.inflation * (((y - means[codes]) ** 2).sum(axis=0) / (len(y) - count) + 1e-12)
     between = (sizes[:, None] * (means - y.mean(axis=0)) ** 2).sum(axis=0) / (count - 1)
     best = int((between / within).argmax())
     if f_test.sf(between[best] / within[best], count - 1, len(y) - count) * y.shape[1] > TELLING:
@@ -184,11 +186,21 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
     years = ["datetime"] if values.between(1_700, 2_100).all() else []
     if distinct > max(FEW_CODES, len(values) // REPEATED):
         return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
+    if _names_groups(judge, name):
+        return ["nominal", "identifier", "numeric"]
     found = _levels(judge, name)
     shape = found.shape(found.names) if found else None
-    if shape == "rough" and distinct >= SURE:
+    if shape == "rough" and (SURE <= distinct <= FEW_CODES or distinct > RANGES):
         return ["nominal"]
     return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]
+
+
+def _names_groups(judge: Judge, name: str) -> bool:
+    """Whether a column has one value in each group that the split kept together, and mostly another one in others."""
+    if judge.groups is None:
+        return False
+    values = judge.dataset.train[name]
+    return bool(values.groupby(judge.groups).nunique().mean() <= ONE and values.nunique() > judge.groups.max() / 2)
 
 
 def _are_numbered(values: pd.Series[Any]) -> bool:

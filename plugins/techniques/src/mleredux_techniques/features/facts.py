@@ -9,7 +9,7 @@ import numpy as np
 
 from mleredux_techniques._kit.association import ranks, strengths
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
+from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.skill import Judge
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = np.ndarray[Any, Any]
-MOST_PAIRED, MOST_PAIRS = 40, 5
-"""The columns that are judged in pairs, and the strongest pairs, which are asked for; others are as right."""
-SURE, CHANCE = 1e-5, 0.01
-"""Maximum p-value of what tells, and minimum one of what does not: between them, either answer is right."""
+MOST_PAIRED, WANTED_PAIRS = 40, 2
+"""The columns that are judged in pairs, and the number of pairs that is enough."""
+KINDS = ("alone", "together", "nothing")
+SURE, CHANCE, OPEN = 1e-5, 0.01, 0.2
+"""Maximum p-value of what tells, and minimum ones of a feature and of a pair that do not; between them, both are right."""
+CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("alone", "together"): 0.25, ("together", "alone"): 0.5}
+"""Credit by what a feature tells and what is said."""
+MOST_OPEN = 10
+"""More claims of pairs that these rows can't decide count as false."""
 FEWEST = 300
-"""Of fewer rows, nothing can be said to tell nothing."""
+"""Of fewer rows (groups, if their rows are alike), nothing can be said to tell nothing."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
@@ -34,18 +39,16 @@ KEY = "features"
 TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
-  and are said to, minus 1; only features whose strength is correct count. A feature tells something if the target
+  and are said to, minus 1; only features whose strength is correct count, and one that tells alone counts a quarter if it
+  is said to tell only together, half the other way round. A feature tells something if the target
   differs between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
   variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't
   decide, and it does not count
-- `pairs` (0.25), `copies` (0.15): F1; a pair tells more together if both ranges have an interaction (p < 0.00001,
-  corrected for the number of pairs), and the five strongest pairs are asked for; either answer is correct for others,
-  if both only add up, and for a correlation from 0.94 to 0.96
+- `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
+  have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
+  (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
 - `skewness` (0.1, numeric targets only): within 2 %
 - pairs and copies of which there are none weigh a twentieth unless some are claimed"""
-
-
-KINDS = ("alone", "together", "nothing")
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -74,31 +77,27 @@ def skewness(values: Array) -> float:
 
 
 def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]], list[list[str]]]:
-    """Return what each feature tells (None if these rows can't decide), pairs, and pairs that may be some.
-
-    Of each group, one row counts: others are not independent of it.
-    """
+    """Return what each feature tells (None if these rows can't decide), pairs, and pairs that may be some."""
     judge = Judge(sampled(dataset))
-    groups = judge.groups if judge.groups is not None else np.arange(len(judge.y))
-    rows = np.sort(np.unique(groups, return_index=True)[1])
-    y = judge.y[rows][:, :1] if dataset.problem == "regression" else judge.y[rows]
-    small = judge.dataset.train.iloc[rows]
+    outputs = slice(1 if dataset.problem == "regression" else None)
+    small, y, inflation = judge.dataset.train, judge.y[:, outputs], judge.inflation[outputs]
+    powerful = len(y) / inflation.max() >= FEWEST
     views = {name: _views(small[name], dataset.kinds[name]) for name in dataset.features}
-    chances = {name: _smallest(y, held, small[name], dataset.kinds[name]) for name, held in views.items()}
+    chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
     for name, told in chances.items():
         few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
-        clear = told > CHANCE and few and len(rows) >= FEWEST
+        clear = told > CHANCE and few and powerful
         tells[name] = "alone" if told < SURE else "nothing" if clear else None
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
     found: list[tuple[float, list[str]]] = []
     unsure: list[list[str]] = []
     strongest = sorted(coarse, key=lambda name: chances[name])[:MOST_PAIRED]
     for a, b in itertools.combinations(strongest, 2):
-        beyond, apart = _together(y, coarse[a], coarse[b])
+        beyond, apart = _together(y, inflation, coarse[a], coarse[b])
         tested = len(strongest) * (len(strongest) - 1) / 2
-        if beyond * tested < CHANCE:
-            sure = apart * tested < SURE
+        if beyond < OPEN or not powerful:
+            sure = max(beyond, apart) * tested < SURE
             if sure:
                 found.append((apart, sorted([a, b])))
             else:
@@ -109,19 +108,19 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     for name in set(views) - set(strongest):
         tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
     pairs = [pair for _chance, pair in sorted(found)]
-    return tells, pairs[:MOST_PAIRS], [*pairs[MOST_PAIRS:], *unsure]
+    return tells, pairs, unsure
 
 
-def _smallest(y: Array, views: list[Array], values: pd.Series[Any], kind: str) -> float:
+def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[Any], kind: str) -> float:
     """Return the smallest probability of what a column shows by its views, or by its order, times their number."""
-    from scipy.stats import pearsonr
-
-    told = [chance(y, view) for view in views]
+    told = [chance(y, inflation, view) for view in views]
     known = values.notna().to_numpy()
     if kind != "text" and known.sum() > RARE and values.nunique() > 1:
         ranked = ranks(values[known].to_numpy(dtype=float))
-        varies = [column[known] for column in y.T if np.ptp(column[known])]
-        told.append(min((float(pearsonr(ranked, one).pvalue) for one in varies), default=1.0) * y.shape[1])
+        ordered = y[known] - y[known].mean(axis=0)
+        centred = (ranked - ranked.mean()) / (ranked.std() * len(ranked) ** 0.5)
+        explained = (centred @ ordered) ** 2
+        told.append(_f_test(inflation, explained, 1, (ordered**2).sum(axis=0) - explained, len(ordered) - 2))
     return min(told, default=1.0) * len(told)
 
 
@@ -150,15 +149,16 @@ def _frequent(values: Array, most: int) -> Array:
     return found[codes]
 
 
-def chance(y: Array, codes: Array) -> float:
+def chance(y: Array, inflation: Array, codes: Array) -> float:
     """Return the probability of such differences between codes if they tell no output: an F-test (Bonferroni)."""
     sums, sizes = _cells(y, codes)
     total = y.sum(axis=0)
     between = (sums**2 / sizes).sum(axis=0) - total**2 / len(y)
-    return _f_test(y, between, len(sizes) - 1, (y**2).sum(axis=0) - (sums**2 / sizes).sum(axis=0), len(y) - len(sizes))
+    within = (y**2).sum(axis=0) - (sums**2 / sizes).sum(axis=0)
+    return _f_test(inflation, between, len(sizes) - 1, within, len(y) - len(sizes))
 
 
-def _together(y: Array, left: Array, right: Array) -> tuple[float, float]:
+def _together(y: Array, inflation: Array, left: Array, right: Array) -> tuple[float, float]:
     """Return the probabilities that cells of a pair tell no more than the better one of both, and no more than both do
     side by side (an analysis of variance of two factors).
     """
@@ -172,12 +172,12 @@ def _together(y: Array, left: Array, right: Array) -> tuple[float, float]:
     for codes in (left, right):
         parts, counts = _cells(y, codes)
         alone.append(((parts**2 / counts).sum(axis=0), len(counts)))
-    beyond = max(_f_test(y, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone)
+    beyond = max(_f_test(inflation, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone)
     design = np.hstack([np.eye(left.max() + 1)[a], np.eye(right.max() + 1)[b][:, 1:]]) * np.sqrt(sizes)
     fitted = design @ np.linalg.lstsq(design, sums / np.sqrt(sizes), rcond=None)[0]
     rank = np.linalg.matrix_rank(design)
     apart = ((sums / np.sqrt(sizes) - fitted) ** 2).sum(axis=0)
-    return beyond, _f_test(y, apart, len(names) - rank, within, freedom)
+    return beyond, _f_test(inflation, apart, len(names) - rank, within, freedom)
 
 
 def _cells(y: Array, codes: Array) -> tuple[Array, Array]:
@@ -186,13 +186,13 @@ def _cells(y: Array, codes: Array) -> tuple[Array, Array]:
     return sums[sizes > 0], sizes[sizes > 0][:, None].astype(float)
 
 
-def _f_test(y: Array, between: Array, freedom: float, within: Array, rest: float) -> float:
+def _f_test(inflation: Array, between: Array, freedom: float, within: Array, rest: float) -> float:
     from scipy.stats import f
 
     if freedom < 1 or rest < 1:
         return 1.0
-    ratios = (between / freedom) / np.maximum(within / rest, 1e-12)
-    return float(min(1.0, f.sf(ratios.max(), freedom, rest) * y.shape[1]))
+    ratios = (between / freedom) / np.maximum(within / rest, 1e-12) / inflation
+    return float(min(1.0, f.sf(ratios.max(), freedom, rest) * len(inflation)))
 
 
 def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
@@ -216,10 +216,8 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
     shares = []
     for kinds in (("nothing",), ("alone", "together")):
         members = [name for name, what in tells.items() if what in kinds]
-        found = [
-            name for name in members if name in right and (given[name].tells == "nothing") == (kinds == ("nothing",))
-        ]
-        shares += [len(found) / len(members)] if members else []
+        credits = [CONFUSED.get((tells[name], given[name].tells), 0.0) for name in members if name in right]
+        shares += [sum(credits) / len(members)] if members else []
     parts = [
         component(
             "strengths",
@@ -234,19 +232,22 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
             sum(shares) - (len(shares) - 1),
             versus(said, nothing),
             f"Features that tell nothing: {listing(nothing)}.",
-            true=len(nothing),
+            true=len(tells),
             given=len(said),
-            decides=bool(tells),
         ),
     ]
     for name, weight in (("pairs", 0.25), ("copies", 0.15)):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
-        claims = {tuple(sorted(pair)) for pair in getattr(document, name)} - either
+        every = {tuple(sorted(pair)) for pair in getattr(document, name)}
+        claims = every - set(sorted(every & either)[:MOST_OPEN])
+        wanted = min(len(known), WANTED_PAIRS) if name == "pairs" else len(known)
         parts.append(
             finding(
                 name,
                 weight,
-                f1(claims, known),
+                soft_f1(
+                    min(len(claims & known), wanted), min(len(claims & known), wanted) + len(claims - known), wanted
+                ),
                 versus(sorted(claims), sorted(known)),
                 f"{name.capitalize()}: {listing(' and '.join(pair) for pair in sorted(known))}.",
                 true=len(known),

@@ -40,6 +40,8 @@ SAME_VALUES = 0.8
 MAX_PAIRED = 24
 OVERLAP = 0.2
 """Columns of a pair have values of the test in at least this share of the training rows: else they are out of range."""
+CATEGORY, MAX_CATEGORIES = 5, 8
+"""Minimum mean rows of a category whose means are taken, and how many columns of categories are."""
 _GRID = 8
 _GROWN = 2_000
 
@@ -67,7 +69,8 @@ def losses(dataset: Dataset) -> Losses:
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
     least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem to tell something by chance
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
-    kept = kept if _drifts(judge) else {}  # else nothing but a leak loses skill, and one leak may be in many columns
+    if not _drifts(judge):  # only noise in the test's labels takes a part of all skills, where leaks lose nearly all
+        kept = {name: share for name, share in kept.items() if share > LEFT}
     leaks = []
     for name, skills in found.items():
         retention = _retention([share for other, share in kept.items() if other != name])
@@ -106,7 +109,7 @@ def leaking(skill: Skill, retention: float) -> bool:
 
 def _retention(shares: list[float]) -> float:
     """Return the share of their skill that other columns keep on the test: 1 if too few tell anything."""
-    return float(np.clip(np.quantile(shares, 0.75), 0.1, 1.0)) if len(shares) >= 3 else 1.0
+    return float(np.clip(np.quantile(shares, 0.75), 0.1, 1.0)) if len(shares) >= 2 else 1.0
 
 
 def _skills(judge: Judge, name: str) -> list[Skill]:
@@ -128,11 +131,30 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
             folds = judge.folds_of(np.unique(train.astype(str).to_numpy(dtype=str), return_inverse=True)[1])
         elif not known.all() and known.any():
             seen = known
-    telling = (view for view in views_of(train, test, data.kinds[name]) if judge.inside(view, folds).max() >= TELLING)
+    together = judge.groups is None and not judge.ahead
+    views = itertools.chain(views_of(train, test, data.kinds[name]), _statistics(data, name) if together else ())
+    telling = (view for view in views if judge.inside(view, folds).max() >= TELLING)
     found = [judge.skill(view, folds, seen) for view in telling]
     if data.kinds[name] == "text" and is_free_text(train):
         found.append(judge.skill_of_prose(*(values.fillna("").astype(str) for values in (train, test))))
     return found
+
+
+def _statistics(data: Dataset, name: str) -> Iterator[View]:
+    """Return views of a column by what others of its rows say: how often its value occurs, and how far a number is from
+    the mean of its category, which shows statistics that leave the row itself out.
+    """
+    train, test = data.train[name], data.test[name]
+    if train.nunique() <= len(train) // 2:
+        counts = train.value_counts()
+        yield in_bins("frequency", *(frame.map(counts).to_numpy(dtype=float) for frame in (train, test)))
+    if data.kinds[name] != "number" or train.nunique() < MANY:
+        return
+    few = [other for other in data.of_kind("text") if 2 <= data.train[other].nunique() <= len(train) // CATEGORY]
+    for other in few[:MAX_CATEGORIES]:
+        means = train.groupby(data.train[other]).mean()
+        apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
+        yield in_bins(f"distance from the mean of its {other}", *(part.to_numpy(dtype=float) for part in apart))
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:

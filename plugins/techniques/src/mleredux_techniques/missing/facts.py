@@ -17,24 +17,24 @@ from mleredux_techniques.missing.mechanisms import mechanisms
 TOGETHER = 0.5
 """Two columns are missing together if both are missing in at least this share of the rows in which either is."""
 JUDGED_COLUMNS = 60
-GUESSED, OPEN = 0.25, 0.5
+GUESSED, OPEN = 0.2, 0.5
 """Credit of MAR that depends on a wrong column, or is confused with MNAR, and of MNAR that no data can judge."""
 
 TOLERANCES = """\
-- `complete_rows` (weight 0.03): within 1 % (half within 5 %)
-- `columns` (0.05): F1 of the columns that have missing values
-- `missing` of each of these (0.1): within 2 % (half within 10 %); columns that have none count against it
-- `together` (0.1): F1 of the pairs of columns that are both missing in at least half of the rows in which either is
+- `complete_rows` (weight 0.02): within 1 % (half within 5 %)
+- `columns` (0.03): F1 of the columns that have missing values
+- `missing` of each of these (0.07): within 2 % (half within 10 %); columns that have none count against it
+- `together` (0.08): F1 of the pairs of columns that are both missing in at least half of the rows in which either is
   (a group of three is three pairs; `rows` must be right within 10 %, of a larger group's pairs at least half)
-- `mechanism` (0.5), each mechanism counts equally: MAR if another column, its gaps, a part of its dates, the target, or
-  two columns together predict whether it is missing: by the share of missing values in 16 ranges (or in equal values),
-  more than any column predicts 99 random orders of the gaps, p below 0.001 after correction for the number of columns,
-  and a cross-validated correlation of 0.05 or more; else MCAR. Where only the gaps of other columns predict it, MCAR is
-  as right. Confusing MAR with MNAR counts a quarter, and so does MAR that depends on a wrong column. MNAR is as correct
-  as MAR if the column's own value, predicted by all others, tells as much as the best of them; where nothing predicts
-  the gap, no data can judge MNAR, which counts half. For planted missing values, the planted mechanism is the truth.
-  Only columns with the correct `missing` count
-- `depends_on` (0.22, if something is MAR): the first column named (the target may be one) predicts the gap best, or as
+- `mechanism` (0.55): the square of the mean credit, in which each mechanism counts equally, so that one answer for all
+  columns is worth little: MAR if another column, its gaps, a part of its dates, the target, or two columns together
+  predict whether it is missing: by the share of missing values in 16 ranges (or in equal values), more than any column
+  predicts 99 random orders of the gaps, p below 0.001 after correction for the number of columns, and a cross-validated
+  correlation of 0.05 or more; else MCAR; not judged of fewer than ten gaps. Confusing MAR with MNAR counts a fifth, and
+  so does MAR that depends on a wrong column. MNAR is as correct as MAR if the column's own value, predicted by all others,
+  tells as much as the best of them; where nothing predicts the gap, no data can judge MNAR, which counts half. For
+  planted missing values, the planted mechanism is the truth. Only columns with the correct `missing` count
+- `depends_on` (0.25, if something is MAR): the first column named (the target may be one) predicts the gap best, or as
   well as the best within two standard errors or a tenth; if only two columns together do, both
 - a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""
 
@@ -85,21 +85,21 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
         [
             component(
                 "complete rows",
-                0.03,
+                0.02,
                 close(document.complete_rows, truth["complete_rows"], 0.01),
                 versus(document.complete_rows, truth["complete_rows"]),
                 f"{truth['complete_rows']:,} training rows have no missing feature.",
             ),
             component(
                 "columns with missing values",
-                0.05,
+                0.03,
                 f1(given, counts),
                 versus(sorted(given)[:50], sorted(counts)[:50]),
                 f"Missing values are in: {listing(counts)}.",
             ),
             component(
                 "missing counts",
-                0.1,
+                0.07,
                 sum(marks.values()) / len(set(counts) | set(given)),
                 versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
                 f"Missing values by column: {listing(f'{name} {count:,}' for name, count in counts.items())}. "
@@ -124,7 +124,7 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
     score = 2 * len(right) / (len(given) + len(true)) if given or true else 1.0
     return finding(
         "missing together",
-        0.1,
+        0.08,
         score,
         versus(len(given), [" + ".join(pair[:2]) for pair in truth["together"][:20]]),
         f"{len(true)} pairs of columns are mostly missing in the same rows; {len(right)} were found.",
@@ -140,6 +140,8 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
     credits: dict[str, list[float]] = {}
     judged = False
     for name, fact in facts.items():
+        if fact.get("open"):
+            continue
         said = given[name].mechanism if name in right else None
         full = said in fact.get("accepted", (fact["mechanism"],))
         worth = 1.0 if full else GUESSED if said in fact["half"] else 0.0
@@ -154,15 +156,15 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
     parts = [
         component(
             "mechanisms",
-            0.5 if credits else 0.0,
-            score,
+            0.55 if credits else 0.0,
+            score**2,
             versus(
                 {name: given[name].mechanism for name in list(facts)[:50] if name in given},
                 {name: fact["mechanism"] for name, fact in list(facts.items())[:50]},
             ),
             f"Mechanisms: {listing(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. "
             f"{sum(map(sum, credits.values())):g} of {sum(map(len, credits.values()))} were correct (MAR and MNAR "
-            "confused, or MAR with a wrong column, count a quarter). "
+            "confused, or MAR with a wrong column, count a fifth). "
             f"Of {open_} columns whose gaps nothing predicts, MNAR can't be judged, and counts half.",
             decides=judged,
         )
@@ -178,7 +180,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
         parts.append(
             component(
                 "depends on",
-                0.22,
+                0.25,
                 sum(hits.values()) / len(driven),
                 versus(
                     {name: given[name].depends_on for name in list(driven)[:50] if name in given},

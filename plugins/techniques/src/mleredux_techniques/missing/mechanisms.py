@@ -87,13 +87,13 @@ def _drivers(dataset: Dataset, name: str, values: pd.Series[Any]) -> Iterator[_D
 
 
 def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
+    if gap.sum() < _FEW or (~gap).sum() < _FEW:
+        return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": [], "open": True}
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
     skills: dict[str, float] = {}
-    by_value = False
     for one in _telling(gap, usable):
         if (skill := _skill(gap, one.view, one.known)) >= LEAST:
             skills[one.name] = max(skill, skills.get(one.name, 0.0))
-            by_value |= not one.gap
     best = max(skills.values(), default=0.0)
     together = _together(gap, [one for one in usable if not one.gap], skills)
     if together is None and not skills:
@@ -107,8 +107,6 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
     accepted = ["MAR"]
     if dataset.kinds[column] != "text" and _skill_of_value(dataset, train, column, gap) >= top - 0.01:
         accepted.append("MNAR")
-    if not by_value and together is None:  # gaps that come together may come at random
-        accepted.append("MCAR")
     pair = list(together[1]) if together else []
     return {
         "column": column,

@@ -93,6 +93,7 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
                 f"{len(right)} of {len(true)} were correct.",
                 true=len(true),
                 given=len(given),
+                decides=False,
             ),
             finding(
                 "broken",
