@@ -62,7 +62,8 @@ def compare(
     differences = means_of(cells_b) - means_of(cells_a)
     difference, parts = float(differences.mean()), variance_of(cells_a, cells_b)
     count = len(tasks)
-    share = what.reach if what.share or 2 * len(np.unique(differences)) <= count else None
+    alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
+    share = what.reach if what.share or 2 * alike > count else None
     evidence, p = Evidence.of(differences, share), sign_flip(differences)
     interval = evidence.interval(alpha, p) if count > 1 else None
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None

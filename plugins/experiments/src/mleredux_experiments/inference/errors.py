@@ -18,7 +18,7 @@ Cells = Sequence[Array]
 """One array of values, one a run, for each task."""
 
 
-_DRAWS = 20_000
+_DRAWS = 50_000
 
 
 class Interval(NamedTuple):
@@ -86,10 +86,10 @@ def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, correcte
     return math.sqrt(variance * (count / (count - 1) if corrected else 1.0))
 
 
-@lru_cache(maxsize=12)
+@lru_cache(maxsize=6)
 def _weights(count: int) -> Array:
-    draws = max(2_000, min(_DRAWS, 8_000_000 // count))
-    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws)
+    draws = max(2_000, min(_DRAWS, 2_000_000 // count))
+    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws).astype(np.float32)
 
 
 def padded_means(values: Array, bound: float) -> Array:
@@ -102,8 +102,9 @@ def padded_means(values: Array, bound: float) -> Array:
     Args:
         values: One a task; or a row a task, with several measurements as columns.
     """
-    padded = np.concatenate([values, np.full_like(values[:1], bound)])
-    return np.clip(np.sort(_weights(len(values)) @ padded, axis=0), padded.min(axis=0), padded.max(axis=0))
+    padded = np.concatenate([np.sort(values, axis=0), np.full_like(values[:1], bound)])
+    means = np.sort(_weights(len(values)) @ padded, axis=0)
+    return np.asarray(means.clip(padded.min(axis=0), padded.max(axis=0)))
 
 
 def bounded_limits(values: Array, bounds: tuple[float, float], alpha: float = 0.05) -> tuple[Array, Array]:

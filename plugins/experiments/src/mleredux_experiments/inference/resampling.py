@@ -13,7 +13,7 @@ from mleredux_experiments.inference.errors import Array, Interval, padded_means
 
 EXACT = 15
 """Up to this many differing tasks, all 2^n sign flips are enumerated."""
-_SUBSETS = 40_000
+_SUBSETS = 20_000
 _TIE = 1e-12
 
 
@@ -96,10 +96,10 @@ def paired_interval(differences: Array, reach: float | None, alpha: float) -> In
 def subsets(count: int) -> Array:
     """Subsets as rows of 0 and 1: all that are not empty up to `EXACT` elements, otherwise random ones."""
     if count <= EXACT:
-        return ((np.arange(1, 2**count)[:, None] >> np.arange(count)) & 1).astype(np.float32)
-    draws = max(4_000, min(_SUBSETS, 4_000_000 // count))
+        return ((np.arange(1, 2**count)[:, None] >> np.arange(count)) & 1).astype(float)
+    draws = max(4_000, min(_SUBSETS, 2_000_000 // count))
     drawn = np.random.default_rng(count).random((draws, count), dtype=np.float32) < 0.5
-    return np.asarray(drawn[drawn.any(axis=1)], dtype=np.float32)
+    return np.asarray(drawn[drawn.any(axis=1)], dtype=float)
 
 
 def shuffled(a: Array, b: Array, seed: int = 0) -> float:
