@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -105,3 +106,16 @@ def test_the_walks_name_modules_that_exist() -> None:
     names = set(re.findall(r"`(mleredux(?:_\w+)?(?:\.\w+)+)`", page))
     assert len(names) > 40
     assert [name for name in sorted(names) if find_spec(name) is None] == []
+
+
+def test_the_first_script_solves_every_starter_task(tmp_path: Path) -> None:
+    page = (DOCS / "how-to" / "script.md").read_text()
+    (tmp_path / "solve.py").write_text(page.partition("<<'END'\n")[2].partition("\nEND\n")[0])
+    tasks = [task["id"] for task in mleredux.tasks() if "starter" in task.get("sets", ())]
+    assert len(tasks) >= 5
+    for task in tasks:
+        data = mleredux.prepare(task, data_dir=tmp_path / "data")
+        environment = {**os.environ, "MLEREDUX_DATA_DIR": str(data.public)}
+        subprocess.run([sys.executable, "solve.py"], cwd=tmp_path, env=environment, check=True)
+        graded = mleredux.grade(tmp_path / "submission.csv", task, data_dir=tmp_path / "data")
+        assert graded.valid_submission and graded.percentile > 20, (task, graded)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from mleredux._core.cli.backend import RunView
-from mleredux._core.cli.output import print_facts
+from mleredux._core.cli.output import print_facts, print_table
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.runs import print_runs
 from mleredux.models import Report
@@ -100,3 +100,14 @@ def test_the_list_of_runs_is_as_approved(
     if os.environ.get("MLEREDUX_APPROVE"):
         approved.write_text(told, encoding="utf-8")
     assert told == approved.read_text(encoding="utf-8")
+
+
+def test_columns_without_room_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"name": "n" * 30, "score": 1, "percentile": 61.2, "medal": "gold"}
+    for width, omitted in ((44, ["percentile", "medal"]), (80, [])):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table([row], list(row))
+        shown = capsys.readouterr()
+        assert [name for name in row if name.upper() not in shown.out] == omitted
+        assert all(name in " ".join(shown.err.split()) for name in omitted) and bool(shown.err) == bool(omitted)
+        assert max(map(len, shown.out.splitlines())) <= width

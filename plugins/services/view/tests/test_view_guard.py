@@ -62,6 +62,16 @@ def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: di
     assert ask(site, "/actions/stop", headers=known).status_code == 405
 
 
+def test_no_address_has_the_secret_of_forms(site: Any) -> None:
+    """A form that is sent as an address, like the one that compares runs, sends none."""
+    page = ask(site, "/", headers=signed_in(site)).text
+    sent = re.findall(r"<(?:form|button)[^>]*method=\"get\"[^>]*>", page)
+    assert any("/compare" in tag for tag in sent) and not any("csrf" in tag for tag in sent)
+    [act] = re.findall(r'<form id="act".*?</form>', page, re.DOTALL)
+    assert "csrf" not in act
+    assert all('name="csrf"' in tag for tag in re.findall(r"<button[^>]*/actions/[^>]*>", page))
+
+
 @pytest.mark.attack
 def test_every_answer_has_the_policy(site: Any) -> None:
     known = signed_in(site)

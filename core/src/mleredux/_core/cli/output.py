@@ -74,7 +74,7 @@ def print_table(
     *,
     as_json: bool = False,
 ) -> None:
-    """Format rows in aligned columns, as wide as the terminal; last columns without room for their heading are omitted.
+    """Format rows in aligned columns, as wide as the terminal; last columns without room are named below it.
 
     Args:
         give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
@@ -111,6 +111,8 @@ def print_table(
         text = "  ".join(parts).rstrip()
         text = text if len(text) <= room else text[: max(room - 1, 10)] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)
+    if omitted := columns[len(widths) :]:
+        click.echo(f"A wider terminal also shows {', '.join(omitted)}.", err=True)
 
 
 def cut(text: str, width: int) -> str:

@@ -62,7 +62,7 @@ def cell(value: Any) -> str:
 def echo(table: Table, width: int | None = None) -> None:
     """Print a table that fits the terminal.
 
-    Optional columns are omitted first, then the first column and headings are shortened, the longest most.
+    Optional columns are omitted first, and named, then the first column and headings are shortened, the longest most.
     """
     room = width or shutil.get_terminal_size((120, 24)).columns
     shown = list(range(len(table.columns)))
@@ -88,6 +88,8 @@ def echo(table: Table, width: int | None = None) -> None:
             for i, part, size in zip(shown, parts, columns, strict=True)
         ]
         click.echo("  ".join(aligned).rstrip())
+    if omitted := [name.strip() for number, name in enumerate(table.columns) if number not in shown]:
+        click.echo(f"A wider terminal also shows {', '.join(omitted)}.", err=True)
 
 
 def _numeric(table: Table, column: int) -> bool:

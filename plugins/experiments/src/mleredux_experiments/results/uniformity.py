@@ -102,7 +102,8 @@ def check_limits(results: Results) -> tuple[str, ...]:
         if not (as_declared or planned):
             raise MlereduxError(
                 f"The arms ran with different limits: {told[key]}.",
-                hint="Run both with the same limits; to compare limits on purpose, plan an experiment with such arms.",
+                hint="Run both with the same limits, such as `--time-limit 20m --cpus 2`; to compare limits on "
+                "purpose, plan an experiment with such arms.",
             )
         origins.setdefault("as the agents declare them" if as_declared else "by plan", []).append(told[key])
     return tuple(f"Limits differ, {origin}: {', '.join(parts)}." for origin, parts in origins.items())
