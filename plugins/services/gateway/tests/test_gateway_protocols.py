@@ -12,6 +12,7 @@ import httpx
 import pytest
 from mleredux_rollout import read_rollout
 from mleredux_testing.imports import lazily
+from mleredux_testing.lab import until
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")
@@ -153,6 +154,7 @@ def test_an_agent_that_disconnects_pays_for_the_whole_answer(opened):
     for _, _chunk in zip(range(5), stream, strict=False):
         pass
     stream.close()
+    until(agent.calls)  # the gateway reads on, but not for long once it closes
     use = agent.close()
     assert use.calls == 1 and use.failed == 0
     assert use.completion_tokens == 5 and not agent.calls()[0]["estimated"], "it was read to its end"
