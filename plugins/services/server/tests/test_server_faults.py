@@ -211,6 +211,7 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
         assert asking.until(before, "done", "failed") == "done"
         going_on = asking.make(slow(50, limits={"disk_mb": 5}))
         waiting = asking.make(slow(1, limits={"cpus": 2, "disk_mb": 5}))
+        more = [asking.make(slow(1, limits={"cpus": 2, "disk_mb": 5})) for _ in range(5)]
         asking.until(going_on, "running")
 
         filler = fill(small_disk)
@@ -221,18 +222,19 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
             assert refused.json()["type"] == "urn:mleredux:problem:no-space"
         time.sleep(6)
         assert kept_in(server.runs_dir) == names, "nothing is partially created"
-        assert len(asking.http.get("/v1/runs").json()["items"]) == 3
+        assert len(asking.http.get("/v1/runs").json()["items"]) == 8
         assert not asking.check("disk")
         assert asking.http.get("/healthz").status_code == 200
         assert asking.http.get("/metrics").status_code == 200
+        os.truncate(filler, filler.stat().st_size - (2 << 20))  # less than the server leaves free
+        for run_id in (waiting, *more):
+            wait_for(lambda: "MB are free" in (asking.run(run_id)["waiting_for"] or ""))  # noqa: B023 - called immediately
         filler.unlink()
 
         wait_for(lambda: asking.http.get("/readyz").status_code == 200)
-        ended = {run_id: asking.until(run_id, "done", "failed") for run_id in (going_on, waiting)}
+        ended = {run_id: asking.until(run_id, "done", "failed") for run_id in (going_on, waiting, *more)}
         for run_id, status in ended.items():
-            shown = asking.run(run_id)
-            assert status == "done" or shown["cause"] == "environment_broke", shown
-            assert status == "done" or shown["message"]
+            assert status == "done", asking.run(run_id)
             log = server.runs_dir / run_id / "logs" / "agent.log"
             assert log.exists() or status == "failed", "a run without room has no log"
             assert not log.exists() or log.read_text(encoding="utf-8").count("begun") <= 1
@@ -241,6 +243,30 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
         died = [line for line in server.log if '"a worker ended"' in line]
         assert len(died) <= 4, "workers are not restarted in a loop"
         assert server.process.poll() is None
+
+
+def test_runs_wait_for_what_passes_by_itself_and_then_start_again(tmp_path: Path) -> None:
+    faults = tmp_path / "faults"
+    faults.mkdir()
+    sentences = {"disk": "No space left on device", "engine": "The engine does not", "store": "The object store does"}
+    for name in sentences:
+        (faults / name).touch()
+    plugins = str(Path(__file__).parent / "passing")
+    with serving(tmp_path / "runs", MLEREDUX_PLUGINS=plugins, FAULTS=str(faults)) as (_server, asking):
+        runs = {name: asking.make({**RUN, "agent": f"no-{name}"}) for name in sentences}
+
+        def waits(name: str) -> bool:
+            shown = asking.run(runs[name])
+            assert shown["status"] not in ("failed", "done")
+            return sentences[name] in (shown["waiting_for"] or "")
+
+        for name in sentences:
+            wait_for(lambda: waits(name))  # noqa: B023 - called immediately
+            shown = asking.run(runs[name])
+            assert (shown["status"], shown["cause"], shown["ended_at"]) == ("queued", None, None)
+            (faults / name).unlink()
+        for run_id in runs.values():
+            assert asking.until(run_id, "done", "failed") == "done"
 
 
 class Clock:

@@ -113,7 +113,13 @@ def test_a_preemptible_run_makes_room_and_runs_again(server: ServerProcess, http
     second, other = new(http, 9999, limits=whole), new(http, 9999, preemptible=True, limits=whole)
     until((counts / second).exists)
     run = run_of(server, first)
-    assert not agents(run) and http.get(f"/v1/runs/{first}").json()["status"] not in FINAL
+    assert not agents(run)
+    shown = http.get(f"/v1/runs/{first}").json()
+    assert shown["status"] == "preempted" and shown["waiting_for"] and shown["queue"]["position"] >= 1
+    listed = http.get("/v1/runs", params={"status": "preempted"}).json()["items"]
+    assert [one["id"] for one in listed] == [first]
+    working = http.get("/v1/runs", params={"status": ["preparing", "building", "running"]}).json()["items"]
+    assert [one["id"] for one in working] == [second], "their CPUs are not more than the machine has"
     (counts / "go on").touch()
     shown = [until(lambda name=name: ended(http, name)) for name in (first, second, other)]
     (counts / "go on").unlink()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
@@ -43,6 +43,7 @@ from mleredux_server.operations.retention import Retention
 from mleredux_server.operations.traces import open_tracing
 from mleredux_server.protocol import idempotency, middleware, openapi, problems
 from mleredux_server.protocol.request_log import Observing
+from mleredux_server.protocol.requests import check_parameters
 from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
@@ -97,6 +98,7 @@ def create_app(service: Service) -> FastAPI:
         version=__version__,
         summary="Run ML-engineering agents on benchmark tasks and grade their submissions.",
         lifespan=lifespan,
+        dependencies=[Depends(check_parameters)],
         docs_url=None,  # `openapi` has a page with a policy
         redoc_url=None,
         static_url="/docs/static",

@@ -19,7 +19,6 @@ from mleredux_server.accounts.accounts import (
 )
 from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Project, User
-from mleredux_server.protocol.etags import require_match
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import project_view
@@ -80,7 +79,6 @@ def change_project(project_id: str, asked: ProjectChange, caller: Keeper, reques
     """Rename a project (owners), or change its quota (admins)."""
     with service_of(request).database.writing() as session:
         project = _owned(session, caller, project_id)
-        require_match(request, project_view(session, project, caller))
         if asked.quota is not None and not caller.all_projects:
             raise Problem("forbidden", "Only admins can change quotas.", hint="Ask the server administrator.")
         if asked.name is not None and asked.name != project.name:

@@ -27,6 +27,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 Reader = Annotated[Caller, Depends(needs("read"))]
 Runner = Annotated[Caller, Depends(needs("run"))]
+Status = State | Literal["preempted"]
 Word = Annotated[str | None, Query(max_length=512)]
 
 
@@ -54,7 +55,9 @@ def list_runs(
     paging: Annotated[Paging, Depends()],
     task: Word = None,
     agent: Word = None,
-    status: Annotated[list[State] | None, Query(max_length=20, description="Any of these.")] = None,
+    status: Annotated[
+        list[State | Literal["preempted"]] | None, Query(max_length=20, description="Any of these.")
+    ] = None,
     cause: Cause | None = None,
     medal: Literal["gold", "silver", "bronze"] | None = None,
     verdict: Literal["verified", "not reproducible", "not checked", "tainted"] | None = None,
@@ -95,7 +98,7 @@ def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
     """Get a run, with its report once there is one."""
     service = service_of(request)
     view = run_shown(service, caller, run_id)
-    place = service.forecasts.of(run_id) if view.status == "queued" else None
+    place = service.forecasts.of(run_id) if view.waiting_for is not None else None
     queue = QueuePlace(position=place.position, starts_in=place.seconds) if place else None
     return RunDetail(**view.model_dump(), report=_report(service, view.id), queue=queue)
 

@@ -19,7 +19,6 @@ from mleredux_server.accounts.accounts import (
 )
 from mleredux_server.accounts.security import Caller, authenticate, needs
 from mleredux_server.database.tables import Project, Token, User
-from mleredux_server.protocol.etags import require_match
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import project_view, token_view, user_view
@@ -96,7 +95,6 @@ def remove_user(user_id: str, caller: Admin, request: Request) -> None:
     """Disable a user; their tokens are revoked immediately, their runs remain."""
     with service_of(request).database.writing() as session:
         user = _visible(session, caller, user_id)
-        require_match(request, user_view(user))
         if user.disabled_at is not None:
             raise Problem("conflict", f"User {user.name} is already disabled.")
         disable_user(session, user)

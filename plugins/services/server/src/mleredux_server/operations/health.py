@@ -46,6 +46,19 @@ class _Known:
     checks: Sequence[Check]
 
 
+def lacking_space(service: Service) -> str | None:
+    """Return why nothing may be started on the disks of the server; None if they have room."""
+    least = max(1, service.settings.min_free_mb)
+    for name, folder in (("runs", service.store.path), ("data", service.data.path)):
+        try:
+            free = shutil.disk_usage(folder).free // 2**20
+        except OSError:  # it does not exist yet
+            continue
+        if free < least:
+            return f"{free} MB are free in the {name} directory; less than {least}"
+    return None
+
+
 class Health:
     """Check what the service needs; concurrent callers share one result, since they need no token.
 
@@ -93,15 +106,15 @@ class Health:
         return f"It could be written after {(time.monotonic() - began) * 1000:.0f} ms."
 
     def _disk(self) -> str:
-        floor, folder = self._service.settings.min_free_mb, self._service.settings.state_dir
+        folder = self._service.settings.state_dir
         try:
             free = shutil.disk_usage(folder).free // 2**20
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(4096))
         except OSError as error:
             raise _Failing(f"The runs directory is not writable: {error.strerror}.") from error
-        if free < floor:
-            raise _Failing(f"{free} MB are free in the runs directory; less than {floor}.")
+        if lacking := lacking_space(self._service):
+            raise _Failing(f"{lacking}.")
         return f"{free} MB are free in the runs directory."
 
     def _dispatcher(self) -> str:

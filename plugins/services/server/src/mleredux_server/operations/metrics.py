@@ -24,12 +24,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server import __version__
 from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
+from mleredux_server.runs.summary import PREEMPTED
 from mleredux_server.scheduler.tally import REASONS, Tally
 from mleredux_server.service import Service
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FRESH_SECONDS = 5.0
-RUN_STATUSES = tuple(map(str, State))
+RUN_STATUSES = (*map(str, State), PREEMPTED)
 JOB_KINDS = ("run", "grade", "build")
 
 

@@ -3,6 +3,7 @@
 | modules | contents |
 |---|---|
 | `request_log`, `middleware` | a request's id and log line; limits and headers |
-| `idempotency`, `etags` | repeated requests; responses that have not changed |
+| `requests`, `etags` | HEAD, `If-Match`, unknown parameters; responses that have not changed |
+| `idempotency` | repeated requests |
 | `problems`, `openapi` | errors as documents; the description of all routes |
 """

@@ -6,12 +6,8 @@ import hashlib
 import re
 from typing import Any
 
-from fastapi import Request
-from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from mleredux_server.protocol.problems import Problem
 
 _JSON = "application/json"
 _TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -72,23 +68,6 @@ def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
     if given.strip() == "*":
         return True
     return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(given))
-
-
-def require_match(request: Request, current: BaseModel) -> None:
-    """Refuse a change by a client that has not seen the current state. Call it inside the changing transaction.
-
-    Args:
-        request: Its `If-Match` is checked; without one, every change is allowed.
-        current: What a GET of the resource returns now.
-
-    Raises:
-        Problem: The state is a different one.
-    """
-    given = request.headers.getlist("if-match")
-    if given and not matches(", ".join(given), tag_of(current.model_dump_json().encode())):
-        raise Problem(
-            "precondition-failed", "The resource has changed since you fetched it.", hint="Fetch it again and retry."
-        )
 
 
 def _wants_tag(headers: Any) -> bool:

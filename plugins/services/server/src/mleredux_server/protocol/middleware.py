@@ -16,6 +16,7 @@ from mleredux_server.accounts.limits import Limits
 from mleredux_server.accounts.security import authenticate
 from mleredux_server.protocol.etags import EntityTags
 from mleredux_server.protocol.problems import Problem, answer, of_error
+from mleredux_server.protocol.requests import Heads, Preconditions
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -40,6 +41,8 @@ def install(app: FastAPI, service: Service) -> None:
     """Add the middleware to an app."""
     app.state.limits = Limits(service.settings.requests_per_minute)
     app.add_middleware(EntityTags)
+    app.add_middleware(Preconditions)
+    app.add_middleware(Heads)
     app.add_middleware(Guard, most_bytes=service.settings.max_body_kb * 1024)
 
     async def conflict(request: Request, _error: Exception) -> Response:

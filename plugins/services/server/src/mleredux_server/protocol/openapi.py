@@ -11,6 +11,8 @@ from fastapi import FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import HTMLResponse
 
+from mleredux_server.protocol.idempotency import HEADER
+
 _PUBLIC = ("/healthz", "/readyz", "/metrics", "/v1")
 _PROBLEM: dict[str, Any] = {
     "title": "Problem",
@@ -35,11 +37,21 @@ _PROBLEM: dict[str, Any] = {
         },
     },
 }
-_ANSWER = {
+_ANSWER: dict[str, Any] = {
     "description": "A problem",
     "headers": {"X-Request-Id": {"schema": {"type": "string"}}},
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
+_LIMITED = {
+    **_ANSWER,
+    "description": "Too many requests",
+    "headers": {**_ANSWER["headers"], "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}},
+}
+_REPEATABLE = (
+    *(f"/v1/{name}" for name in ("users", "tokens", "projects", "runs", "experiments", "builds", "submissions")),
+    "/v1/runs/{run_id}/retry",
+    "/v1/experiments/{experiment_id}/extend",
+)
 _DOCS = "/docs/static"
 _POLICY = (
     "default-src 'none'; script-src 'self' {}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -89,11 +101,26 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):  # our errors have another format
         schemas.pop(name, None)
     for path, operations in document["paths"].items():
-        for operation in operations.values():
+        for method, operation in operations.items():
             answers = operation["responses"]
+            headers = []
+            if method in ("patch", "put", "delete"):
+                headers.append(_header("If-Match", "The ETag that the resource must still have; else 412.", {}))
+            if method == "post" and path in _REPEATABLE:
+                headers.append(
+                    _header(HEADER, "A request with the same key gets the same response.", {"maxLength": 255})
+                )
+            if headers:
+                operation["parameters"] = [*operation.get("parameters", ()), *headers]
             if str(answers.get("422", {})).find("HTTPValidationError") >= 0:
                 del answers["422"]
             answers["default"] = _ANSWER
             if path not in _PUBLIC:
                 operation["security"] = [{"token": []}]
+                answers["429"] = _LIMITED
     return document
+
+
+def _header(name: str, description: str, more: dict[str, int]) -> dict[str, Any]:
+    schema = {"type": "string", **more}
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}

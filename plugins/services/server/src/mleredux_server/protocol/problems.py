@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from mleredux_server.operations.places import without_places
 
@@ -145,6 +146,8 @@ def install(app: FastAPI) -> None:
         problem = (
             invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
         )
+        if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            problem.headers["Allow"] = _allowed(app, request.url.path) or problem.headers.get("allow", "GET")
         if problem.status >= 500:
             known = isinstance(error, StoreError)
             _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
@@ -162,6 +165,17 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(OSError, handle)
     app.add_exception_handler(Exception, handle)
+
+
+def _allowed(app: FastAPI, path: str) -> str:
+    """Return the header `Allow` for a path: the methods of all its routes."""
+    methods = {
+        method.upper()
+        for template, operations in app.openapi()["paths"].items()
+        if compile_path(template)[0].match(path)
+        for method in operations
+    }
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
 def _body_of(request: Request) -> Any:

@@ -17,7 +17,9 @@ from mleredux_server.operations.places import without_places
 
 ENDED = ("done", "failed", "timed_out")
 """Of runs that ended by themselves."""
-OPEN = tuple(str(state) for state in State if not state.final)
+PREEMPTED = "preempted"
+"""The status of a run that was stopped to make room for another one, and is queued again."""
+OPEN = (*(str(state) for state in State if not state.final), PREEMPTED)
 _COLUMNS = (
     "cause", "message", "score", "medal", "percentile", "verdict", "valid", "seconds", "cost_usd", "log_bytes",
     "started_at", "ended_at",
@@ -119,9 +121,9 @@ def facts_of(run: Run) -> Facts:
     )
 
 
-def write_row(session: Session, run_id: str, facts: Facts) -> None:
-    """Update a run's row from its directory."""
-    values = {**facts.columns(), "updated_at": facts.changed_at or now()}
+def write_row(session: Session, run_id: str, facts: Facts, **other: str | None) -> None:
+    """Update a run's row from its directory, with other values of some columns."""
+    values = {**facts.columns(), "updated_at": facts.changed_at or now(), **other}
     session.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
 
 

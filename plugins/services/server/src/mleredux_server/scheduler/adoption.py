@@ -87,6 +87,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "labels": request.labels,
         "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not ask for it
         **facts.columns(),
+        **({"status": "queued"} if state == "queued" else {}),
         "created_at": spec.created_at,
         "updated_at": facts.changed_at or spec.created_at,
     }

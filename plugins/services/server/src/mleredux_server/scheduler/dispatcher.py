@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from mleredux_server.accounts.lent import keep_lent
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.operations.health import lacking_space
 from mleredux_server.runs.creation import settle_left
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
@@ -184,8 +185,8 @@ class Dispatcher:
             self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
             return False
         self._not_before.pop(job.id, None)
-        if left and job.queued_again:
-            self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
+        if left and job.pause is not None:
+            self._not_before[job.id] = time.monotonic() + job.pause
         return left
 
     def _has(self, job_id: str) -> bool:
@@ -200,7 +201,9 @@ class Dispatcher:
             if not queued:
                 self._service.forecasts.seen = None
                 return
+            full = lacking_space(self._service)
             held = held_back(session, queued, broken) if broken else {}
+            held |= {run.id: full for run in queued if not run.cancel} if full else {}
             looked_at = [run for run in queued if run.id not in held]
             started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
             projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
@@ -242,7 +245,7 @@ class Dispatcher:
 
     def _start_other(self, kind: str) -> None:
         """Start the oldest job of a type, if its one worker is free."""
-        if any(job.kind == kind for job in self._jobs.started.values()):
+        if any(job.kind == kind for job in self._jobs.started.values()) or lacking_space(self._service):
             return
         with self._service.database.reading() as session:
             query = select(Job.id).where(Job.state == "queued", Job.kind == kind)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +16,17 @@ from typing import Any
 
 import structlog
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Cause, Run
+from mleredux.plugin.artifact import CAUSES, Cause, Run, State
+from mleredux.plugin.events import StateEntered
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import process_birth
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.operations.health import lacking_space
 from mleredux_server.operations.messages import announce
-from mleredux_server.runs.summary import OPEN, Facts, facts_of, log_bytes, run_at, write_row
+from mleredux_server.runs.summary import OPEN, PREEMPTED, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.service import Service
 from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
@@ -34,6 +38,8 @@ _UNREAD = 1000
 """Number of rows in which runs of before a migration are searched at once."""
 _JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
 """Of few runs: their rows are found first, then their jobs."""
+_PAUSE = 10.0
+"""Seconds until a run that failed for a reason that may pass is started again."""
 _SLACK_SECONDS = 60.0
 """A worker has this long to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."
@@ -48,7 +54,7 @@ class Started:
     Attributes:
         log_bytes: Size of the event log when the row was last updated from it.
         told: The worker's final report; an empty dict if the worker died.
-        queued_again: Whether it ended without a result, and is queued for another worker.
+        pause: If it ended without a result and is queued for another worker: seconds until it may be started again.
         stage: A name for what it does now, and the time limit of that in seconds; 0: that of all stages.
         lease: The lease as it was read last.
         silent: Seconds since it was renewed.
@@ -66,7 +72,7 @@ class Started:
     birth: float | None
     log_bytes: int = -1
     told: dict[str, Any] | None = None
-    queued_again: bool = False
+    pause: float | None = None
     stage: tuple[str, float] = ("", 0.0)
     timed_stage: tuple[str, float] = ("", 0.0)
     lease: dict[str, Any] | None = None
@@ -169,6 +175,10 @@ class Jobs:
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
         """Handle a job that no longer runs: it has ended, is queued again, or is given up."""
+        if (why := self._passing(run, facts)) is not None and _reopened(run):
+            self._broke(run.spec.sandbox)
+            self._queue_again(job, 0, facts_of(run), why)
+            return True
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
@@ -207,6 +217,16 @@ class Jobs:
             self._broke(run.spec.sandbox)
         return True
 
+    def _passing(self, run: Run, facts: Facts) -> str | None:
+        """Return why a run failed, if that may pass by itself: a full disk, an engine that was restarted."""
+        if facts.cause is None or CAUSES[Cause(facts.cause)].counts or run.cancel_asked:
+            return None
+        if (full := lacking_space(self._service)) or os.strerror(errno.ENOSPC) in (facts.message or ""):
+            return full or facts.message
+        failures = [event for event in run.events() if isinstance(event.payload, StateEntered) and event.payload.cause]
+        again = facts.cause == Cause.ENVIRONMENT_BROKE and len(failures) < MOST_ATTEMPTS
+        return facts.message if again else None
+
     def _look(self, experiment_id: str) -> None:
         """Apply the sequential rule, which takes seconds with many runs."""
         from mleredux_server.scheduler.budgets import look, stop_queued
@@ -225,17 +245,17 @@ class Jobs:
             begun = False
         return job.attempts if begun else max(0, job.attempts - 1)
 
-    def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
-        job.queued_again = True
+    def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None, why: str | None = None) -> None:
+        job.pause = 2.0 ** min(job.attempts, 5) / 4 if why is None else _PAUSE
         _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, told=job.told)
         with self._service.database.writing() as session:
             session.execute(
                 update(Job)
                 .where(Job.id == job.id, Job.state == "started")
-                .values(state="queued", attempts=attempts, worker_pid=None, worker_birth=None)
+                .values(state="queued", attempts=attempts, worker_pid=None, worker_birth=None, waiting_for=why)
             )
             if facts is not None:
-                write_row(session, job.id, facts)
+                write_row(session, job.id, facts, status=PREEMPTED if job.leaving else "queued")
         self._tally.retried[job.kind] += 1
 
     def _give_up_damaged(self, job: Started, reason: str) -> None:
@@ -310,6 +330,17 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
         .values(status="failed", cause=str(Cause.ENVIRONMENT_BROKE), message=reason, ended_at=ended, updated_at=ended)
     )
     announce(session, run_id)
+
+
+def _reopened(run: Run) -> bool:
+    """Have a run that failed continue where it failed; return whether nobody else works on it."""
+    if not run.lock.acquire():
+        return False
+    try:
+        run.enter(State.QUEUED)
+    finally:
+        run.lock.release()
+    return True
 
 
 def _died(job: Started, attempts: int) -> str:

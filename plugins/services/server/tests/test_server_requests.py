@@ -1,0 +1,174 @@
+"""What HTTP says about any request, for every route: `If-Match`, `HEAD`, `Allow`, parameters that do not exist."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from mleredux_server.database.tables import Project
+from mleredux_server.protocol.idempotency import claim_of
+from mleredux_support.server_local import LocalServer
+from sqlalchemy import select
+
+CHANGING = ("patch", "put", "delete")
+
+
+@pytest.fixture(scope="module")
+def http(local: LocalServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def paths(local: LocalServer) -> dict[str, dict[str, Any]]:
+    """The routes under `/v1`."""
+    found: dict[str, dict[str, Any]] = local.app.openapi()["paths"]
+    return {path: operations for path, operations in found.items() if path.startswith("/v1/")}
+
+
+def filled(local: LocalServer, http: httpx.Client, path: str) -> str:
+    """A path with ids of resources that exist."""
+    values = {
+        "run_id": lambda: local.execute(local.make_run(agent="dummy")).id,
+        "user_id": lambda: "admin",
+        "project_id": lambda: "admin",
+        "task_id": lambda: "digits",
+        "agent_id": lambda: "dummy",
+        "token_id": lambda: http.get("/v1/tokens").json()["items"][0]["id"],
+        "name": lambda: "secret" if "secrets" in path else "agent.log",
+    }
+    return re.sub(r"{(\w+)}", lambda found: values.get(found[1], lambda: "none")(), path)
+
+
+def test_a_change_of_any_resource_with_an_old_tag_is_refused(
+    local: LocalServer, http: httpx.Client, paths: dict[str, dict[str, Any]]
+) -> None:
+    http.put("/v1/secrets/secret", json={"value": "1234567890"})
+    bodies: dict[str, Any] = {"patch": {}, "put": {"value": "0987654321"}}
+    checked = 0
+    for path, operations in paths.items():
+        for method in operations.keys() & {*CHANGING, "post"}:
+            if method == "post" and "{" not in path:
+                continue
+            there = filled(local, http, path)
+            for given in ('"old"', 'W/"old"', '"a", "b"', "no tag", '""'):
+                body = {"json": bodies[method]} if method in bodies else {}
+                answered = http.request(method.upper(), there, headers={"If-Match": given}, **body)
+                assert answered.status_code == 412, (method, path, given, answered.text)
+                assert answered.json()["type"] == "urn:mleredux:problem:precondition-failed"
+            checked += 1
+    assert checked > 15
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["alone", "among others"])
+def test_a_change_with_the_current_tag_is_made(local: LocalServer, http: httpx.Client, many: bool) -> None:
+    run = f"/v1/runs/{local.execute(local.make_run()).id}"
+    tag = http.get(run).headers["ETag"]
+    given = {"If-Match": f'"other", {tag}' if many else tag}
+    assert http.patch(run, json={"notes": "a"}, headers=given).status_code == 200
+    assert http.patch(run, json={"notes": "b"}, headers=given).status_code == 412
+    assert http.delete(run, headers=given).status_code == 412
+    assert http.get(run).json()["notes"] == "a"
+    assert http.post(f"{run}/cancel", headers=given).status_code == 412, "an action is one on the run"
+    assert http.post(f"{run}/cancel", headers={"If-Match": http.get(run).headers["ETag"]}).status_code == 200
+    assert http.delete(run, headers={"If-Match": "*"}).status_code == 204
+    assert http.delete(run, headers={"If-Match": "*"}).status_code == 412, "it has no state any more"
+    assert http.delete(run).status_code == 404
+
+
+def test_of_concurrent_changes_with_one_tag_one_is_made(local: LocalServer, http: httpx.Client) -> None:
+    with local.service.database.reading() as session:
+        project = session.scalars(select(Project).where(Project.name == "admin")).one().id
+    tag = http.get("/v1/projects/admin").headers["ETag"]
+    answers: list[int] = []
+
+    def change(number: int) -> None:
+        place = f"/v1/projects/{project if number % 2 else 'admin'}"
+        json = {"quota": {"queued_runs": number + 1}}
+        headers = {"If-Match": tag, "Authorization": f"Bearer {local.token}"}
+        answers.append(httpx.patch(f"{local.url}{place}", json=json, headers=headers, timeout=60).status_code)
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [200, 412, 412, 412, 412, 412]
+    http.patch("/v1/projects/admin", json={"quota": {"queued_runs": None}})
+
+
+def test_a_tag_opens_nothing(local: LocalServer) -> None:
+    run = f"{local.url}/v1/runs/{local.make_run().id}"
+    stranger = {"Authorization": f"Bearer {local.user('zoe')}"}
+    for given in ("*", '"old"'):
+        assert httpx.delete(run, headers={"If-Match": given, **stranger}, timeout=60).status_code in (404, 412)
+        assert httpx.delete(run, headers={"If-Match": given}, timeout=60).status_code == 401
+
+
+def test_parameters_that_a_route_does_not_have_are_refused_by_all(
+    local: LocalServer, http: httpx.Client, paths: dict[str, dict[str, Any]]
+) -> None:
+    for path, operations in paths.items():
+        there = filled(local, http, path)
+        for method, operation in operations.items():
+            known = [item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"]
+            for name in (f"{known[0]}s", f"x{known[-1]}") if known else ("anything",):
+                answered = http.request(method.upper(), there, params={name: "1"}, json={} if method != "get" else None)
+                assert answered.status_code == 422, (method, path, answered.text)
+                fields = {item["field"]: item["message"] for item in answered.json()["errors"]}
+                assert "no such query parameter" in fields[name]
+                assert not known or "Did you mean" in fields[name] or len(name) < 4, fields
+
+
+def test_a_mistyped_filter_selects_nothing(http: httpx.Client) -> None:
+    answered = http.get("/v1/runs", params={"statuss": "failed", "limit": 3})
+    assert answered.status_code == 422
+    assert answered.json()["detail"] == "statuss: There is no such query parameter. Did you mean status?"
+
+
+def test_head_is_get_without_a_body_everywhere(
+    local: LocalServer, http: httpx.Client, paths: dict[str, dict[str, Any]]
+) -> None:
+    for path in [*(path for path, operations in paths.items() if "get" in operations), "/healthz", "/metrics"]:
+        there = filled(local, http, path)
+        got, head = http.get(there), http.head(there)
+        assert (head.status_code, head.content) == (got.status_code, b""), path
+        assert head.headers.get("ETag") == got.headers.get("ETag"), path
+        assert head.headers["Content-Type"] == got.headers["Content-Type"], path
+    stream = http.head(f"/v1/runs/{local.make_run().id}/events", headers={"Accept": "text/event-stream"})
+    assert (stream.status_code, stream.headers["Content-Type"].partition(";")[0]) == (200, "text/event-stream")
+
+
+def test_allow_names_all_methods_of_a_path(
+    local: LocalServer, http: httpx.Client, paths: dict[str, dict[str, Any]]
+) -> None:
+    for path, operations in paths.items():
+        if "{path}" in path:
+            continue
+        methods = {method.upper() for method in operations}
+        answered = http.request("QUERY", filled(local, http, path))
+        assert answered.status_code == 405, path
+        assert methods <= set(answered.headers["Allow"].split(", ")), path
+        assert ("HEAD" in answered.headers["Allow"]) == ("GET" in answered.headers["Allow"])
+    there = f"/v1/runs/{local.make_run().id}"
+    assert http.put(there).headers["Allow"] == "DELETE, GET, HEAD, PATCH"
+
+
+def test_the_document_has_the_headers_and_limits_of_each_route(
+    local: LocalServer, paths: dict[str, dict[str, Any]]
+) -> None:
+    routes: dict[str, Any] = {}
+    for router in [one.original_router for one in local.app.router.routes if hasattr(one, "original_router")]:
+        routes |= {route.name: route.endpoint for route in router.routes}
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "header"}
+            assert ("If-Match" in names) == (method in CHANGING), path
+            repeatable = f"{claim_of.__name__}(" in inspect.getsource(routes[operation["operationId"]])
+            assert ("Idempotency-Key" in names) == repeatable, (method, path)
+            assert "Retry-After" in operation["responses"]["429"]["headers"]
