@@ -234,7 +234,8 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
         wait_for(lambda: asking.http.get("/readyz").status_code == 200)
         ended = {run_id: asking.until(run_id, "done", "failed") for run_id in (going_on, waiting, *more)}
         for run_id, status in ended.items():
-            assert status == "done", asking.run(run_id)
+            shown = asking.run(run_id)
+            assert status == "done", (shown["cause"], shown["message"])
             log = server.runs_dir / run_id / "logs" / "agent.log"
             assert log.exists() or status == "failed", "a run without room has no log"
             assert not log.exists() or log.read_text(encoding="utf-8").count("begun") <= 1

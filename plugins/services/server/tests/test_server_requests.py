@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 import threading
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux_client import Client
 from mleredux_server.database.tables import Project
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_support.server_local import LocalServer
+from pydantic import SecretStr
 from sqlalchemy import select
 
 CHANGING = ("patch", "put", "delete")
@@ -172,3 +175,41 @@ def test_the_document_has_the_headers_and_limits_of_each_route(
             repeatable = f"{claim_of.__name__}(" in inspect.getsource(routes[operation["operationId"]])
             assert ("Idempotency-Key" in names) == repeatable, (method, path)
             assert "Retry-After" in operation["responses"]["429"]["headers"]
+
+
+def test_the_creation_of_anything_is_in_the_audit_log(local: LocalServer, http: httpx.Client) -> None:
+    limits = {"limits": {"time_limit": 60}}
+    run = http.post("/v1/runs", json={"task": "digits", "agent": "dummy", "sandbox": "process", **limits}).json()["id"]
+    matrix = {"tasks": ["digits"], "agents": ["dummy"], "seeds": [0, 1, 2], "sandbox": "process", "name": "audited"}
+    experiment = http.post("/v1/experiments", json=matrix).json()["id"]
+    build = http.post("/v1/builds", json={"agent": "dummy", "sandbox": "process"}).json()["id"]
+    form = {"data": {"task": "digits"}, "files": {"file": ("s.csv", b"id,label\n", "text/csv")}}
+    submission = http.post("/v1/submissions", **form).json()["id"]  # type: ignore[arg-type]
+    noted = {(item["action"], item["target"].split()[-1]) for item in http.get("/v1/audit").json()["items"]}
+    made = [("run", run), ("run", experiment), ("build", build), ("submission", submission)]
+    assert {(f"{kind}.create", name) for kind, name in made} <= noted
+
+
+def test_a_pinned_run_is_not_deleted_before_its_pin_is_removed(local: LocalServer, http: httpx.Client) -> None:
+    run = f"/v1/runs/{local.execute(local.make_run()).id}"
+    http.patch(run, json={"pinned": True})
+    refused = http.delete(run)
+    assert refused.status_code == 409 and "pinned" in refused.json()["detail"]
+    many = http.post("/v1/runs/bulk", json={"action": "delete", "runs": [run.rpartition("/")[2]]})
+    assert [item["ok"] for item in many.json()["results"]] == [False]
+    http.patch(run, json={"pinned": False})
+    assert http.delete(run).status_code == 204
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_the_client_returns_can_be_pickled_without_the_token(
+    local: LocalServer, monkeypatch: pytest.MonkeyPatch, protocol: int
+) -> None:
+    with Client(local.url, SecretStr(local.token)) as client:
+        run = client.get_run(local.make_run().id)
+        packed = pickle.dumps([run, client.me()], protocol)
+    assert local.token.encode() not in packed
+    monkeypatch.setenv("MLEREDUX_TOKEN", local.token)
+    again = pickle.loads(packed)[0]
+    assert (again.id, again.state) == (run.id, run.state)
+    assert again.refresh().id == run.id

@@ -11,9 +11,10 @@ import httpx
 import pytest
 from mleredux_server.accounts.identity import hash_of, new_id
 from mleredux_server.accounts.limits import RateLimit
-from mleredux_server.database.tables import Project, Submission, Token, User, now
+from mleredux_server.database.tables import Project, RunRow, Submission, Token, User, now
+from mleredux_server.web.source import ServerSource
 from mleredux_support.server_local import LocalServer
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 PAGES = ("", "/steps", "/versions", "/versions/1", "/log", "/files", "/files?path=run.json", "/raw?path=run.json")
 ACTIONS = ("stop", "retry", "label")
@@ -115,6 +116,23 @@ def test_a_user_sees_only_runs_of_their_projects(
     assert ann.get(f"/v1/runs/{runs['ann']}", headers={"Authorization": f"Bearer {tokens['ann']}"}).json()[
         "labels"
     ] == {"batch": "7"}
+
+
+@pytest.mark.parametrize("query", ["", "?task=digits", "?agent=dummy&task=digits", "?arm=", "?measure=score"])
+def test_a_comparison_reads_a_bounded_number_of_runs(
+    local: LocalServer, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    made = 0
+    with local.service.database.reading() as session:
+        made = session.scalar(select(func.count()).select_from(RunRow)) or 0
+    for _ in range(max(0, 110 - made)):
+        local.make_run(user="bob")
+    opened: list[str] = []
+    read = ServerSource.run
+    monkeypatch.setattr(ServerSource, "run", lambda source, run_id: (opened.append(run_id), read(source, run_id))[1])
+    page = browser(local, tokens["bob"]).get(f"/ui/compare{query}")
+    assert page.status_code < 500 and len(opened) <= 100
+    assert bool(opened) == ("=d" in query), "without a filter none is read"
 
 
 @pytest.mark.attack

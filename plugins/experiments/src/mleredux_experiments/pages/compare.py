@@ -26,6 +26,8 @@ from mleredux_experiments.results.table import Results, Row, text_of
 from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
 
 MOST_RUNS = 5_000
+MOST_FILTERED = 100
+"""Of runs that are selected by a filter, the newest ones: a page is made within a moment however many there are."""
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _KEPT = 8
 _lock = threading.Lock()
@@ -68,12 +70,18 @@ class Line(NamedTuple):
 def compare(visit: Visit) -> dict[str, Any]:
     """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`; by a `measure`."""
     wanted = {name: given for name in ("experiment", "task", "agent", "arm") if (given := visit.query.get(name))}
-    chosen = visit.query.get("run")
+    chosen, left = visit.query.get("run"), []
     if chosen:
         record, paths = None, [visit.open(run).path for run in chosen]
-    else:
-        record = record_of(visit, visit.text("experiment")) if "experiment" in wanted else None
+    elif "experiment" in wanted:
+        record = record_of(visit, visit.text("experiment"))
         paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
+    elif wanted:
+        record, rows = None, list(visit.rows(MOST_FILTERED + 1, "", **wanted))
+        paths = readable(visit, rows[:MOST_FILTERED])
+        left = [f"Only the newest {MOST_FILTERED} of these runs are compared."] if len(rows) > MOST_FILTERED else []
+    else:
+        raise MlereduxError("No runs are selected.", hint="Select runs of two agents on the list of runs.")
     found = analysis_of(paths, record, visit.text("measure") or None)
     values, scores = shown(found), task_scores(found.results.arms)
     about_limits = [note for note in values["notes"] if note.startswith(ABOUT_LIMITS)]
@@ -82,7 +90,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "experiment": record.name if record else None,
         "lines": list(lines(found, scores)),
         "scores": scores,
-        "notes": [note for note in values["notes"] if note not in about_limits],
+        "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
         "kept": {name: given for name, given in visit.query.items() if name not in ("measure", "csrf")},

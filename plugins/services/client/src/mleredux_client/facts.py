@@ -84,7 +84,7 @@ class RunFacts(Facts[RunRecord]):
     @property
     def queue(self) -> QueuePlace | None:
         """Its place in the queue, and when it may start; None once it has."""
-        return self.record.queue if self.state == "queued" else None
+        return self.record.queue if self.waiting_for else None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -108,8 +108,8 @@ class RunFacts(Facts[RunRecord]):
 
     def describe(self) -> str:
         """What is going on, in a few words."""
-        if self.state == "queued" and self.waiting_for:
-            return f"queued: {self.waiting_for}"
+        if not self.finished and self.waiting_for:
+            return f"{self.state}: {self.waiting_for}"
         score = f", score {self.score:g}" if self.score is not None else ""
         medal = f", {self.medal} medal" if self.medal else ""
         medal += f", {self.verdict}" if self.verdict not in (None, "not checked") else ""

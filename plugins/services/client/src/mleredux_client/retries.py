@@ -22,7 +22,8 @@ class RetryPolicy:
     """How often and how soon.
 
     Attributes:
-        retries: Tries after the first, without progress in between.
+        retries: Tries after the first, without progress in between; twice as many while the service or a proxy in
+            front of it says that it is away, as while it is started again.
         base: Seconds that the first pause takes at most; each further one twice as many.
         longest: Seconds that a pause takes at most.
         longest_asked: Seconds that a service may ask us to wait; where it asks for more, the error is raised at once.
@@ -80,12 +81,14 @@ class Attempts:
         if not may:
             return None
         if problem.retry_after is None:
-            return self.pause()
-        return self.pause(at_least=problem.retry_after) if problem.retry_after <= self.policy.longest_asked else None
+            return self.pause(patience=2)
+        if problem.retry_after > self.policy.longest_asked:
+            return None
+        return self.pause(at_least=problem.retry_after, patience=2)
 
-    def pause(self, at_least: float = 0.0) -> float | None:
-        """Count a failure; seconds until the next try, None where there were enough."""
-        if self.failed >= self.policy.retries:
+    def pause(self, at_least: float = 0.0, *, patience: int = 1) -> float | None:
+        """Count a failure; seconds until the next try, None after `patience` times the allowed number."""
+        if self.failed >= patience * self.policy.retries:
             return None
         ceiling = min(self.policy.longest, self.policy.base * 2**self.failed)
         self.failed += 1

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import httpx
+from pydantic import SecretStr
 
 from mleredux_client.errors import UsageError
 
@@ -32,13 +33,14 @@ class Settings:
     token: str | None = field(repr=False)
 
 
-def settings(url: str | None, token: str | None) -> Settings:
+def settings(url: str | None, token: str | SecretStr | None) -> Settings:
     """Fill in what is not given from the environment.
 
     Raises:
         UsageError: There is no URL, or URL or token can't be right.
     """
     url = url or os.environ.get(URL_VARIABLE)
+    token = token.get_secret_value() if isinstance(token, SecretStr) else token
     token = (token if token is not None else os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not url:
         raise UsageError("No service is named.", hint=f"Give its URL: `Client(url)`, or the variable {URL_VARIABLE}.")

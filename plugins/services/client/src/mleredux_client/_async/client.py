@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import httpx
+from pydantic import SecretStr
 
 from mleredux_client import calls
 from mleredux_client._async.admin import AsyncProjects, AsyncSecrets, AsyncTokens, AsyncUsers, AsyncWebhooks
@@ -51,7 +52,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
     def __init__(
         self,
         url: str | None = None,
-        token: str | None = None,
+        token: str | SecretStr | None = None,
         *,
         timeout: float = DEFAULT_TIMEOUT,
         retries: int = 5,

@@ -13,7 +13,7 @@ from mleredux_client.calls import Call
 from mleredux_client.errors import UsageError
 from mleredux_client.pairs import async_sleep
 from mleredux_client.retries import Attempts, RetryPolicy
-from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, verification
+from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, settings, verification
 
 _STREAMED = {"Accept-Encoding": "identity"}
 """Offsets and ranges count bytes as they are kept."""
@@ -23,7 +23,7 @@ class AsyncHttp:
     """A connection pool to one service.
 
     Args:
-        settings: Where it is, and who we are.
+        where: Where it is, and who we are.
         timeout: Seconds without an answer.
         policy: Of retries.
         transport: Of httpx, in place of sockets.
@@ -31,26 +31,31 @@ class AsyncHttp:
 
     def __init__(
         self,
-        settings: Settings,
+        where: Settings,
         *,
         timeout: float,
         policy: RetryPolicy,
         user_agent: str,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.url = settings.url
+        self.url = where.url
         self.policy = policy
-        self._token = settings.token
+        self._token = where.token
         self._timeout = timeout
         self._client = httpx.AsyncClient(
-            auth=Bearer(settings.token),
+            auth=Bearer(where.token),
             headers={"User-Agent": user_agent, "Accept": "application/json"},
             timeout=timeout,
-            verify=verification(settings.url),
+            verify=verification(where.url),
             transport=transport,
             limits=httpx.Limits(max_connections=1000, max_keepalive_connections=20),  # many may follow at once
             follow_redirects=False,  # the token goes to no other service
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the token, which is taken from the environment of the process that unpickles it."""
+        user_agent = str(self._client.headers["User-Agent"])
+        return _again, (self.url, self._timeout, self.policy, user_agent)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -137,3 +142,7 @@ class AsyncHttp:
                 timeout=httpx.Timeout(self._timeout, read=self._timeout + call.patience),
                 **more,
             )
+
+
+def _again(url: str, timeout: float, policy: RetryPolicy, user_agent: str) -> AsyncHttp:
+    return AsyncHttp(settings(url, None), timeout=timeout, policy=policy, user_agent=user_agent)

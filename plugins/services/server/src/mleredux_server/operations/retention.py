@@ -94,7 +94,7 @@ def remove(service: Service, rules: Sequence[Rule]) -> list[Expired]:
     removed = []
     for one in found:
         try:
-            delete_run(service, None, one.id, unless_pinned=True)
+            delete_run(service, None, one.id)
             removed.append(one)
         except (Problem, MlereduxError, SQLAlchemyError, OSError) as error:
             _LOG.warning("an expired run can't be deleted", run=one.id, reason=one_line(error))

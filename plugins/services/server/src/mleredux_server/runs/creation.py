@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import remove_tree
@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import default_project, visible_project
+from mleredux_server.accounts.accounts import default_project, note, visible_project
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import BuildRow, Experiment, Job, Project, RunRow, Submission, now
 from mleredux_server.protocol.idempotency import Answer, Claim
@@ -70,6 +70,7 @@ def make_jobs(
         with service.database.writing() as session:
             for some in _chunks(ids):
                 session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
+            note(session, caller, *_created(made))
             if claim is not None and answer is not None:
                 claim.keep(session, answer(made))
     except SQLAlchemyError:
@@ -82,6 +83,13 @@ def make_jobs(
         raise
     service.wake.set()
     return made
+
+
+def _created(rows: Sequence[Any]) -> tuple[str, str]:
+    """Return an action and its target: a project, and the ids of what was created; of many, the first and the whole."""
+    whole = dict.fromkeys(str(each) for row in rows if (each := getattr(row, "experiment_id", None)))
+    ids = [str(row.id) for row in rows[: 1 if whole else 20]]
+    return f"{str(rows[0].__tablename__).removesuffix('s')}.create", " ".join([rows[0].project_id, *ids, *whole])
 
 
 def make_job(

@@ -173,14 +173,14 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
         session.add(_audit(caller, "label", f"{run_id} {name}"))
 
 
-def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_pinned: bool = False) -> None:
+def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
     """Delete a run and all its files; a caller of None is the administrator.
 
     Raises:
-        Problem: It has not ended.
+        Problem: It has not ended, or is pinned.
         OSError: Its directory can't be moved.
     """
-    _check_deletable(service, run_id, unless_pinned)
+    _check_deletable(service, run_id)
     path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
     trash.mkdir(exist_ok=True)
     aside = trash / f"{run_id}-{secrets.token_hex(4)}"
@@ -189,7 +189,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str, *, unless_p
         if not run.lock.acquire():
             raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
-            _check_deletable(service, run_id, unless_pinned)  # somebody may have pinned or retried it meanwhile
+            _check_deletable(service, run_id)  # somebody may have pinned or retried it meanwhile
             _delete_objects(service, path)
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
@@ -216,14 +216,14 @@ def _delete_objects(service: Service, path: Path) -> None:
         raise Problem("unavailable", error.message, hint=hint) from error
 
 
-def _check_deletable(service: Service, run_id: str, unless_pinned: bool) -> None:
+def _check_deletable(service: Service, run_id: str) -> None:
     with service.database.reading() as session:
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
     if job.state != "ended":
         hint = "Cancel it first, and wait until it ends."
         raise Problem("conflict", f"Run {run_id} is {row.status}.", hint=hint)
-    if unless_pinned and row.pinned:
-        raise Problem("conflict", f"Run {run_id} is pinned.")
+    if row.pinned:
+        raise Problem("conflict", f"Run {run_id} is pinned.", hint="Remove the pin first.")
 
 
 def _goes_on(service: Service, run: Run) -> bool:

@@ -38,6 +38,7 @@ _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
 """Seconds between reads of the queue without a notification: other programs free slots too."""
+_SWEEP_AGAIN = 10.0
 _REST, _LONGEST_REST = 3.0, 1.0
 """After a round the dispatcher sleeps for its duration times this factor, up to a maximum: however long the queue,
 most of the process's time is for responses."""
@@ -86,7 +87,7 @@ class Dispatcher:
                     self._remote.give(job.id)
             self._remote.start()
         self._thread.start()
-        threading.Thread(target=sweep, args=(self._service,), name="sweeper", daemon=True).start()
+        threading.Thread(target=self._sweep, name="sweeper", daemon=True).start()
 
     def stop(self) -> None:
         """Stop assigning jobs; workers finish their current jobs, and the next server finds them."""
@@ -105,6 +106,16 @@ class Dispatcher:
     def largest(self) -> Machine | None:
         """Return the most that one run can have; None if it is this machine."""
         return self._remote.largest() if self._remote is not None else None
+
+    def _sweep(self) -> None:
+        """Clean up until it works: a database or a sandbox may not respond at the start."""
+        swept = False
+        while not swept and not self._stopping.is_set():
+            try:
+                swept = sweep(self._service)
+            except Exception as error:  # what is left is not found again before the next start
+                _LOG.error("the clean-up at the start failed and will be retried", exc_info=error)
+            self._stopping.wait(0.0 if swept else _SWEEP_AGAIN)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

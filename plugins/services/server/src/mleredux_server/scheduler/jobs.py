@@ -182,7 +182,8 @@ class Jobs:
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
-            attempts = 0 if progress or (long and job.lost is None) else self._attempts(job)
+            passing = progress or (long and job.lost is None) or lacking_space(self._service)
+            attempts = 0 if passing else self._attempts(job)
             attempts -= job.leaving and attempts > 0  # that was not the worker's doing
             if run.cancel_asked:  # another worker may have to wait, or hang as this one did
                 cause, message = Cause.CANCELLED, STOPPED

@@ -47,12 +47,18 @@ def recover(service: Service) -> dict[str, Started]:
         return {job.id: Started.of(job) for job in session.scalars(select(Job).where(Job.state == "started"))}
 
 
-def sweep(service: Service) -> None:
-    """Stop what killed workers left in sandboxes and no one will resume; remove what was deleted."""
+def sweep(service: Service) -> bool:
+    """Stop what killed workers left in sandboxes and no one will resume; remove what was deleted.
+
+    Returns:
+        Whether all sandboxes responded.
+    """
     with service.database.reading() as session:
         sandboxes = list(session.scalars(select(RunRow.sandbox).distinct()))
     swept = True
     for name in sandboxes:
+        if name not in service.catalogue.entries("sandboxes"):
+            continue
         try:
             sweep_sandbox(service, name)
         except MlereduxError as error:
@@ -63,6 +69,7 @@ def sweep(service: Service) -> None:
     trash = service.settings.state_dir / TRASH
     for path in trash.iterdir() if trash.is_dir() else ():
         remove_tree(path)
+    return swept
 
 
 def sweep_sandbox(service: Service, name: str) -> None:
