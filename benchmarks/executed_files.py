@@ -17,7 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-RUN = ("run", "digits", "--agent", "baseline", "--json")
+RUN = ("run", "digits", "--agent", "baseline")
 
 
 def executed_files(arguments: tuple[str, ...]) -> set[Path]:
@@ -66,7 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mleredux-executed-") as folder:
         arguments = tuple(options.arguments)
         if arguments == RUN:
-            arguments += ("--runs-dir", f"{folder}/runs", "--time-limit", "10m")
+            arguments += ("--runs-dir", f"{folder}/runs")
         groups = by_distribution(executed_files(arguments))
     print(f"{sum(map(len, groups.values()))} files", file=sys.stderr)
     for distribution, modules in groups.items():

@@ -30,8 +30,9 @@ from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.store.states import TRANSITIONS
 from mleredux.models import CAUSES, Agent, Limits, Model, Report, RunSpec, RunUse, Task
-from mleredux.models.experiment import Arm, Design, Plan, Stop
+from mleredux.models.experiment import Design, Plan, Stop
 from mleredux.models.report import Ledger
+from mleredux.models.request import Arm
 from mleredux.models.run import Outcome, State
 
 DOCS = Path(__file__).parent
@@ -211,8 +212,9 @@ def _shown(value: Any) -> str:
 
 
 def _texts(model: type[Model]) -> dict[str, str]:
-    """The docstring of each field."""
-    source = inspect.getsource(model)
+    """The docstring of each field, inherited ones included."""
+    classes = [each for each in model.mro()[::-1] if issubclass(each, Model) and each is not Model]
+    source = "\n".join(map(inspect.getsource, classes))
     found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
     return {name: " ".join(text.split()) for name, text in found}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.checks import machine as doctor
 from mleredux._core.data import DataStore
-from mleredux._core.planning.tasks import check_metric
+from mleredux._core.planning.names import check_metric
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.discovery import Entry, Ref

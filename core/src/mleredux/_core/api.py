@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data import DataStore, Prepared
+from mleredux._core.data.datastore import DataStore, Prepared
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.grants import read_grants
 from mleredux._core.planning.plans import plan

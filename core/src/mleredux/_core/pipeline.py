@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors.protocol import Executor, open_nodes
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.plugins import Catalogue

@@ -151,11 +151,9 @@ class Request(Model):
             MlereduxError: A value is not valid.
         """
         chosen = tuple(seeds)
-        for seed in chosen:
-            if not 0 <= seed <= MAX_SEED:
-                raise MlereduxError(
-                    f"The seed is {seed}; libraries take seeds from 0 to {MAX_SEED}.", hint="Choose another."
-                )
+        if wrong := [seed for seed in chosen if not 0 <= seed <= MAX_SEED]:
+            message = f"The seed is {wrong[0]}; libraries take seeds from 0 to {MAX_SEED}."
+            raise MlereduxError(message, hint="Choose another.")
         arm |= {"limits": checked_limits(PlanLimits, limits), "contexts": {} if context is None else {"*": context}}
         try:
             arms = {name: Arm(agent=name, **arm) for name in agents}

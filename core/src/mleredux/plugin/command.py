@@ -37,7 +37,7 @@ from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_opt
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue, current
 from mleredux.models.units import seconds as read_duration
 

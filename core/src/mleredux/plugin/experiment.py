@@ -16,10 +16,9 @@ the same fields, and has a request, too::
 from __future__ import annotations
 
 from mleredux._core.data.debug_sample import is_sample, sample_name, sampled
-from mleredux._core.planning.agents import agent_reference
+from mleredux._core.planning.names import agent_reference, resolved
 from mleredux._core.planning.plans import plan
 from mleredux._core.planning.sandboxes import other_sandboxes
-from mleredux._core.planning.tasks import resolved
 from mleredux.models import RunPlan
 from mleredux.models.experiment import Design, Plan, Stop
 from mleredux.models.request import SET, Arm, Cell, PlanLimits, Request, Seed

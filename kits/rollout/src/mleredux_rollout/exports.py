@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mleredux import Report, Run, Task
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.variables import protected_variables, secret_variables
 from mleredux.errors import MlereduxError, PluginError, one_line

@@ -64,6 +64,8 @@ def mleredux_register_commands() -> Iterable[Ref]:
 @hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     """Write feedback on technique runs."""
+    if "@" not in run.spec.task:
+        return []
     from mleredux_techniques.feedback import produce
 
     return produce(run)

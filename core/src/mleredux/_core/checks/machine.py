@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors.protocol import Executor
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding, Sandbox

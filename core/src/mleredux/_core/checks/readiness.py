@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mleredux._core.checks.machine import Diagnosis
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.data.space import check as check_space
-from mleredux._core.planning.agents import agent_reference
+from mleredux._core.planning.names import agent_reference, check_metric
 from mleredux._core.planning.plans import plan
-from mleredux._core.planning.tasks import check_metric
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.variables import protected_variables

@@ -38,7 +38,7 @@ def command(
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
     """
     from mleredux._core.checks.machine import diagnose, healthy
-    from mleredux._core.data import DataStore
+    from mleredux._core.data.datastore import DataStore
     from mleredux._core.store import RunStore
 
     plugins, data = catalogue(ctx), DataStore(data_dir)

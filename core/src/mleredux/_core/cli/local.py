@@ -22,7 +22,7 @@ from mleredux.models.formats import number, short_reference
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.data import DataStore
+    from mleredux._core.data.datastore import DataStore
     from mleredux._core.pipeline import Pipeline
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
@@ -75,7 +75,7 @@ class LocalBackend:
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
         """The properties of a task, its description, and where its data is stored."""
-        from mleredux._core.data import DataStore
+        from mleredux._core.data.datastore import DataStore
 
         found = self._catalogue.task(name)
         try:
@@ -110,7 +110,7 @@ class LocalBackend:
 
     def create(self, request: RunRequest) -> Batch:
         """Create runs in the store."""
-        from mleredux._core.data import DataStore
+        from mleredux._core.data.datastore import DataStore
 
         data = DataStore(self._data_dir)
         how: dict[str, Any] = {"jobs": request.jobs, "base_image": request.base_image, "smoke": not request.watch}
@@ -130,7 +130,7 @@ class LocalBackend:
 
     def resume(self, name: str, base_image: str | None, executor: str | None, store: str | None) -> Batch:
         """Open an interrupted run to resume it."""
-        from mleredux._core.data import DataStore
+        from mleredux._core.data.datastore import DataStore
         from mleredux._core.resume import check_resumable
 
         run = self.store.get(name)

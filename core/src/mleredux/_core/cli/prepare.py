@@ -17,7 +17,7 @@ from mleredux.errors import Cancelled, MlereduxError
 
 if TYPE_CHECKING:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
-    from mleredux._core.data import DataStore
+    from mleredux._core.data.datastore import DataStore
     from mleredux._core.data.progress import Step
     from mleredux.models import Task
 
@@ -52,7 +52,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
     """
     from mleredux._core.cli.prepare_progress import PreparingDisplay
-    from mleredux._core.data import DataStore
+    from mleredux._core.data.datastore import DataStore
 
     found, store = catalogue(ctx), DataStore(asked["data_dir"])
     names = found.task_names(asked["tasks"], (*asked["sets"], *(("all",) if asked["everything"] else ())))

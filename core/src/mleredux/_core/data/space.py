@@ -15,7 +15,7 @@ from mleredux.models import Task
 from mleredux.models.formats import size as size_text
 
 if TYPE_CHECKING:
-    from mleredux._core.data import DataStore
+    from mleredux._core.data.datastore import DataStore
 
 _FETCHED = 2.5
 """Archive, raw files, public and private files, as a multiple of the declared size: the archive goes before all

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mleredux._core.planning.agents import agent_reference
-from mleredux._core.planning.grants import check_grants, check_tools
+from mleredux._core.planning.grants import asks_of, check_grants, check_tools
+from mleredux._core.planning.names import agent_reference, check_metric, imported, resolved
 from mleredux._core.planning.sandboxes import choose_here
-from mleredux._core.planning.tasks import check_metric, imported, resolved
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
 from mleredux._core.plugins.capabilities import choose
@@ -122,7 +121,8 @@ class _Planner:
             grants = grants.model_copy(update={"tools": tuple(map(absolute, grants.tools))})
         elif paths := [name for name in grants.tools if is_path(name)]:
             raise NotGranted(f"{paths[0]} is a path of another machine.", hint="Name tools that are installed there.")
-        check_grants(agent, grants, arm.network, protected_variables(self._catalogue))
+        variables = (*grants.variables, *asks_of(agent).variables)
+        check_grants(agent, grants, arm.network, protected_variables(self._catalogue) if variables else ())
         if arm.network is None and not is_foreign(agent):
             grants = grants.model_copy(update={"hosts": tuple(dict.fromkeys((*agent.hosts, *grants.hosts)))})
         check_tools(agent, find_tools(self._catalogue, grants.tools), grants, network)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Built, Sandbox
 from mleredux._core.sandboxes.slots import Slots

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mleredux._core.data import DataStore, Prepared
+from mleredux._core.data.datastore import DataStore, Prepared
 from mleredux._core.data.medals import read_leaderboard
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import DataError

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mleredux._core import forkserver
-from mleredux._core.data import Prepared
+from mleredux._core.data.datastore import Prepared
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
 from mleredux._core.plugins.children import child_environment
@@ -273,7 +273,9 @@ def _launch(
     tools = find_tools(context.catalogue, run.spec.grants.tools)
     _check_same(run, digests(tools))
     write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities, tools)
-    passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
+    passed: dict[str, str] = {}
+    if agent.pass_env or agent.secrets or run.spec.grants.variables:
+        passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
     variables |= give_tools(agent, tools, folders["task"], layout.task)
     if egress:

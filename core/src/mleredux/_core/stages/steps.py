@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
-from mleredux._core.data import Prepared
+from mleredux._core.data.datastore import Prepared
 from mleredux._core.data.installation import git_commit
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of

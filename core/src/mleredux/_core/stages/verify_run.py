@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.stages.context import StageContext

@@ -45,6 +45,8 @@ def mleredux_register_formats() -> Iterable[Ref]:
 @hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     """The record of calls, and the rollout created from it."""
+    if run.spec.network != "gateway":
+        return []
     from mleredux_gateway.artifacts import artifacts_of
 
     return artifacts_of(run)

@@ -112,17 +112,9 @@ class ServerBackend:
         sets = [name.removeprefix(SET) for name in runs.tasks if name.startswith(SET)]
         tasks = list(dict.fromkeys(name for name in runs.tasks if not name.startswith(SET)))
         seeds = list(dict.fromkeys(runs.seeds))
-        same: dict[str, Any] = {
-            **{name: getattr(arm, name) for name in ("sandbox", "network", "verify")},
-            "limits": arm.limits.model_dump(exclude_none=True) or None,
-            "options": arm.options or None,
-            "obfuscated": arm.obfuscated or None,
-            "grants": arm.grants.model_dump(exclude_defaults=True) or None,
-            "context": arm.contexts.get("*"),
-            **{name: getattr(request, name) for name in ("project", "priority")},
-            **{name: getattr(request, name) or None for name in ("labels", "preemptible")},
-            "secrets": list(request.secrets) or None,
-        }
+        same = arm.model_dump(mode="json", exclude={"agent", "contexts"}, exclude_defaults=True, exclude_none=True)
+        same |= {name: getattr(request, name) or None for name in ("project", "priority", "labels", "preemptible")}
+        same |= {"context": arm.contexts.get("*"), "secrets": list(request.secrets) or None}
         if sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": sets or None, "agents": agents, "seeds": seeds}
             made = self.service.json(create("/v1/experiments", known({**matrix, **same})))

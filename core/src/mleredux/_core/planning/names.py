@@ -1,15 +1,23 @@
-"""The tasks of a request: by id, by reference, or of a set; and whether they can be graded here."""
+"""Tasks and agents as users name them: by id, of a set, by reference, or by the path of a script or folder."""
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 from mleredux._core.data.debug_sample import refuse_mixed
+from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import installing
 from mleredux.errors import NotFound
 from mleredux.models import Task
 from mleredux.models.request import SET, Request
+
+SCHEME = "repo:"
+"""The scheme of references to scripts, folders and repositories."""
+SCRIPTS = (".py", ".ipynb", ".sh")
+_REMOTE = re.compile(r"^((https|http|ssh|git|file)://|[\w.-]+@[\w.-]+:[^/])")
 
 
 def resolved(request: Request, catalogue: Catalogue) -> Request:
@@ -65,3 +73,29 @@ def check_metric(catalogue: Catalogue, task: Task) -> None:
                 f"Task {task.id} is graded with {name}, which needs the package {module}.",
                 hint=f"Install it: `pip install {package!r}`.",
             )
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether an agent's name can only be meant as the path of a script or folder."""
+    return name.startswith((".", "/", "~")) or Path(name).suffix in SCRIPTS or ("/" in name and ":" not in name)
+
+
+def agent_reference(catalogue: Catalogue, name: str) -> str:
+    """Return the reference of an agent that a user names: paths and URLs of repositories get a scheme.
+
+    Raises:
+        NotFound: There is no such file or folder.
+    """
+    if name in catalogue.entries("agents"):
+        return name
+    exists = Path(split_place(name)[0]).expanduser().exists()
+    if _REMOTE.match(name) or (exists and (":" not in name or looks_like_path(name))):
+        return SCHEME + name
+    if ":" in name and not name.startswith((".", "/", "~")):
+        return name
+    if looks_like_path(name):
+        raise NotFound(
+            f"There is no agent {name!r}, and no such file or folder in {Path.cwd()}.",
+            hint="Give the path of a script, a notebook or a folder, or see `mleredux list agents`.",
+        )
+    return name
