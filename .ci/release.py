@@ -32,7 +32,10 @@ PROJECTS = [
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 ]
 # Third parties' packages move along.
-FOLLOWERS = [*ROOT.glob("examples/*/pyproject.toml"), *ROOT.glob("core/src/mleredux/templates/*/pyproject.toml.tmpl")]
+FOLLOWERS = [
+    *ROOT.glob("examples/*/pyproject.toml"),
+    *ROOT.glob("kits/testing/src/mleredux_testing/templates/*/pyproject.toml.tmpl"),
+]
 _VERSION = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 _BOUND = re.compile(r"(mleredux[\w-]*(?:\[[\w,-]+\])?)>=[\d.]+,<[\d.]+")
 

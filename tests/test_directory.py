@@ -25,7 +25,7 @@ PROJECTS = {
 FOUND_BY_OTHERS = [
     *PROJECTS.values(),
     *ROOT.glob("examples/*/pyproject.toml"),
-    *ROOT.glob("core/src/mleredux/templates/*/pyproject.toml.tmpl"),
+    *ROOT.glob("kits/testing/src/mleredux_testing/templates/*/pyproject.toml.tmpl"),
 ]
 LOAD = """
 import importlib, importlib.metadata, json, sys
@@ -150,7 +150,7 @@ MODELS = ("agent --llm", "agent --cli")
 @pytest.mark.slow
 def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clean) -> None:
     """In an environment with their own dependencies alone: one for all, since each costs seconds."""
-    programs = clean.environment("scaffolds", "mleredux")
+    programs = clean.environment("scaffolds", "mleredux-testing")
     folders, commands = [], []
     for kind in (*SCAFFOLDS, *MODELS):
         name = f"my-{kind.replace(' --', '-').replace(' ', '-')}"

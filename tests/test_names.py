@@ -117,7 +117,9 @@ def test_dependencies_between_distributions_are_bounded(folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["agent", "agent-models", "task-bundle", "plugin"])
 def test_new_packages_are_bounded_alike(kind: str) -> None:
-    text = (ROOT / "core" / "src" / "mleredux" / "templates" / kind / "pyproject.toml.tmpl").read_text()
+    text = (
+        ROOT / "kits" / "testing" / "src" / "mleredux_testing" / "templates" / kind / "pyproject.toml.tmpl"
+    ).read_text()
     major, minor, _ = project(ROOT / "core")["version"].split(".")
     ours = re.findall(r'"(mleredux[^"]*)"', text)
     assert ours and all(

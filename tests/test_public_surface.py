@@ -122,7 +122,11 @@ def test_models_need_pydantic_alone() -> None:
 
 
 def test_examples_templates_and_docs_show_only_what_is_public() -> None:
-    shown = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("core/src/mleredux/templates/**/*.tmpl"), *ROOT.glob("**/*.md")]
+    shown = [
+        *ROOT.glob("examples/**/*.py"),
+        *ROOT.glob("kits/testing/src/mleredux_testing/templates/**/*.tmpl"),
+        *ROOT.glob("**/*.md"),
+    ]
     own = [path for path in shown if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]
     assert len(own) > 60
     assert [str(path) for path in own if re.search(r"(import|from) mleredux\._core", path.read_text())] == []

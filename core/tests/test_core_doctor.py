@@ -21,18 +21,24 @@ from mleredux.models import Grader, Metric
 from mleredux_testing import TOY_PLUGIN, toy_task
 from mleredux_testing.commands import mleredux
 
-KAGGLE_VARIABLES = ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN", "KAGGLE_CONFIG_DIR")
+CHECKS = """
+import click
+from mleredux.plugin import Ref, hookimpl
+from mleredux.plugin.sandbox import Finding
 
+def check(area):
+    def findings():
+        if area == "broken":
+            raise RuntimeError("the robot is stuck")
+        return [Finding("account", area == "disks", "It is looked up.")]
+    return click.Command(f"doctor {area}", callback=findings)
 
-@pytest.fixture
-def no_kaggle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without credentials."""
-    for name in KAGGLE_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    home = tmp_path / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    return home
+disks, tapes, broken = map(check, ("disks", "tapes", "broken"))
+
+@hookimpl
+def mleredux_register_commands():
+    return [Ref(f"doctor {area}", f"{__name__}:{area}") for area in ("disks", "tapes", "broken")]
+"""
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def look(catalogue: Catalogue, tmp_path: Path) -> dict[str, doctor.Diagnosis]:
     return {f"{diagnosis.area}/{diagnosis.finding.name}": diagnosis for diagnosis in found}
 
 
-def test_a_machine_that_can_do_the_main_job_is_healthy(catalogue: Catalogue, no_kaggle: Path, tmp_path: Path) -> None:
+def test_a_machine_that_can_do_the_main_job_is_healthy(catalogue: Catalogue, tmp_path: Path) -> None:
     found = look(catalogue, tmp_path)
     assert doctor.healthy(list(found.values()))
     assert (
@@ -55,50 +61,14 @@ def test_a_machine_that_can_do_the_main_job_is_healthy(catalogue: Catalogue, no_
     )
 
 
-def test_absent_kaggle_credentials_are_a_warning_with_a_remedy(
-    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
-) -> None:
-    credentials = look(catalogue, tmp_path)["kaggle/credentials"]
-    assert credentials.level == "warning"
-    assert "kaggle.com/settings" in (credentials.finding.remedy or "")
+def test_what_plugins_check_is_among_the_findings(tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text(CHECKS)
+    found = look(Catalogue(load=[str(tmp_path / "checks.py")]), tmp_path)
+    assert [found[f"{area}/account"].level for area in ("disks", "tapes")] == ["ok", "warning"]
+    assert "the robot is stuck" in found["broken/doctor broken"].finding.message
 
 
-@pytest.mark.parametrize("name", ["kaggle.json", "access_token"])
-def test_credentials_in_the_home_are_seen_and_never_shown(
-    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path, name: str
-) -> None:
-    (no_kaggle / ".kaggle").mkdir()
-    (no_kaggle / ".kaggle" / name).write_text("a-very-secret-key")
-    found = look(catalogue, tmp_path)
-    assert found["kaggle/credentials"].level == "ok"
-    assert "a-very-secret-key" not in json.dumps([diagnosis.as_json() for diagnosis in found.values()])
-
-
-@pytest.mark.parametrize(
-    ("variables", "level"),
-    [
-        ({"KAGGLE_API_TOKEN": "secret"}, "ok"),
-        ({"KAGGLE_USERNAME": "me", "KAGGLE_KEY": "secret"}, "ok"),
-        ({"KAGGLE_USERNAME": "me"}, "warning"),
-        ({"KAGGLE_CONFIG_DIR": "/does/not/exist"}, "warning"),
-    ],
-)
-def test_credentials_in_the_environment_are_seen(
-    catalogue: Catalogue,
-    no_kaggle: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    variables: dict[str, str],
-    level: str,
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    found = look(catalogue, tmp_path)["kaggle/credentials"]
-    assert found.level == level
-    assert "secret" not in found.finding.message
-
-
-def test_a_plugin_that_fails_is_a_warning_that_names_it(no_kaggle: Path, tmp_path: Path) -> None:
+def test_a_plugin_that_fails_is_a_warning_that_names_it(tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("import a_module_that_is_not_there\n")
     others = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
@@ -108,7 +78,7 @@ def test_a_plugin_that_fails_is_a_warning_that_names_it(no_kaggle: Path, tmp_pat
     assert doctor.healthy(list(found.values()))
 
 
-def test_without_tasks_the_main_job_does_not_work(no_kaggle: Path, tmp_path: Path) -> None:
+def test_without_tasks_the_main_job_does_not_work(tmp_path: Path) -> None:
     others = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
     found = look(Catalogue(block=others), tmp_path)
     assert found["plugins/tasks"].level == "error"
@@ -124,9 +94,7 @@ class _Broken:
     build = layout = start = attach = sweep = lambda self: None
 
 
-def test_a_sandbox_that_does_not_work_is_a_warning_while_another_does(
-    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
-) -> None:
+def test_a_sandbox_that_does_not_work_is_a_warning_while_another_does(catalogue: Catalogue, tmp_path: Path) -> None:
     plugin = Plugin("given", "given")
     catalogue.entries("sandboxes")["broken"] = Entry("broken", "sandboxes", plugin, Ref("broken"), _Broken())
     found = look(catalogue, tmp_path)
@@ -138,7 +106,7 @@ def test_a_sandbox_that_does_not_work_is_a_warning_while_another_does(
 
 
 def test_low_disk_and_memory_are_warnings(
-    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "LOW_DISK_GB", 10.0**9)
     monkeypatch.setenv("MLEREDUX_MEMORY_MB", "512")
@@ -146,9 +114,7 @@ def test_low_disk_and_memory_are_warnings(
     assert found["disk/runs disk"].level == found["disk/data disk"].level == found["memory/machine"].level == "warning"
 
 
-def test_data_that_others_prepared_is_a_warning_with_a_remedy(
-    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
-) -> None:
+def test_data_that_others_prepared_is_a_warning_with_a_remedy(catalogue: Catalogue, tmp_path: Path) -> None:
     assert look(catalogue, tmp_path)["data/files"].level == "ok"
     for name, record in (("ours", '{"neutral": true}'), ("older", "{}"), ("damaged", "{"), ("of-mle-bench", None)):
         folder = tmp_path / "data" / name / "prepared"
@@ -161,7 +127,7 @@ def test_data_that_others_prepared_is_a_warning_with_a_remedy(
     assert "--force" in (diagnosis.finding.remedy or "")
 
 
-def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, no_kaggle: Path, tmp_path: Path) -> None:
+def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
     found = look(catalogue, tmp_path)
     assert found["disk/runs folder"].level == "error"

@@ -1,4 +1,4 @@
-"""Submissions that are programs: their declaration, and their execution while they are graded.
+"""For authors of tasks whose submission is a program: its declaration, and its execution while it is graded.
 
 | module | contents |
 |---|---|
@@ -7,6 +7,13 @@
 | `runner`, `load` | what is started in the sandbox; requests to a service, from outside of its processes |
 | `returns` | the score of a policy |
 | `confined`, `confined_child`, `control_group` | code that is not trusted in namespaces, with limits |
+
+A task declares how programs are executed; `run_confined` executes code that is not trusted, for graders::
+
+    from mleredux.plugin.task import Submission
+    from mleredux_programs import Execution
+
+    submission = Submission(file="submission.py", execution=Execution(kind="code", seconds=30))
 """
 
 from __future__ import annotations

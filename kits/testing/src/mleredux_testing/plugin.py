@@ -1,4 +1,4 @@
-"""What the package registers: the command `conformance`, and the agent `oracle`."""
+"""What the package registers: the commands `conformance` and `new`, and the agent `oracle`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux conformance`."""
-    title = "Check that an installed package of plugins follows the contract."
+    """Return `mleredux conformance` and `mleredux new`."""
+    section = {"section": "Set up and extend"}
+    check = "Check that an installed package of plugins follows the contract."
+    new = "Create a new plugin of any kind, as a complete package."
     return [
-        Ref("conformance", "mleredux_testing.conformance:command", {"title": title, "section": "Set up and extend"})
+        Ref("conformance", "mleredux_testing.conformance:command", {"title": check, **section}),
+        Ref("new", "mleredux_testing.scaffolds.command:command", {"title": new, "place": "machine", **section}),
     ]
 
 

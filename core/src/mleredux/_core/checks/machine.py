@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors.protocol import Executor
@@ -33,7 +33,7 @@ class Diagnosis:
     """One finding and its severity.
 
     Attributes:
-        area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `data`, `memory`, `kaggle`.
+        area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `data`, `memory`, or one that a plugin checks.
         required: Whether runs are impossible without it; otherwise it is a warning.
     """
 
@@ -69,7 +69,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
         *_disk("data", data.path, "--data-dir"),
         _prepared(data),
         _memory(),
-        _kaggle(),
+        *_own(catalogue),
     ]
 
 
@@ -135,7 +135,7 @@ def _executors(catalogue: Catalogue) -> list[Diagnosis]:
     return [Diagnosis("executors", finding) for findings in looked for finding in findings]
 
 
-def _checked(names: Iterable[str], find: Callable[[str], Sandbox | Executor]) -> list[list[Finding]]:
+def _checked(names: Iterable[str], find: Callable[[str], Sandbox | Executor | _Check]) -> list[list[Finding]]:
     """The findings of each one's own check."""
     looked = []
     for name in names:
@@ -189,35 +189,18 @@ def _memory() -> Diagnosis:
     return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB, message, remedy))
 
 
-def _kaggle() -> Diagnosis:
-    """Check whether there are Kaggle credentials; they are never shown."""
-    where = _kaggle_place()
-    if where:
-        return Diagnosis("kaggle", Finding("credentials", True, f"Kaggle credentials found in {where}."))
-    return Diagnosis(
-        "kaggle",
-        Finding(
-            "credentials",
-            False,
-            "No Kaggle credentials found; only competitions whose data comes from Kaggle need them.",
-            "Create a token on https://www.kaggle.com/settings for ~/.kaggle/access_token or KAGGLE_API_TOKEN; "
-            "or prepare from your own files: `mleredux prepare TASK --from FOLDER_OR_ZIP`.",
-        ),
-    )
+def _own(catalogue: Catalogue) -> list[Diagnosis]:
+    """Return the findings of what plugins check: their commands `doctor AREA`, whose functions return findings."""
+    names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
+    looked = _checked(names, lambda name: _Check(catalogue.get("commands", name).callback))
+    return [
+        Diagnosis(name.removeprefix("doctor "), finding)
+        for name, findings in zip(names, looked, strict=True)
+        for finding in findings
+    ]
 
 
-def _kaggle_place() -> str | None:
-    if os.environ.get("KAGGLE_API_TOKEN"):
-        return "KAGGLE_API_TOKEN"
-    if os.environ.get("KAGGLE_USERNAME") and os.environ.get("KAGGLE_KEY"):
-        return "KAGGLE_USERNAME and KAGGLE_KEY"
-    folders = [Path(os.environ["KAGGLE_CONFIG_DIR"])] if os.environ.get("KAGGLE_CONFIG_DIR") else []
-    for folder in (*folders, Path.home() / ".kaggle", Path.home() / ".config" / "kaggle"):
-        for name in ("access_token", "kaggle.json"):
-            path = folder / name
-            try:
-                if path.is_file() and path.stat().st_size > 0:
-                    return str(path)
-            except OSError:
-                continue
-    return None
+class _Check(NamedTuple):
+    """A check of a plugin, as those of sandboxes and executors."""
+
+    check: Callable[[], list[Finding]]

@@ -18,12 +18,11 @@ from mleredux.errors import MlereduxError, one_line
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
     "artifacts": ("List a run's artifacts, or copy them into a folder.", "both"),
-    "doctor": ("Check this machine's setup and suggest fixes.", "here"),
+    "doctor": ("Check this machine's setup and suggest fixes.", "machine"),
     "grade": ("Grade a submission file, or a submission.jsonl of MLE-bench.", "both"),
     "list": ("List tasks, techniques, agents, graders, sandboxes or formats.", "both"),
     "logs": ("Show the log of a run, and follow it until the run has ended.", "both"),
-    "new": ("Create a new plugin of any kind, as a complete package.", "here"),
-    "plugins": ("Show plugins, what they register, and their errors.", "here"),
+    "plugins": ("Show plugins, what they register, and their errors.", "machine"),
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
     "prune": ("Remove images and environments that no run has used for long.", "here"),
     "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
@@ -40,7 +39,7 @@ SECTIONS = {
     "Compare": (),
     "Learn": (),
     "Servers": (),
-    "Set up and extend": ("agent", "doctor", "new", "plugins", "prune"),
+    "Set up and extend": ("agent", "doctor", "plugins", "prune"),
 }
 """Sections of the help with core's commands; a plugin's name theirs in their `Ref` (`{"section": "Compare"}`)."""
 _OTHERS = "Other commands"
@@ -75,7 +74,8 @@ class Root(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        stay_here(ctx, cmd_name)
+        if cmd_name in COMMANDS or server_of(ctx) is not None:
+            stay_here(ctx, self.known(ctx).get(cmd_name, ("", "here"))[1])
         if cmd_name in COMMANDS and cmd_name in self.shown(ctx):
             command: click.Command = importlib.import_module(f"mleredux._core.cli.{cmd_name}").command
             return command

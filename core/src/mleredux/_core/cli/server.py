@@ -11,16 +11,15 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-Place = Literal["here", "server", "both"]
-"""Where a command runs: on this machine only (the default), on a server only, or on either."""
+Place = Literal["here", "machine", "server", "both"]
+"""Where a command runs: on this machine only (the default; `machine`: even if `MLEREDUX_SERVER` is set, for it is about
+this machine), on a server only, or on either."""
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 SERVER_VARIABLE = "MLEREDUX_SERVER"
 """The environment variable with the URL of a server."""
 _OPTION = "--server"
 _META = "mleredux.server"
 _EXPLICIT = "mleredux.server.explicit"
-_ALWAYS_HERE = frozenset({"doctor", "new", "plugins", "serve", "server"})
-"""Commands that are always about this machine: they run even if `MLEREDUX_SERVER` is set."""
 NO_CLIENT = (
     "The option --server needs the client, which is not installed (or is blocked). "
     "Install it: `pip install mleredux-client`."
@@ -63,15 +62,15 @@ def server_of(ctx: click.Context) -> str | None:
     return found
 
 
-def stay_here(ctx: click.Context, command: str) -> None:
-    """Ignore a server set only by the environment if the command is about this machine."""
-    if command in _ALWAYS_HERE and not ctx.meta.get(_EXPLICIT):
+def stay_here(ctx: click.Context, place: Place) -> None:
+    """Ignore a server set only by the environment if the command at that place is about this machine."""
+    if place == "machine" and not ctx.meta.get(_EXPLICIT):
         ctx.meta[_META] = None
 
 
 def works(ctx: click.Context, place: Place) -> bool:
     """Whether something for that place is available with the selected back end."""
-    return place in ("both", "here" if server_of(ctx) is None else "server")
+    return place in (("both", "here", "machine") if server_of(ctx) is None else ("both", "server"))
 
 
 def place_of(facts: Mapping[str, Any]) -> Place:

@@ -10,6 +10,12 @@ mleredux_contract = 2
 
 
 @hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """Return what `mleredux doctor` checks for competitions."""
+    return [Ref("doctor kaggle", f"{__name__}.kaggle.doctor:command", {"title": "Check credentials of Kaggle."})]
+
+
+@hookimpl
 def mleredux_register_tasks() -> Iterable[Ref]:
     """Register every competition in `facts.json` that has a declaration."""
     from mleredux_competition_mlebench.facts import PACKAGE, all_facts, module_name

@@ -43,11 +43,8 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
     """`serve` starts the service; `server` administers its database."""
+    here, admin = {"section": "Servers", "place": "machine"}, "Administer a service: users, tokens, projects."
     return [
-        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", "section": "Servers"}),
-        Ref(
-            "server",
-            "mleredux_server.cli.server:command",
-            {"title": "Administer a service: users, tokens, projects.", "section": "Servers"},
-        ),
+        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", **here}),
+        Ref("server", "mleredux_server.cli.server:command", {"title": admin, **here}),
     ]

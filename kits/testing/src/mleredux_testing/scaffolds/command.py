@@ -11,17 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 import click
-
-from mleredux._core.cli.context import catalogue
 from mleredux.errors import MlereduxError
+from mleredux.plugin.command import catalogue
 
-_TEMPLATES = Path(__file__).parents[2] / "templates"
+_TEMPLATES = Path(__file__).parents[1] / "templates"
 _SUFFIX = ".tmpl"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST = 40
 
 
-@click.group()
+@click.group("new")
 def command() -> None:
     """Create a new plugin of any kind: a complete, installable package with tests."""
 

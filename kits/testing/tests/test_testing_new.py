@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from mleredux._core.cli.new import render
 from mleredux._core.cli.root import root
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.prepare import prepare
 from mleredux_testing import TOY_PLUGIN, toy_task
+from mleredux_testing.scaffolds.command import render
 
 
 def new(*arguments: str) -> Result:

@@ -1,0 +1,1 @@
+"""`mleredux new`, which creates packages from templates."""

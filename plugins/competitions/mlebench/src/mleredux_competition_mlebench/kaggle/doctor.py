@@ -1,0 +1,39 @@
+"""What `mleredux doctor` checks for competitions of Kaggle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from mleredux.plugin.sandbox import Finding
+
+
+@click.command()
+def command() -> list[Finding]:
+    """Check whether there are Kaggle credentials; they are never shown."""
+    if where := _place():
+        return [Finding("credentials", True, f"Kaggle credentials found in {where}.")]
+    message = "No Kaggle credentials found; only competitions whose data comes from Kaggle need them."
+    remedy = (
+        "Create a token on https://www.kaggle.com/settings for ~/.kaggle/access_token or KAGGLE_API_TOKEN; "
+        "or prepare from your own files: `mleredux prepare TASK --from FOLDER_OR_ZIP`."
+    )
+    return [Finding("credentials", False, message, remedy)]
+
+
+def _place() -> str | None:
+    if os.environ.get("KAGGLE_API_TOKEN"):
+        return "KAGGLE_API_TOKEN"
+    if os.environ.get("KAGGLE_USERNAME") and os.environ.get("KAGGLE_KEY"):
+        return "KAGGLE_USERNAME and KAGGLE_KEY"
+    folders = [Path(os.environ["KAGGLE_CONFIG_DIR"])] if os.environ.get("KAGGLE_CONFIG_DIR") else []
+    for folder in (*folders, Path.home() / ".kaggle", Path.home() / ".config" / "kaggle"):
+        for name in ("access_token", "kaggle.json"):
+            path = folder / name
+            try:
+                if path.is_file() and path.stat().st_size > 0:
+                    return str(path)
+            except OSError:
+                continue
+    return None
