@@ -137,7 +137,7 @@ class Machine(Backend, Protocol):
         ...
 
 
-@click.command()
+@click.command("watch")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -9,7 +9,7 @@ import click
 from mleredux.plugin.sandbox import Finding
 
 
-@click.command()
+@click.command("kaggle")
 def command() -> list[Finding]:
     """Check whether there are Kaggle credentials; they are never shown."""
     if where := _place():
