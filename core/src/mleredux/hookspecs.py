@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     import click
 
     from mleredux._core.cli.backend import Backend
+    from mleredux._core.data import Prepared
     from mleredux._core.executors.objects import ObjectStore
     from mleredux._core.executors.protocol import Executor, Nodes
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Catalogue, Ref
-    from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
-    from mleredux._core.stages.trial import Trial
+    from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
+    from mleredux._core.stages.context import StageContext
     from mleredux._core.store import Run
     from mleredux.models import (
         Agent,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 CONTRACT_VERSION = 2
 """The version of the hooks; a plugin declares the one it was written for as `mleredux_contract`."""
-CHANGED_HOOKS = {2: ("mleredux_run_agent",)}
+CHANGED_HOOKS = {2: ("mleredux_run_agent", "mleredux_verify")}
 """Hooks that each version changed: a plugin written for an older one is loaded if it implements none of them."""
 PROJECT = "mleredux"
 
@@ -80,8 +81,13 @@ def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) 
 
 
 @hookspec(firstresult=True)
-def mleredux_verify(trial: Trial, report: Report) -> Verification | None:
-    """Execute the final code of a run again, on renamed and permuted test data, and compare the scores."""
+def mleredux_verify(
+    context: StageContext, built: Built, prepared: Prepared, report: Report, folder: Path
+) -> Verification | None:
+    """Execute the final code of a run again, on renamed and permuted test data, and compare the scores.
+
+    `folder` is for files that are needed until the end; sandboxes can mount what lies in it.
+    """
 
 
 @hookspec

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
-from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE
+from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared, as_prepared
 from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
 from mleredux._core.locations import looks_prepared
 from mleredux._core.moved import moved
@@ -25,14 +25,14 @@ from mleredux._core.sandboxes.processes import birth as process_birth
 from mleredux._core.sandboxes.slots import Machine, Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
 from mleredux._core.sandboxes.variables import is_foreign, protected_variables, secret_variables
-from mleredux._core.stages.grade import Job, grade, score_in_children
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.grade import Job, ask_child, grade, make_report, score_in_children
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.regrade import regrade
-from mleredux._core.stages.run_agent import run_in_sandbox
-from mleredux._core.stages.trial import Trial
+from mleredux._core.stages.run_agent import run_agent, run_in_sandbox
 from mleredux._core.stages.verify_run import verify_run
 from mleredux._core.store.tickets import read_ticket, write_ticket
 from mleredux._core.submissions.files import submitted
@@ -49,13 +49,16 @@ __all__ = [
     "Machine",
     "NotSubmitted",
     "Pipeline",
+    "Prepared",
     "Slot",
     "Slots",
+    "StageContext",
     "Submitted",
-    "Trial",
     "Unusable",
     "agent_record",
     "aggregate_reports",
+    "as_prepared",
+    "ask_child",
     "asks_of",
     "caller_variables",
     "check_grants",
@@ -68,6 +71,7 @@ __all__ = [
     "list_records",
     "looks_prepared",
     "machine_slots",
+    "make_report",
     "missing_grants",
     "prepare",
     "process_birth",
@@ -76,6 +80,7 @@ __all__ = [
     "read_schema",
     "read_ticket",
     "regrade",
+    "run_agent",
     "run_in_sandbox",
     "score_in_children",
     "secret_variables",

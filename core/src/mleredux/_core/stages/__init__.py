@@ -9,7 +9,7 @@
 | `data_watch`, `last_line` | whether the agent changed the data; the line of its log that explains a failure |
 | `exposure`, `ledger` | whether held-out data came into its hands; what it could know |
 | `grade`, `grade_child`, `grade_versions` | fourth: the score, in a child process, also of earlier versions |
-| `halves`, `trial`, `verify_run`, `regrade`, `jsonl` | the code executed again; a grade repeated; MLE-bench's files |
+| `verify_run`, `regrade`, `jsonl` | a result judged again; a grade repeated; MLE-bench's files |
 | `produce` | last: artifacts of plugins, and the manifest |
 | `failures`, `interrupt` | from exceptions to causes; a task's own code, stopped |
 """

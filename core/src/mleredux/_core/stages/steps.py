@@ -21,8 +21,7 @@ from mleredux._core.stages.interrupt import interruptible
 from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
-from mleredux._core.stages.trial import verify
-from mleredux.errors import ResumeRefused, one_line
+from mleredux.errors import Cancelled, ResumeRefused, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification
 from mleredux.models.events import (
     AgentEnded,
@@ -140,8 +139,29 @@ def judge(
         built = _built(context)
         same = built.identity == run.use.image
         why = "The environment of the agent is not that of the run any more."
-        result = verify(context, built, prepared, report) if same else Verification(status="not attempted", why=why)
+        result = _verify(context, built, prepared, report) if same else Verification(status="not attempted", why=why)
         run.write_report(verdict.judged(tuple(evidence), result))
+
+
+def _verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
+    """Let a plugin execute the run's final code again; what can't be attempted says why.
+
+    Raises:
+        Cancelled: A user cancelled the run.
+    """
+    if not report.valid_submission or report.score is None:
+        return Verification(status="not attempted", why="There is no submission with a score.")
+    context.say("executing the final code again")
+    try:
+        with context.inner_store(".verify") as place:
+            given = {"built": built, "prepared": prepared, "report": report, "folder": place.path}
+            found: Verification | None = context.catalogue.hook("mleredux_verify")(context=context, **given)
+    except Cancelled:
+        raise
+    except Exception as error:  # the environment broke, or the plugin; the grade remains
+        return Verification(status="not attempted", why=f"The code could not be executed again: {one_line(error)}")
+    why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
+    return found or Verification(status="not attempted", why=why)
 
 
 def _grade_versions(context: StageContext, report: Report, private: Path) -> int:

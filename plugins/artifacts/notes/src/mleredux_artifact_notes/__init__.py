@@ -8,10 +8,12 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from mleredux.plugin.agent import Agent
     from mleredux.plugin.artifact import Artifact, Report, Run, Verification
-    from mleredux.plugin.host import Trial
+    from mleredux.plugin.host import Prepared, StageContext
+    from mleredux.plugin.sandbox import Built
 
 mleredux_contract = 2
 
@@ -45,8 +47,11 @@ def mleredux_register_commands() -> list[Ref]:
 
 
 @hookimpl
-def mleredux_verify(trial: Trial, report: Report) -> Verification:
+def mleredux_verify(
+    context: StageContext, built: Built, prepared: Prepared, report: Report, folder: Path
+) -> Verification:
     """Execute the final code again on permuted test data."""
+    from mleredux_artifact_notes.trial import Trial
     from mleredux_artifact_notes.verify import verify
 
-    return verify(trial, report)
+    return verify(Trial(context.run, context.task, prepared.public, folder, context, prepared, built), report)

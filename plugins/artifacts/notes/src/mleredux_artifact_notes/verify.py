@@ -17,7 +17,7 @@ from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, en
 from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
-    from mleredux.plugin.host import Trial
+    from mleredux_artifact_notes.trial import Trial
 
 REPETITIONS = 3
 """Maximum number of executions; one is enough if it achieves the score."""

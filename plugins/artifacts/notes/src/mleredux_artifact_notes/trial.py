@@ -1,4 +1,4 @@
-"""Execution of a run's code again: what plugins need to verify its result."""
+"""Execution of a run's code again, to verify its result."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mleredux._core.data.datastore import Prepared, as_prepared
-from mleredux._core.protocols import Built
-from mleredux._core.stages.context import StageContext
-from mleredux._core.stages.grade import Job, ask_child, make_report
-from mleredux._core.stages.halves import halves
-from mleredux._core.stages.run_agent import run_agent
-from mleredux._core.store import Run, RunStore
-from mleredux.errors import Cancelled, one_line
-from mleredux.models import Agent, Cause, Grants, Report, Task, Verification
+from mleredux.errors import Cancelled
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.artifact import Cause, Run, RunStore
+from mleredux.plugin.host import Job, Prepared, StageContext, as_prepared, ask_child, make_report, run_agent
+from mleredux.plugin.sandbox import Built
+from mleredux.plugin.task import Task
+
+from mleredux_artifact_notes.halves import halves
 
 HALVES = 24
 """Half samples of the test rows that the standard error of a score is estimated from."""
@@ -155,24 +154,3 @@ class Trial:
             Cancelled: A user cancelled the run.
         """
         self._context.say(message)
-
-
-def verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
-    """Let a plugin execute the run's final code again; what can't be attempted says why.
-
-    Raises:
-        Cancelled: A user cancelled the run.
-    """
-    if not report.valid_submission or report.score is None:
-        return Verification(status="not attempted", why="There is no submission with a score.")
-    context.say("executing the final code again")
-    try:
-        with context.inner_store(".verify") as place:
-            trial = Trial(context.run, context.task, prepared.public, place.path, context, prepared, built)
-            found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
-    except Cancelled:
-        raise
-    except Exception as error:  # the environment broke, or the plugin; the grade remains
-        return Verification(status="not attempted", why=f"The code could not be executed again: {one_line(error)}")
-    why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
-    return found or Verification(status="not attempted", why=why)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
-from mleredux.models import Task
+from mleredux.plugin.task import Task
 
 _MAX_BYTES = 64 << 20
 
