@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mleredux.errors import Cancelled
-from mleredux.plugin.agent import Agent
+from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.artifact import Cause, Run, RunStore
 from mleredux.plugin.host import Job, Prepared, StageContext, as_prepared, ask_child, make_report, run_agent
 from mleredux.plugin.sandbox import Built
