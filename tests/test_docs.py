@@ -119,3 +119,19 @@ def test_the_first_script_solves_every_starter_task(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "solve.py"], cwd=tmp_path, env=environment, check=True)
         graded = mleredux.grade(tmp_path / "submission.csv", task, data_dir=tmp_path / "data")
         assert graded.valid_submission and graded.percentile > 20, (task, graded)
+
+
+INTERNAL = {
+    *("CHECK_SECRET", "DESCRIBING_PLUGINS", "OWNER", "PYTHON", "TESTING_STARTS", "TESTING_WORK"),
+    *("GATEWAY", "UPLOADED_AGENTS"),
+}
+"""Variables between processes of mleredux itself, and parts of names in patterns."""
+
+
+def test_every_environment_variable_is_documented() -> None:
+    pattern = re.compile(r"\bMLEREDUX_([A-Z][A-Z0-9_]*[A-Z0-9])\b")
+    sources = [path for folder in ("core", "kits", "plugins") for path in (ROOT / folder).rglob("src/**/*.py")]
+    used = {name for path in sources for name in pattern.findall(path.read_text(encoding="utf-8"))}
+    documented = set(pattern.findall((DOCS / "reference" / "environment.md").read_text()))
+    assert documented - used == set(), "no code reads these"
+    assert used - documented - INTERNAL == set(), "the page lacks these"
