@@ -24,7 +24,7 @@ MOST_PAIRED, WANTED_PAIRS = 40, 2
 """The columns that are judged in pairs, and the number of pairs that is enough."""
 KINDS = ("alone", "together", "nothing")
 SURE, CHANCE, OPEN = 1e-5, 0.01, 0.2
-"""Maximum p-value of what tells, and minimum ones of a feature and of a pair that do not; between them, both are right."""
+"""Maximum p-value of what tells, minimum ones of a feature and of a pair that do not; in between, both are right."""
 CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("alone", "together"): 0.25, ("together", "alone"): 0.5}
 """Credit by what a feature tells and what is said."""
 MOST_OPEN = 10
@@ -39,9 +39,9 @@ KEY = "features"
 TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
-  and are said to, minus 1; only features whose strength is correct count, and one that tells alone counts a quarter if it
-  is said to tell only together, half the other way round. A feature tells something if the target
-  differs between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
+  and are said to, minus 1; only features whose strength is correct count, and one that tells alone counts a quarter
+  if it is said to tell only together, half the other way round. A feature tells something if the target differs
+  between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
   variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't
   decide, and it does not count
 - `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
