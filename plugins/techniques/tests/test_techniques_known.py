@@ -28,7 +28,7 @@ def test_the_right_document_wins_clearly(technique: str, kind: str, tmp_path: Pa
 HELD = (
     *("leakage/two_dates", "leakage/mean_by_crew", "leakage/honest_later_units", "cv/whole_days", "cv/many_decoys"),
     *("missing/by_row_number", "missing/nothing_of_many", "missing/middle_of_target"),
-    *("encoding/sums_of_money", "encoding/plant_codes", "encoding/school_marks", "scaling/incomes"),
+    *("encoding/sums_of_money", "encoding/ratings_of_bonds", "encoding/school_marks", "scaling/incomes"),
 )
 BLIND = (
     *("leakage/status_texts", "leakage/cents", "leakage/honest_history"),

@@ -103,7 +103,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
             else:
                 unsure.append(sorted([a, b]))
             for name in (a, b):
-                if tells[name] != "alone":
+                if tells[name] != "alone" and (sure or beyond * tested < CHANCE):
                     tells[name] = "together" if sure else None
     for name in set(views) - set(strongest):
         tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
