@@ -32,11 +32,11 @@ TOLERANCES = """\
   alphabetical) is rough. Texts with numbers or grades in them (up to two others): ordinal or cyclic if they are
   smooth in that order, nominal if they are rough by numbers, else any of these. Whole numbers: all different, and too
   close together for measurements: identifier; days as YYYYMMDD or seconds since 1970: datetime or numeric; of five
-  rows a value (or at most 20 values): nominal if they are rough and at least 8 (from 20 on: more than 64); numeric,
-  cyclic, or ordinal (up to 20 values) if they are smooth; else any of these. Values are rough if the mean square of
-  the target between those next to each other is more than 0.6 of that between all of them, and smooth if it is less,
-  at a confidence of 95 % (bootstrap), where they tell the target (p < 0.0001). What may be numeric need not be
-  listed. Other numbers: numeric. For planted categories, the type that was planted is the truth
+  rows a value (or at most 20 values): nominal if they are rough and at least 8; numeric, cyclic, or ordinal (up to 20
+  values) if they are smooth; else any of these. Values are rough if the mean square of the target between those next
+  to each other is more than 0.6 of that between all of them, and smooth if it is less, at a confidence of 95 %
+  (bootstrap), where they tell the target (p < 0.0001). What may be numeric need not be listed. Other numbers:
+  numeric. For planted categories, the type that was planted is the truth
 - `cardinality` of each (0.5): within 2 % (half within 10 %), for those with the right type"""
 
 

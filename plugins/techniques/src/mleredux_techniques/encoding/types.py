@@ -27,9 +27,8 @@ REPEATED = 5
 """Values of fewer rows each may be identifiers."""
 LEAST = 4
 """Minimum number of values whose neighbours can be compared …"""
-SURE, RANGES = 8, 64
-"""… and of few whole numbers that are names, whatever a person knows of them; many are names above the second, where
-ranges no longer tell them apart."""
+SURE = 8
+"""… and of whole numbers that are names, whatever a person knows of them."""
 ONE = 1.1
 """Maximum mean number of values in a group whose names they are."""
 MOST_OFF = 2
@@ -190,7 +189,7 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
         return ["nominal", "identifier", "numeric"]
     found = _levels(judge, name)
     shape = found.shape(found.names) if found else None
-    if shape == "rough" and (SURE <= distinct <= FEW_CODES or distinct > RANGES):
+    if shape == "rough" and distinct >= SURE:
         return ["nominal"]
     return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]
 
