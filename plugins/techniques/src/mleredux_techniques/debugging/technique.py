@@ -19,7 +19,7 @@ def _recommend(document: DebuggingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="1",
+    version="2",
     title="Debugging: the faults of a training script, and its repair",
     document=DebuggingAnalysis,
     recommend=_recommend,

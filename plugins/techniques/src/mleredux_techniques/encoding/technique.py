@@ -15,7 +15,7 @@ def _recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="5",
+    version="6",
     title="Encoding: feature types and their encodings",
     categories=WITH_TABLES,
     document=EncodingAnalysis,

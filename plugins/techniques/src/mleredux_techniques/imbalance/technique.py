@@ -23,7 +23,7 @@ def _reason(base: Task, planted: bool) -> str | None:
 
 technique = declared(
     __package__,
-    version="5",
+    version="6",
     title="Class imbalance: severity and countermeasures",
     document=ImbalanceAnalysis,
     images=True,

@@ -14,7 +14,7 @@ def _recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="4",
+    version="5",
     title="Scaling: which features need it, and how",
     document=ScalingAnalysis,
     recommend=_recommend,

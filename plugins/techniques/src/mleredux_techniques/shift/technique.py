@@ -17,7 +17,7 @@ def _recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="2",
+    version="3",
     title="Shift: what differs between training and test, and what to do",
     document=ShiftAnalysis,
     private_parts=("broken", "target", "changes"),

@@ -54,9 +54,10 @@ def _groups(tables: Tables) -> dict[str, Any] | None:
                 for held in (texts, tables.test[name].dropna().astype(str))
             )
             known, asked = set(ours), set(theirs)
-            if len(known) < 4 or len(asked) < 2 or len(values) < ROWS_A_GROUP * len(known):
+            rows = len(ours) - ours.value_counts().max()  # one frequent value makes no groups
+            if len(known) < 4 or len(asked) < 2 or rows < ROWS_A_GROUP * (len(known) - 1):
                 continue
-            if len(known & asked) <= SHARED * len(asked) and (best is None or len(known) < best["train_groups"]):
+            if theirs.isin(known).mean() <= SHARED and (best is None or len(known) < best["train_groups"]):
                 key = {"column": name, "separator": mark}
                 best = {"key": key, "train_groups": len(known), "shared_groups": len(known & asked)}
     return best
