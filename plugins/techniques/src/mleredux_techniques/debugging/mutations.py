@@ -80,7 +80,8 @@ def places(text: str) -> Iterator[Place]:
         node_text = ast.get_source_segment(text, node) if hasattr(node, "lineno") else None
         if node_text is None or not isinstance(node, ast.expr | ast.keyword) or node.lineno != node.end_lineno:
             continue
-        wrong, same = _crashes(node, node_text), ()
+        wrong = _crashes(node, node_text)
+        same: tuple[str, ...] = ()
         if isinstance(node, ast.Call):
             more, same = _of_call(node, text, node_text)
             wrong += more
