@@ -143,7 +143,7 @@ def grade(
         return {"score": 0.0, "facts": None, "efficacy": None}
     told = TECHNIQUES[technique].assess(document, truth)
     part = carry_out(TECHNIQUES[technique], document, Instance(view(dataset, technique), truth, base))
-    value = round(combined(told.score, part.score), 3)
+    value = round(combined(told.score, part.score, decided=told.decided), 3)
     return {"score": value, "facts": told.score, "efficacy": part.score, "uncertainty": part.uncertainty}
 
 

@@ -105,7 +105,8 @@ def _public_score(report: Report) -> float:
     parts = _parts(report)
     weight = sum(part["weight"] for part in parts)
     facts = sum((part["score"] or 0.0) * part["weight"] for part in parts) / weight if weight else 0.0
-    return round(combined(facts, report.details["efficacy"].get("training")), 6)
+    decided = any(part.get("decides", True) for part in parts)
+    return round(combined(facts, report.details["efficacy"].get("training"), decided=decided), 6)
 
 
 def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:

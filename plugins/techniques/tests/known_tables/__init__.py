@@ -113,7 +113,8 @@ def scores_of(technique: str, known: Known, folder: Path, tables: str = __name__
     for content in _documents(technique, known, truth, dataset, tables):
         document = read(technique, content)
         efficacy = TECHNIQUES[technique].measure(document, instance).score
-        found.append(combined(TECHNIQUES[technique].assess(document, truth).score, efficacy))
+        told = TECHNIQUES[technique].assess(document, truth)
+        found.append(combined(told.score, efficacy, decided=told.decided))
     return found[0], found[1]
 
 
