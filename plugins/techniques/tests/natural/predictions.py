@@ -25,7 +25,7 @@ Document = dict[str, Any]
 LABELS = {
     "accuracy": metrics.accuracy_score,
     "balanced-accuracy": metrics.balanced_accuracy_score,
-    "f1": lambda true, told: metrics.f1_score(true, told, pos_label=max(true)),
+    "f1": lambda true, told: metrics.f1_score(true, told, average="macro"),
 }
 NUMBERS = {
     "rmse": metrics.root_mean_squared_error,
@@ -201,7 +201,7 @@ def metric(data: Data, _claim: Any) -> Document:
         "constant": value,
         "constant_score": constant_score,
         "score": scored.score(told),
-        "improve": improve or ["none"],
+        "improve": improve,
         "steps": [best] if improve else ["none"],
     }
 
@@ -210,13 +210,13 @@ def metric_wrong(data: Data, sheet: Document) -> dict[str, Document]:
     """Five wrong documents."""
     steps = list(STEPS)[4:] if data.regression else list(STEPS)[:4]
     others = ["shift", "scale", "order_preserving"] if data.regression else ["class_weights"]
-    turned = [step for step in steps if step not in sheet["improve"]] or ["none"]
+    turned = [step for step in steps if step not in sheet["improve"]]
     first = sorted(sheet["constant"]) if isinstance(sheet["constant"], dict) else []
     other = {"probabilities": "labels", "labels": "probabilities", "numbers": "numbers"}[sheet["asks"]]
     off: Any = {name: float(name == first[0]) for name in first} if first else sheet["constant"] * 3 + 1
     return {
-        "blind": sheet | {"constant": off, "constant_score": 0.0, "score": 0.0, "ignores": [], "improve": ["none"], "steps": ["none"]},
-        "naive": sheet | {"improve": ["none"], "steps": ["none"]},
+        "blind": sheet | {"constant": off, "constant_score": 0.0, "score": 0.0, "ignores": [], "improve": [], "steps": ["none"]},
+        "naive": sheet | {"improve": [], "steps": ["none"]},
         "absurd": sheet | {"asks": other, "better": "higher" if data.minimize else "lower", "ignores": others, "constant": off, "constant_score": -sheet["constant_score"], "improve": turned, "steps": turned[:1]},
         "everything": sheet | {"ignores": ["shift", "scale", "order_preserving"] if data.regression else ["sharpening", "class_weights"], "improve": steps, "steps": steps[:3]},
         "opposite": sheet | {"ignores": others, "improve": turned, "steps": turned[:3], "score": sheet["constant_score"], "constant_score": sheet["score"]},

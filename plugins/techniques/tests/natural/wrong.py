@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from natural.data import Data
+from natural.data import Data, plain
 from natural.evidence import is_number
 
 Document = dict[str, Any]
@@ -20,7 +20,8 @@ def imbalance(data: Data, sheet: Document) -> Wrong:
     counts = sheet["class_counts"]
     even = {name: round(sum(counts.values()) / len(counts)) for name in counts}
     first, last = sheet["majority_class"], sheet["minority_class"]
-    exchanged = counts | {first: counts[last], last: counts[first]}
+    order = sorted(counts, key=counts.__getitem__)
+    exchanged = dict(zip(order, [counts[name] for name in (*order[1:], order[0])], strict=True))
     acts = sheet["strategies"][0]["name"] != "none"
     names = ["RandomUnderSampler", "SMOTE", "class_weight"]
     return {
@@ -29,8 +30,8 @@ def imbalance(data: Data, sheet: Document) -> Wrong:
         "absurd": sheet
         | {
             "class_counts": exchanged,
-            "majority_class": last,
-            "minority_class": first,
+            "majority_class": max(exchanged, key=exchanged.__getitem__),
+            "minority_class": min(exchanged, key=exchanged.__getitem__),
             "strategies": [{"name": "RandomUnderSampler"}],
         },
         "everything": sheet | {"strategies": [{"name": name} for name in names]},
@@ -236,13 +237,16 @@ def shift(data: Data, sheet: Document) -> Wrong:
         return [row | {"broken": row["column"] in chosen} for row in sheet["features"]]
 
     if data.regression:
-        moved: Any = float(data.y.mean() + 2 * data.y.std())
+        same: Any = float(data.y.mean())
+        moved: Any = same + 2 * float(data.y.std())
     else:
+        same = {plain(value): float(share) for value, share in data.y.value_counts(normalize=True).items()}
         shares = sorted(sheet["target"], key=sheet["target"].__getitem__)
         moved = {name: sheet["target"][partner] for name, partner in zip(shares, reversed(shares), strict=True)}
     return {
         "blind": sheet | {"features": [row | {"distance": 0.5, "broken": True} for row in sheet["features"]], "target": moved},
-        "naive": sheet | {"features": broken(far), "drop": sorted(far), "changes": None, "weights": "covariate", "recent": 1.0},
+        "naive": sheet | {"features": broken(far), "target": same,
+            "drop": sorted(far), "changes": None, "weights": "covariate", "recent": 1.0},
         "absurd": sheet | {"features": broken(set(names) - far), "changes": other, "target": moved, "weights": "target", "recent": 0.2},
         "everything": sheet | {"features": broken(set(names)), "changes": other, "target": moved, "weights": "covariate", "recent": 0.5},
         "opposite": sheet | {"features": broken(set(names[:1]) if not any(r["broken"] for r in sheet["features"]) else set()), "changes": None if sheet["changes"] else other, "target": moved, "weights": "target", "recent": 1.0 if sheet["recent"] < 1 else 0.3},

@@ -25,6 +25,7 @@ SHEET = {
         },
         "Out of fold: Weight 0.92, Displacement 0.91, Cylinders 0.89, Horsepower 0.87, Origin 0.61, Acceleration 0.55, Name 0.40, Year 0.27. "
         "Cars of the test are smaller: KS 0.21 to 0.40.",
+        undecided="everything",
     ),
     "cv": claim(
         {
@@ -47,8 +48,8 @@ SHEET = {
         undecided="naive",
     ),
     "shift": claim(
-        {"target": 27.0, "drop": []},
+        {"target": 27.0, "changes": "Year", "drop": [], "recent": 0.3},
         "Least squares of log miles by weight and year expects 27.0 of the test rows' weights and years, against 20.7 in "
-        "training (it expected 21.8 of 1976 to 1978 from the years before; 23.0 came). No relation turns around.",
+        "training (it expected 21.8 of 1976 to 1978 from the years before; 23.0 came). Trained on the last three tenths, a ridge regression errs by 4.5 in the test, on all rows by 5.7; without Year by 7.5.",
     ),
 }  # fmt: skip

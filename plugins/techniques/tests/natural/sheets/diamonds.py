@@ -20,6 +20,7 @@ SHEET = {
         {"relations": {"carat": "monotone", "x": "monotone", "y": "monotone", "z": "monotone"}},
         "Rank correlations with the price 0.96, 0.96, 0.96, 0.95. table, clarity, color, cut, depth: out-of-fold skill of "
         "0.18, 0.20, 0.13, 0.12, 0.11 by themselves, between 0.1 and 0.2: open. No KS distance above 0.05. One z of 0.",
+        undecided="everything",
     ),
     "cv": claim(
         {"method": how("KFold", n_splits=5, shuffle=True)},

@@ -7,7 +7,7 @@ SHEET = {
     "calibration": NUMBERS,
     "debugging": NO_SCRIPT,
     "missing": claim(
-        {"listings": ("MAR", ["inventory", "city"], MARKED), "inventory": ("MAR", ["listings", "city"], MARKED)},
+        {"listings": ("MAR", ["city", "inventory"], MARKED), "inventory": ("MAR", ["city", "listings"], MARKED)},
         "Missing together in 118 of 131 rows (0.95); by city 0.51 and 0.50 out of fold: a few cities don't report.",
     ),
     "encoding": claim(
@@ -30,23 +30,21 @@ SHEET = {
     ),
     "scaling": claim(
         {"sales": "log1p", "listings": "log1p", "inventory": "log1p"},
-        "Skewness 3.9, 3.9, 3.7; outliers 11.5, 8.9, 6.5 %. year, month, date are flat.",
-    ),
+        "Skewness 3.9, 3.9, 3.7; outliers 11.5, 8.9, 6.5 %. year, month, date are flat.", undecided="absurd everything"),
     "leakage": claim([], "Nothing loses its skill on the test.", undecided="naive", nothing=True),
     "metric": claim(),
     "ensembling": claim(),
     "features": claim(
         {
             "tells": {},
-            "pairs": [("listings", "inventory"), ("sales", "listings"), ("sales", "inventory")],
         },
         "All tell: city 0.92 to year 0.10 (z = 5.3); month 0.08 (z = 4) is open. Skewness of the target 0.55 and errors "
-        "absolute: no transform. listings and inventory together 0.64 against 0.54.",
+        "absolute: no transform. Within cities the price rises with the date (t = 6.9).",
         undecided="naive",
     ),
     "shift": claim(
-        {"target": 153_000.0, "recent": 1.0},
+        {"target": 153_000.0, "changes": "year", "recent": 0.3},
         "Prices rise by 4.9 % in 2012, after four flat years; the middle of the test is 1.75 years later: about 153,000 "
-        "against 134,900 in training. No relation turns around; year and date drift because they are the time.",
+        "against 134,900 in training. Levels by city change along the years: trained on the last three tenths, a ridge regression errs by 13,400 in the test, on all rows by 18,300.",
     ),
 }  # fmt: skip

@@ -28,8 +28,7 @@ SHEET = {
         {"method": how("KFold", n_splits=5, shuffle=True)}, "A random split.", undecided="naive", nothing=True
     ),
     "scaling": claim(
-        {}, "Skewed: vector 1, alpha, beta, gamma (vector 3 is open); outliers: vectors 1 and 3 and all angles."
-    ),
+        {}, "Skewed: vector 1, alpha, beta, gamma (vector 3 is open); outliers: vectors 1 and 3 and all angles.", undecided="absurd everything"),
     "leakage": claim(
         [("duplicate_rows", [], "drop_duplicates")],
         "147 of 240 test rows have the composition and the lattice of a training row, to all digits.",

@@ -11,8 +11,8 @@ SHEET = {
         {
             **{name: ("MCAR", [], MEDIAN) for name in CULMEN},
             "Sex": ("MAR", ["Comments"], how("SimpleImputer", strategy="most_frequent")),
-            NITROGEN: ("MAR", [CARBON, "Comments"], MARKED),
-            CARBON: ("MAR", [NITROGEN, "Comments"], MARKED),
+            NITROGEN: ("MAR", ["Comments", CARBON], MARKED),
+            CARBON: ("MAR", ["Comments", NITROGEN], MARKED),
             "Comments": ("MAR", ["Clutch Completion"], how("SimpleImputer", strategy="constant", fill_value="missing")),
         },
         "Gaps of the isotopes: out-of-fold correlation 0.95 with one another, 0.81 and 0.84 with Comments ('Not enough "

@@ -51,7 +51,7 @@ SHEET = {
         undecided="naive",
         nothing=True,
     ),
-    "scaling": claim(dict.fromkeys(COUNTS, "log1p"), "Counts with skewness 2 to 34.", undecided="everything"),
+    "scaling": claim(dict.fromkeys(COUNTS, "log1p"), "Counts with skewness 2 to 34.", undecided="absurd everything"),
     "leakage": claim(
         [("future_value", ["giver_username_if_known"], "drop_columns")],
         "Who gave is known only after a request was fulfilled.",

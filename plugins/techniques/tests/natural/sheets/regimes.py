@@ -11,9 +11,10 @@ SHEET = {
         "is, 0.709 to 0.761 with weights, thresholds or fewer rows.",
     ),
     "missing": claim(
-        {"politycode": ("MAR", ["ctryname", "un_region_name"], MEDIAN)},
-        "7 leaders of a country that Polity does not list: 0.55 by country, 0.50 by region, out of fold.",
+        {"politycode": ("MCAR", [], MEDIAN)},
+        "7 leaders of two countries that Polity does not list, Montenegro and Tuvalu: two units decide nothing.",
         undecided="everything opposite naive absurd",
+        nothing=True,
     ),
     "encoding": claim(
         {
@@ -53,7 +54,7 @@ SHEET = {
     "ensembling": claim(),
     "features": claim(
         {
-            "tells": {},
+            "tells": {"ctryname": "nothing"},
             "drop": ["ctryname", "cowcode2", "politycode", "ehead"],
             "pairs": [("un_continent_name", "duration"), ("start_year", "observed"), ("un_region_name", "duration")],
         },

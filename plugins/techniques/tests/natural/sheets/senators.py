@@ -22,7 +22,7 @@ SHEET = {
     "eda": claim(
         {
             "types": {"start_date": "date", "end_date": "date"},
-            "relations": {"start_date": "monotone", "end_date": "monotone", PARTY: "values", ADVICE: "values"},
+            "relations": {"start_date": "values", "end_date": "values", PARTY: "values", ADVICE: "values"},
         },
         "Out of fold: prime minister 0.67, start 0.64, end 0.61, party 0.32. Senators retire at 75 since 1965 only.",
     ),
