@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mleredux._core.store import Run
 from mleredux._core.store.tickets import read_ticket, write_ticket
-from mleredux.errors import ExecutorError
+from mleredux.errors import ExecutorError, StoreError
 from mleredux.models import Limits
 from mleredux.plugin.executor import JobStatus, Ticket
 from mleredux_executor_nodes import elsewhere, local
@@ -124,6 +124,42 @@ def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkey
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, run.cause) == ("failed", "environment_broke") and executor.asked > 2
     assert "local has refused it for 0 minutes: It is being restarted." in str(run.log.state.message)
+
+
+@pytest.mark.parametrize("failing", ["the first call", "every call of a while", "one run for a while"])
+def test_an_object_store_that_fails_for_a_moment_fails_no_run(toy: Any, monkeypatch: Any, failing: str) -> None:
+    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.1)
+    runs, calls = [toy.new() for _ in range(4)], []
+
+    class Hiccups(LocalExecutor):
+        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+            calls.append([ticket.run_id for ticket in tickets])
+            fails = {
+                "the first call": len(calls) == 1,
+                "every call of a while": len(calls) < 8,
+                "one run for a while": runs[2].id in calls[-1] and len(calls) < 9,
+            }
+            if fails[failing]:
+                raise StoreError("The object store does not respond.")
+            return super().give(tickets)
+
+    toy.pipeline(executor=Hiccups()).execute(runs)
+    assert [run.state for run in runs] == ["done"] * 4
+    assert len(calls) > 1
+
+
+def test_an_object_store_that_never_responds_is_not_asked_forever(toy: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(elsewhere, "_REFUSED_SECONDS", 2.0)
+
+    class Gone(LocalExecutor):
+        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+            raise StoreError("The object store does not respond.")
+
+    runs = [toy.new() for _ in range(3)]
+    with pytest.raises(StoreError):
+        toy.pipeline(executor=Gone()).execute(runs)
+    assert {(run.state, run.log.state.message) for run in runs} == {("failed", "The object store does not respond.")}
 
 
 def test_runs_that_were_given_before_are_followed_also_while_the_engine_is_down(toy: Any) -> None:

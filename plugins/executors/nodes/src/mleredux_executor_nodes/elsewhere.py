@@ -108,14 +108,13 @@ class Elsewhere:
             ExecutorError: The executor refused them, or has no node that is large enough for one.
         """
         try:
-            try:
-                self._add(runs, checked=True)
-            except ExecutorError as error:
-                for run in runs:
-                    if run.state == "queued" and run.id not in self.open:
-                        run.give_up(Cause.ENVIRONMENT_BROKE, error.message)
-                raise
-            while self.open:
+            left, again, patient_until = list(runs), 0.0, time.monotonic() + _REFUSED_SECONDS
+            while left or self.open:
+                if self._pipeline.stopping():
+                    left = [run for run in left if not _cancel(run)]
+                if left and time.monotonic() >= again:
+                    left = self._give_all(left, patient_until)
+                    again = time.monotonic() + _PAUSE_SECONDS
                 self.step()
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
@@ -124,6 +123,31 @@ class Elsewhere:
                 if run.id not in self.open and not run.state.final:
                     _cancel(run)
             self.execute([])
+
+    def _give_all(self, runs: list[Run], patient_until: float) -> list[Run]:
+        """Give runs to the executor; return those that the object store did not take now, in another order.
+
+        Those that are refused are ended as failed, before the error is raised.
+        """
+        left: list[Run] = []
+        parts, end = [runs], time.monotonic() + _PAUSE_SECONDS
+        while parts:
+            some = parts.pop()
+            try:
+                self._add(some, checked=True)
+            except ExecutorError as error:
+                if not isinstance(error, StoreError) or time.monotonic() > patient_until:
+                    for run in [*some, *left, *(run for part in parts for run in part)]:
+                        if run.state == "queued" and run.id not in self.open:
+                            run.give_up(Cause.ENVIRONMENT_BROKE, error.message)
+                    raise
+                if len(some) > 1 and time.monotonic() < end:  # one of them may be at fault
+                    parts += [some[: len(some) // 2], some[len(some) // 2 :]]
+                    continue
+                left += some
+                for run in some:
+                    self._pipeline.progress(run, f"queued (waiting: {error.message})")
+        return left
 
     def add(self, runs: Sequence[Run]) -> None:
         """Give runs to the executor; those that it was given before are followed, also while it does not respond.

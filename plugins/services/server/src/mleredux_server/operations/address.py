@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import signal
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.files import FileLock
+from mleredux.plugin.files import FileLock, write_atomically
 
 from mleredux_server.settings import Settings
 
 _BACKLOG = 2048
+BEAT_SECONDS = 1.0
 
 
 def bound(settings: Settings) -> socket.socket:
@@ -45,11 +53,76 @@ def alone(settings: Settings) -> Iterator[None]:
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(settings.state_dir / "server.lock")
-    if not lock.acquire():
+    try:
+        acquired = lock.acquire()
+        works = lock.held_elsewhere()
+    except OSError as error:
+        raise MlereduxError(
+            f"Files in {settings.runs_dir} can't be locked: {error.strerror}.",
+            hint="Mount its file system with locks, or use a --runs-dir on another one.",
+        ) from error
+    beat = None if works else Heartbeat(settings.state_dir / "server.beat")
+    if not acquired or (beat is not None and not beat.start()):
         raise MlereduxError(
             f"Another server already uses {settings.runs_dir}.", hint="Stop it first, or use another --runs-dir."
         )
     try:
         yield
     finally:
+        if beat is not None:
+            beat.stop()
         lock.release()
+
+
+class Heartbeat:
+    """A file that a server writes again and again, where locks have no effect.
+
+    A server that finds another one's mark in it ends: it stood still for so long that its place was taken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._mark, self._stopping = path, secrets.token_hex(8), threading.Event()
+
+    def start(self) -> bool:
+        """Begin to write; return False if another server does."""
+        before = self._read()
+        if before and self._other(before):
+            return False
+        self._write()
+        if self._stopping.wait(BEAT_SECONDS) or not self._read().startswith(self._mark):  # two start at once
+            return False
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        return True
+
+    def stop(self) -> None:
+        """Leave the place to others."""
+        self._stopping.set()
+        if self._read().startswith(self._mark):
+            self._path.unlink(missing_ok=True)
+
+    def _other(self, before: str) -> bool:
+        """Return whether another server is alive: it writes again soon."""
+        for _ in range(4):
+            if self._stopping.wait(BEAT_SECONDS):
+                return True
+            if self._read() not in (before, ""):
+                return True
+        return False
+
+    def _beat(self) -> None:
+        while not self._stopping.wait(BEAT_SECONDS):
+            current = self._read()
+            if current and not current.startswith(self._mark):
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            self._write()
+
+    def _read(self) -> str:
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk
+            write_atomically(self._path, f"{self._mark} {time.time()}")

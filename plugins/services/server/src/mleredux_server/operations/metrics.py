@@ -7,6 +7,7 @@ disclosed to clients that may only see the metrics.
 from __future__ import annotations
 
 import platform
+import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server import __version__
-from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
+from mleredux_server.database.tables import BuildRow, Delivery, Job, RunRow, Submission, now
 from mleredux_server.runs.summary import PREEMPTED
 from mleredux_server.scheduler.tally import REASONS, Tally
 from mleredux_server.service import Service
@@ -78,6 +79,7 @@ class Numbers:
     submissions: dict[str, int] = field(default_factory=dict)
     builds: dict[str, int] = field(default_factory=dict)
     oldest_wait: float = 0.0
+    undelivered: int = 0
     slots: tuple[Slot, ...] | None = None
     """Held by runs; None: the ledger can't be read."""
 
@@ -116,6 +118,12 @@ class Stored(Collector):
             "Seconds since the oldest waiting job was queued.",
             numbers.oldest_wait,
         )
+        waiting = "Messages of webhooks that were tried three times without success."
+        yield _gauge("mleredux_webhook_messages_undelivered", waiting, numbers.undelivered)
+        free = shutil.disk_usage(self._service.settings.state_dir).free
+        yield _gauge("mleredux_disk_free_bytes", "Free space in the runs directory.", free)
+        least = self._service.settings.min_free_mb * 2**20
+        yield _gauge("mleredux_disk_least_bytes", "With less free space, nothing is started.", least)
         if numbers.slots is not None:
             yield from self._machine(numbers.slots)
         if self._service.scheduler is not None:
@@ -156,7 +164,9 @@ class Stored(Collector):
 
             jobs = select(Job.kind, Job.state, func.count()).where(Job.state.in_(("queued", "started")))
             oldest = session.scalar(select(func.min(Job.queued_at)).where(Job.state == "queued"))
+            failing = (Delivery.next_at.is_not(None), Delivery.attempts >= 3)
             return Numbers(
+                undelivered=session.scalar(select(func.count(Delivery.id)).where(*failing)) or 0,
                 runs=count(RunRow.status),
                 jobs={(kind, state): n for kind, state, n in session.execute(jobs.group_by(Job.kind, Job.state))},
                 submissions=count(Submission.status),

@@ -131,9 +131,8 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
             running[run_id] = replace(running[run_id], leaving=True)
         if not waiting or not running:
             break
-        for run in [run for run in running.values() if run.leaving and run.id in ends]:
-            left[run.id] = max(1.0, ends.pop(run.id) - now)  # it continues later
         leaving = [run for run in running.values() if run.leaving]
+        ends = {run_id: end for run_id, end in ends.items() if not running[run_id].leaving}  # these start again
         now = now + _LEAVING if leaving else max(now, min(ends.values()))
         for run in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
             del running[run.id]

@@ -1,0 +1,102 @@
+"""One server a runs directory, whatever its file system does with locks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux_server.operations import address
+from mleredux_server.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(address, "BEAT_SECONDS", 0.3)
+    return Settings(runs_dir=tmp_path / "runs")
+
+
+def without_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mleredux._core.store.files.fcntl.flock", lambda *_: None)
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "locks without effect"])
+def test_a_second_server_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, locks: bool) -> None:
+    if not locks:
+        without_effect(monkeypatch)
+    with address.alone(settings):
+        for _ in range(2):
+            with pytest.raises(MlereduxError, match="Another server already uses"), address.alone(settings):
+                raise AssertionError
+    with address.alone(settings):
+        """After the first has ended, the next one starts."""
+
+
+def test_of_two_that_start_at_once_at_most_one_serves(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_effect(monkeypatch)
+    both, serving, most = threading.Barrier(3), [0], [0]
+
+    def serve() -> None:
+        both.wait()
+        try:
+            with address.alone(settings):
+                serving[0] += 1
+                most[0] = max(most[0], serving[0])
+                threading.Event().wait(2)
+                serving[0] -= 1
+        except MlereduxError:
+            pass
+
+    threads = [threading.Thread(target=serve) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == 1
+
+
+def test_the_place_of_one_that_was_killed_is_taken(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_effect(monkeypatch)
+    settings.state_dir.mkdir(parents=True)
+    (settings.state_dir / "server.beat").write_text("0123456789abcdef 1.0")
+    with address.alone(settings):
+        assert not (settings.state_dir / "server.beat").read_text().startswith("0123")
+
+
+def test_one_whose_place_was_taken_while_it_stood_still_ends(tmp_path: Path) -> None:
+    code = f"""
+import time
+from pathlib import Path
+from mleredux._core.store import files
+files.fcntl.flock = lambda *_: None
+from mleredux_server.operations import address
+from mleredux_server.settings import Settings
+address.BEAT_SECONDS = 0.2
+with address.alone(Settings(runs_dir=Path({str(tmp_path / "runs")!r}))):
+    print("serving", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "serving\n"
+        process.send_signal(signal.SIGSTOP)
+        (tmp_path / "runs" / ".server" / "server.beat").write_text("another 1.0")
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(30) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+def test_a_file_system_without_locks_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("mleredux._core.store.files.fcntl.flock", refuse)
+    with pytest.raises(MlereduxError, match=r"can't be locked: .*\.") as refused, address.alone(settings):
+        raise AssertionError
+    assert "another one" in str(refused.value.hint)
