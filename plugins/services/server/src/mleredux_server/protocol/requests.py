@@ -75,7 +75,7 @@ class Preconditions:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         given = Headers(scope=scope).getlist("if-match") if scope["type"] == "http" else []
-        parts = scope["path"].split("/")[1:]
+        parts = scope.get("path", "").split("/")[1:]
         if not given or scope["method"] in _SAFE or parts[0] != "v1" or len(parts) < 3:
             await self.app(scope, receive, send)
             return

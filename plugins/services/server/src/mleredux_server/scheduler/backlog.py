@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, RunRow
@@ -51,11 +51,18 @@ def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
         by_sandbox: Whether runs in different sandboxes are in different groups, since some sandboxes do not work.
     """
     waits = (Job.state == "queued", Job.kind == "run")
-    alike = (Job.user_id, Job.project_id, Job.preemptible, Job.cpus, Job.memory_mb, Job.gpus)
+    alike: tuple[InstrumentedAttribute[Any], ...] = (
+        Job.user_id,
+        Job.project_id,
+        Job.preemptible,
+        Job.cpus,
+        Job.memory_mb,
+        Job.gpus,
+    )
     order = (Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id)
     queued = select().select_from(Job).where(*waits)
     if by_sandbox:
-        queued, alike = queued.join(RunRow, RunRow.id == Job.id), (*alike, RunRow.sandbox)
+        queued, alike = queued.join(RunRow, RunRow.id == Job.id), [*alike, RunRow.sandbox]
     groups = session.scalar(select(func.count()).select_from(queued.add_columns(*alike).distinct().subquery()))
     if not groups:
         return []

@@ -134,11 +134,11 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
         leaving = [run for run in running.values() if run.leaving]
         ends = {run_id: end for run_id, end in ends.items() if not running[run_id].leaving}  # these start again
         now = now + _LEAVING if leaving else max(now, min(ends.values()))
-        for run in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
-            del running[run.id]
+        for gone in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
+            del running[gone.id]
             free += 1
-            if ends.pop(run.id, None) is None:
-                waiting[run.id] = Waiting(run.id, run.user, run.project, run.demand, now, preemptible=True)
+            if ends.pop(gone.id, None) is None:
+                waiting[gone.id] = Waiting(gone.id, gone.user, gone.project, gone.demand, now, preemptible=True)
     rest = [run for run in seen.waiting if run.id not in found]
     rest = sorted(rest, key=lambda run: (-run.priority, run.since, run.id))
     found |= {run.id: Forecast(len(found) + number, None) for number, run in enumerate(rest, 1)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -85,7 +84,7 @@ class History:
 
     def _begin(self, at: datetime) -> None:
         self._at, self._counted = at, set[tuple[str, datetime | None]]()
-        self._uses: Counter[Use] = Counter()
+        self._uses: dict[Use, float] = {}
         self._older: tuple[datetime | None, str] | None = (at - _LATE, "")
 
     def _shares(self, at: datetime) -> dict[str, float]:
@@ -101,27 +100,27 @@ class History:
                 old = session.execute(_USES.where(earlier).order_by(*last_first).limit(_AT_ONCE)).all()
             factor = decayed(-math.inf, self._at.timestamp(), at.timestamp(), self._half_life)
             kept = {use: value * factor for use, value in self._uses.items() if value > _LEAST}
-            self._uses = self._counts([*(row for row in new if row[:2] not in self._counted), *old], at)
-            self._uses.update(kept)
-            total = self._uses + self._counts(running, at)
+            self._uses = self._with(kept, [*(row for row in new if row[:2] not in self._counted), *old], at)
+            total = self._with(self._uses, running, at)
             projects = session.scalars(select(Project).where(Project.id.in_({use.project for use in total}))).all()
         self._at, self._counted = at, {(row.id, row.ended_at) for row in new}
         far = at - timedelta(seconds=_HALF_LIVES * self._half_life)
         self._older = (old[-1].ended_at, old[-1].id) if old and old[-1].ended_at > far else None
         weights = {project.id: Quota.model_validate(project.quota).weight for project in projects}
-        machine, shares = self._machine(), Counter[str]()
+        machine, shares = self._machine(), dict[str, float]()
         for use, value in total.items():
-            shares[use.user] += value * _share(use.demand, machine) / weights.get(use.project, 1.0)
+            share = value * _share(use.demand, machine) / weights.get(use.project, 1.0)
+            shares[use.user] = shares.get(use.user, 0.0) + share
         return {user: round(value, _DIGITS) for user, value in shares.items()}
 
-    def _counts(self, rows: Iterable[Any], at: datetime) -> Counter[Use]:
-        counts: Counter[Use] = Counter()
+    def _with(self, uses: Mapping[Use, float], rows: Iterable[Any], at: datetime) -> dict[Use, float]:
+        """Return the uses together with those of jobs."""
+        total = dict(uses)
         for row in rows:
+            use = Use(row.user_id, row.project_id, Demand(row.cpus, row.memory_mb, row.gpus))
             span = (row.started_at.timestamp(), (row.ended_at or at).timestamp())
-            counts[Use(row.user_id, row.project_id, Demand(row.cpus, row.memory_mb, row.gpus))] += decayed(
-                *span, at.timestamp(), self._half_life
-            )
-        return counts
+            total[use] = total.get(use, 0.0) + decayed(*span, at.timestamp(), self._half_life)
+        return total
 
 
 def _share(demand: Demand, machine: Demand) -> float:
