@@ -114,7 +114,7 @@ def test_a_preemptible_run_makes_room_and_runs_again(server: ServerProcess, http
     until((counts / second).exists)
     run = run_of(server, first)
     assert not agents(run)
-    shown = http.get(f"/v1/runs/{first}").json()
+    shown = until(lambda: (it := http.get(f"/v1/runs/{first}").json())["queue"] and it)
     assert shown["status"] == "preempted" and shown["waiting_for"] and shown["queue"]["position"] >= 1
     listed = http.get("/v1/runs", params={"status": "preempted"}).json()["items"]
     assert [one["id"] for one in listed] == [first]

@@ -194,6 +194,8 @@ class RunDisk:
         for name in _SHOWN:
             (self.path / name).mkdir(exist_ok=True)
             failed += [f"{name}/{left}" for left in move_contents(volume / name, self.path / name, _DEPTH)]
+        for missing in (volume / _LOG, self.path / "logs" / _LOG):  # a full disk may have refused it
+            missing.touch()
         with (volume / _LOG).open("r+b") as log, (self.path / "logs" / _LOG).open("r+b") as kept:
             copy(log.fileno(), kept.fileno(), (volume / _LOG).stat().st_size, move=True)
         return failed
