@@ -54,6 +54,7 @@ AREAS = {
         "plugins/artifacts/notes/tests/test_verify.py plugins/artifacts/notes/tests/test_verify_ids.py "
         "tests/test_verdicts.py"
     ),
+    "terminals": "tests/test_terminal_escapes.py",
     "flaw classes": "tests/test_flaw_classes.py",
 }
 """Files and folders of attack tests, by area."""
