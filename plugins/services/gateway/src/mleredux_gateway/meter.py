@@ -161,7 +161,8 @@ class Meter:
         excess = ticket.excess(tokens)
         self._sum.excess += excess
         if not excess:
-            self._observes.setdefault(ticket.host, True)
+            if tokens.completion == ticket.tokens.completion:  # a shorter answer shows nothing
+                self._observes.setdefault(ticket.host, True)
         elif self._observes.get(ticket.host) is not False:
             self._observes[ticket.host] = False
             self._told_overrun(
