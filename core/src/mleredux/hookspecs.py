@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
-    from typing import Any
 
     import click
 
@@ -35,15 +34,12 @@ if TYPE_CHECKING:
         Grader,
         Outcome,
         Report,
-        RunPlan,
         Score,
         Task,
         Technique,
         Verification,
     )
-    from mleredux.models.experiment import Plan
     from mleredux.models.export import Format
-    from mleredux.models.request import Cell
     from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2
@@ -211,33 +207,6 @@ def mleredux_open_store(url: str) -> ObjectStore | None:
 @hookspec(firstresult=True)
 def mleredux_open_backend(url: str) -> Backend | None:
     """Open the server at a URL as the back end of commands with `--server`; None if it is another type of server."""
-
-
-@hookspec(firstresult=True)
-def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str | None) -> dict[str, Any] | None:
-    """Analyse the runs in these directories as an experiment's, and return a document for JSON."""
-
-
-@hookspec(firstresult=True)
-def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the table of the runs in these directories, from which they can be analysed elsewhere, for JSON."""
-
-
-@hookspec(firstresult=True)
-def mleredux_check_plan(
-    plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Sequence[Path]
-) -> dict[str, Any] | None:
-    """Estimate time and cost of a plan's cells by past runs, and what it can detect; return a document for JSON."""
-
-
-@hookspec(firstresult=True)
-def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | None:
-    """Return in a sentence what a sequential plan has decided by the runs of so many complete seeds, or None."""
-
-
-@hookspec(firstresult=True)
-def mleredux_find_failures(run: Path) -> list[dict[str, Any]] | None:
-    """Return why the run in a directory fell short, as `mleredux runs failures --json` lists it, primary one first."""
 
 
 # Observation

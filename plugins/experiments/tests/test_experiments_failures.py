@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import RunStore
-from mleredux.plugin.command import Catalogue, current
+from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import set_current
 from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.commands.failures import command
@@ -24,6 +24,7 @@ from mleredux_experiments.failures.counts import counts_by_arm, find
 from mleredux_experiments.figures.pictures import pictures
 from mleredux_experiments.figures.report import page
 from mleredux_experiments.results.sources import load
+from mleredux_experiments.shared import failures_of
 from mleredux_scripted_llm import ScriptedLlm
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
@@ -116,10 +117,10 @@ def test_failures_are_counted_and_compared_between_arms(failing: Path) -> None:
 
 def test_pages_get_the_same_failures(failing: Path) -> None:
     path = next(failing.glob("*task0-bad-*0"))
-    told = current().hook("mleredux_find_failures")(run=path)
-    assert [(one["category"], one["title"], one["line"]) for one in told][:1] == [
-        ("package", CATEGORIES["package"].title, "ModuleNotFoundError: No module named 'torch'")
-    ]
+    found = failures_of(path)[0].record()
+    expected = ("package", CATEGORIES["package"].title, "ModuleNotFoundError: No module named 'torch'")
+    assert (found["category"], found["title"], found["line"]) == expected
+    assert failures_of(path / "absent") == ()
 
 
 def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:

@@ -10,6 +10,7 @@
 | `execution` | plans, their estimates, their execution, the stopping rule, bisection |
 | `pages` | web pages of experiments and comparisons |
 | `commands` | the command line |
+| `shared` | what services and scripts import: typed, stable |
 | `sdk` | the Python API: `mleredux.experiment` |
 
 Data passes from `execution` (or any runs) through `results`, `inference` and `analysis` to `figures`.
@@ -17,15 +18,12 @@ Data passes from `execution` (or any runs) through `results`, `inference` and `a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mleredux.plugin.experiment import Cell, Plan, RunPlan
     from mleredux.plugin.page import Page, Panel
 
 mleredux_contract = 2
@@ -69,49 +67,6 @@ def mleredux_register_commands() -> Iterable[Ref]:
         )
         for name, (where, title) in _COMMANDS.items()
     ]
-
-
-@hookimpl
-def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str | None) -> dict[str, Any]:
-    """Analyse runs, for services."""
-    from mleredux_experiments.sdk import analyse_runs
-
-    return analyse_runs(runs, plan, measure)
-
-
-@hookimpl
-def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any]:
-    """The table of runs, for services."""
-    from mleredux_experiments.sdk import tabulate_runs
-
-    return tabulate_runs(runs)
-
-
-@hookimpl
-def mleredux_check_plan(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Sequence[Path]) -> dict[str, Any]:
-    """What a plan will take, for services."""
-    from mleredux_experiments.sdk import check_matrix
-
-    return check_matrix(plan, cells, past)
-
-
-@hookimpl
-def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | None:
-    """Whether a sequential experiment has decided, for services."""
-    from mleredux_experiments.sdk import decide
-
-    return decide(plan, runs, seeds)
-
-
-@hookimpl
-def mleredux_find_failures(run: Path) -> list[dict[str, Any]]:
-    """Failures of a run by the rules, for pages and services."""
-    from mleredux_experiments.results.sources import UNREADABLE, read_run
-
-    try:
-        return [finding.record() for finding in read_run(run, rollouts=True).findings or ()]
-    except UNREADABLE:
-        return []
 
 
 @hookimpl

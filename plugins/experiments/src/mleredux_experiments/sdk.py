@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Cell, Plan, RunPlan
+from mleredux.plugin.experiment import Plan
 
 from mleredux_experiments.execution.execution import STATES, Execution
 from mleredux_experiments.execution.experiment import extend, find, start
@@ -130,59 +130,6 @@ def experiment(
     if isinstance(found, Plan):
         found = start(found, current(), runs_dir=runs_dir, data_dir=data_dir)
     return Experiment(found)
-
-
-def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -> dict[str, Any]:
-    """The analysis of the runs in these directories, as a document for JSON.
-
-    Args:
-        plan: The plan of their experiment, if it has one; then its first arm is the baseline.
-        measure: Another than the plan's primary measure.
-
-    Raises:
-        MlereduxError: There are no runs, or they are not comparable.
-    """
-    from pydantic_core import from_json, to_json
-
-    from mleredux_experiments.results.sources import load_runs
-
-    found = analysed(load_runs(runs, rollouts=True), plan, measure)
-    document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
-    return document
-
-
-def tabulate_runs(runs: Iterable[Path]) -> dict[str, Any]:
-    """The table of the runs in these directories, as a document for JSON: `Results.of` reads it."""
-    from mleredux_experiments.results.sources import load_runs
-
-    return load_runs(runs, rollouts=True).document()
-
-
-def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterable[Path]) -> dict[str, Any]:
-    """What a plan will take by past runs, and what it detects.
-
-    Raises:
-        MlereduxError: There is no such measure.
-    """
-    from mleredux_experiments.execution.estimate import checked
-    from mleredux_experiments.execution.plan import check_measure
-    from mleredux_experiments.results.sources import load_runs
-
-    check_measure(plan)
-    return checked(plan, cells, load_runs(past))
-
-
-def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
-    """Whether the sequential test of a plan has decided, in a sentence.
-
-    Args:
-        runs: Of the seeds that are complete.
-        seeds: How many these are.
-    """
-    from mleredux_experiments.execution.sequence import decision
-    from mleredux_experiments.results.sources import load_runs
-
-    return decision(plan, load_runs(runs), seeds)
 
 
 def analysed(

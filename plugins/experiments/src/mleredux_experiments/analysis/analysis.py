@@ -117,6 +117,13 @@ class Analysis:
             "ranking": [asdict(one) for one in self.ranking],
         }
 
+    def document(self) -> dict[str, Any]:
+        """The record as JSON holds it, without infinite numbers."""
+        from pydantic_core import from_json, to_json
+
+        document: dict[str, Any] = from_json(to_json(self.record(), inf_nan_mode="null", fallback=str))
+        return document
+
     @property
     def frame(self) -> pd.DataFrame:
         """One row for each arm and measure."""

@@ -59,7 +59,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
         from mleredux_experiments.execution.estimate import checked
 
         check_plan(found, catalogue(ctx))
-        record = checked(found, planned_cells(found, catalogue(ctx)), runs_below(RunStore(runs_dir).path))
+        record = checked(found, planned_cells(found, catalogue(ctx)), runs_below(RunStore(runs_dir).path)).document()
     if as_json:
         print_json(record)
         return

@@ -57,17 +57,32 @@ class Estimate:
     basis: str
 
 
-def checked(plan: Plan, planned: Planned, past: Results) -> dict[str, Any]:
-    """What `experiment check --json` prints: the matrix and its estimate."""
-    tasks, seeds = (list(dict.fromkeys(getattr(cell, name) for cell, _ in planned)) for name in ("task", "seed"))
-    return {
-        **plan.experiment.model_dump(include={"name", "question", "primary", "margin", "alpha", "analysis", "order"}),
-        "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in plan.all_arms().items()],
-        "tasks": tasks,
-        "seeds": seeds,
-        **asdict(estimate(plan, planned, past)),
-        "stop": plan.stop.model_dump(),
-    }
+@dataclass(frozen=True)
+class Check:
+    """A plan's matrix, and its estimate."""
+
+    plan: Plan
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+    estimate: Estimate
+
+    def document(self) -> dict[str, Any]:
+        """What `experiment check --json` prints."""
+        shown = {"name", "question", "primary", "margin", "alpha", "analysis", "order"}
+        return {
+            **self.plan.experiment.model_dump(include=shown),
+            "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in self.plan.all_arms().items()],
+            "tasks": list(self.tasks),
+            "seeds": list(self.seeds),
+            **asdict(self.estimate),
+            "stop": self.plan.stop.model_dump(),
+        }
+
+
+def checked(plan: Plan, planned: Planned, past: Results) -> Check:
+    """Return the matrix of a plan and its estimate by past runs."""
+    tasks, seeds = dict.fromkeys(cell.task for cell, _ in planned), dict.fromkeys(cell.seed for cell, _ in planned)
+    return Check(plan, tuple(tasks), tuple(seeds), estimate(plan, planned, past))
 
 
 def _arm(request: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
     async def table(self) -> dict[str, Any]:
         """The table of the runs that have ended, with versions and failures, from which they can be analysed here.
 
-        `mleredux_experiments.results.table.Results.of` reads it.
+        `mleredux_experiments.shared.Results.of` reads it.
 
         Raises:
             NotFound: The server has no `mleredux-experiments`.

@@ -23,6 +23,7 @@ from mleredux_server.runs.lists import shown_runs
 from mleredux_server.runs.lookup import newest, past_runs, seen
 from mleredux_server.runs.references import check_agent, pin_agent
 from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
+from mleredux_server.runs.statistics import require_statistics
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
@@ -78,7 +79,10 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
     names = resolved(asked.plan.request, service.catalogue).cells()
     cells = [(cell, one.plan) for cell, one in zip(names, planned, strict=True)]
     past = past_runs(service, caller, {one.plan.agent for one in planned})
-    return _by(service, "mleredux_check_plan", plan=asked.plan, cells=cells, past=past)
+    require_statistics()
+    from mleredux_experiments.shared import check_matrix
+
+    return check_matrix(asked.plan, cells, past).document()
 
 
 @router.get("")
@@ -117,7 +121,10 @@ def get_analysis(
     service = service_of(request)
     detail = _detail(service, caller, experiment_id)
     plan = Plan.model_validate(detail.plan) if detail.plan else None
-    found = _by(service, "mleredux_analyse_runs", runs=_ended(service, detail), plan=plan, measure=measure)
+    require_statistics()
+    from mleredux_experiments.shared import analyse_runs
+
+    found = analyse_runs(_ended(service, detail), plan, measure).document()
     return {**found, "changes": [f"After {one.results} results: {one.what}" for one in detail.changes if one.results]}
 
 
@@ -126,7 +133,10 @@ def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str,
     """Get the table of the runs that have ended, with versions and failures, from which they can be analysed."""
     service = service_of(request)
     detail = _detail(service, caller, experiment_id)
-    return _by(service, "mleredux_tabulate_runs", runs=_ended(service, detail))
+    require_statistics()
+    from mleredux_experiments.shared import load_runs
+
+    return load_runs(_ended(service, detail), rollouts=True).document()
 
 
 @router.post("/{experiment_id}/extend", status_code=201, response_model=ExperimentDetail)
@@ -191,19 +201,6 @@ def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[
         else:
             pinned[arm.agent] = pin_agent(service, caller, arm.agent, options)
     return pinned
-
-
-def _by(service: Service, hook: str, **asked: Any) -> dict[str, Any]:
-    """What the plugin of experiments says.
-
-    Raises:
-        Problem: It is not installed.
-    """
-    found: dict[str, Any] | None = service.catalogue.hook(hook)(**asked)
-    if found is None:
-        hint = "Its administrator installs mleredux-experiments."
-        raise Problem("not-found", "This server can't analyse experiments.", hint=hint)
-    return found
 
 
 def _ended(service: Service, detail: ExperimentDetail) -> list[Path]:

@@ -24,6 +24,7 @@ from mleredux_server.protocol.problems import Problem, invalid
 from mleredux_server.runs.admission import check_quota, fit_to_quota
 from mleredux_server.runs.creation import make_jobs
 from mleredux_server.runs.references import granted
+from mleredux_server.runs.statistics import require_statistics
 from mleredux_server.runs.summary import lacks_result
 from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
@@ -80,14 +81,12 @@ def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[
         Problem: It has no runs, or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
-    if (
-        asked.plan is not None
-        and asked.plan.stop.rule == "sequential"
-        and not service.catalogue.hook("mleredux_decide_plan").get_hookimpls()
-    ):
-        hint = "Its administrator installs mleredux-experiments; budgets need nothing."
-        raise Problem("invalid", "This server can't stop experiments by the sequential rule.", hint=hint)
     runs = resolved(request_of(asked), service.catalogue).pinned(pinned)
+    if asked.plan is not None and asked.plan.stop.rule == "sequential":
+        require_statistics()
+        from mleredux_experiments.shared import check_sequence
+
+        check_sequence(asked.plan, len(runs.tasks))
     size = len(runs.tasks) * len(runs.arms) * len(set(runs.seeds))
     context = max(len(text or "") for arm in runs.arms.values() for text in ("", *arm.contexts.values()))
     if size > MOST_RUNS or size * context > _MOST_CONTEXT:

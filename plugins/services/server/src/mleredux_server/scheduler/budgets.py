@@ -80,7 +80,9 @@ def look(service: Service, experiment_id: str) -> str | None:
         return None
     plan, folders = Plan.model_validate(document), [service.store.path / row.id for row in rows if row.seed in done]
     try:
-        said: str | None = service.catalogue.hook("mleredux_decide_plan")(plan=plan, runs=folders, seeds=len(done))
+        from mleredux_experiments.shared import decide
+
+        said = decide(plan, folders, len(done))
     except MlereduxError as error:
         _LOG.warning("an experiment can't be tested", experiment=experiment_id, reason=str(error))
         said = None

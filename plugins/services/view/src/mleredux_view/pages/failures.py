@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import CAUSES, Cause, Run
-from mleredux.plugin.command import Record, current
+from mleredux.plugin.command import Record
 
 from mleredux_view.source import RunQuery, Source
 from mleredux_view.visit import Shown, Visit, page
@@ -79,13 +80,17 @@ def _primary(source: Source, row: Record) -> dict[str, Any] | None:
 
 
 def failures_of(run: Run, changed: str) -> tuple[dict[str, Any], ...]:
-    """What the plugins find of why a run fell short, primary one first; kept until it changes."""
+    """Return why a run fell short by the rules of mleredux-experiments, if it is installed; kept until it changes."""
     return _failures_of(run.path, changed)
 
 
 @lru_cache(maxsize=20_000)
 def _failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
-    return tuple(current().hook("mleredux_find_failures")(run=path) or ())
+    if find_spec("mleredux_experiments") is None:
+        return ()
+    from mleredux_experiments import shared
+
+    return tuple(finding.record() for finding in shared.failures_of(path))
 
 
 def place_of(link: Callable[..., str], run_id: str, where: str) -> str:

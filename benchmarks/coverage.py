@@ -1,0 +1,283 @@
+"""Do the intervals, tests and power of comparisons hold with few tasks? Simulated experiments of known truth.
+
+Run `uv run python benchmarks/coverage.py [--experiments 1000]`. Tables: coverage of intervals, by tasks and seeds; how
+often `compare` errs; the power that is promised and that there is; errors of `bisect`. A smaller version of the first
+table is a test of the statistics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from mleredux.plugin.command import current
+from mleredux_experiments.analysis.attempts import pass_at
+from mleredux_experiments.execution.bisection import Bisection
+from mleredux_experiments.execution.sequence import spent_alpha
+from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.inference.errors import Interval, mean_interval, means_of
+from mleredux_experiments.inference.power import Sample, variance_of
+from mleredux_experiments.inference.resampling import paired_interval, sign_flip
+from mleredux_experiments.results.table import Results, Row
+
+TASKS, SEEDS = (2, 3, 5, 10, 22), (1, 3, 5)
+EFFECT = 0.8
+Array = np.ndarray
+Arms = tuple[list[Array], list[Array]]
+Draw = Callable[[np.random.Generator, int, int], Arms]
+
+
+def chances(generator: np.random.Generator, tasks: int, effect: float) -> tuple[Array, Array]:
+    """The chances of a medal of both agents: abilities in logits, SD 1.5 over tasks, 0.5 of the true difference."""
+    ability = generator.normal(-0.5, 1.5, tasks)
+    other = ability + effect + generator.normal(0, 0.5, tasks)
+    return 1 / (1 + np.exp(-ability)), 1 / (1 + np.exp(-other))
+
+
+def medals(effect: float, *, deterministic: bool = False) -> Draw:
+    """Runs with and without a medal; those of deterministic agents are the same with each seed."""
+
+    def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
+        both = []
+        for chance in chances(generator, tasks, effect):
+            runs = generator.random((tasks, 1 if deterministic else seeds)) < chance[:, None]
+            both.append(list(100.0 * np.repeat(runs, seeds if deterministic else 1, axis=1)))
+        return both[0], both[1]
+
+    return draw
+
+
+def percentiles(effect: float, failures: tuple[float, float] = (0.1, 0.05), same: float = 0.0) -> Draw:
+    """Percentiles of runs, of which some fail (0); on a share of tasks both agents do the same."""
+
+    def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
+        level = generator.normal(50, 25, tasks)
+        own = level + effect + generator.normal(0, 10, tasks)
+        both = []
+        for mean, failing in zip((level, own), failures, strict=True):
+            values = np.clip(mean[:, None] + generator.normal(0, 8, (tasks, seeds)), 0, 100)
+            both.append(np.where(generator.random((tasks, seeds)) < failing, 0.0, values))
+        alike = generator.random(tasks) < same
+        both[1][alike] = both[0][alike]
+        return list(both[0]), list(both[1])
+
+    return draw
+
+
+def incomplete(draw: Draw) -> Draw:
+    """The same, but a fifth of the runs after the first of each task are missing."""
+
+    def drawn(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
+        a, b = (
+            [one[np.append(True, generator.random(seeds - 1) > 0.2)] for one in arm]
+            for arm in draw(generator, tasks, seeds)
+        )
+        return a, b
+
+    return drawn
+
+
+POPULATIONS: dict[str, tuple[Draw, bool]] = {
+    "percentile": (percentiles(5), False),
+    "percentile, ties": (percentiles(5, same=0.4), False),
+    "percentile, missing runs": (incomplete(percentiles(5)), False),
+    "medals": (medals(EFFECT), True),
+    "medals, no effect": (medals(0), True),
+    "medals, deterministic": (medals(EFFECT, deterministic=True), True),
+    "medals, missing runs": (incomplete(medals(EFFECT)), True),
+    "failures": (lambda *size: tuple(map(_failed, percentiles(0, (0.3, 0.1))(*size))), True),  # type: ignore[dict-item, return-value]
+}
+
+
+def _failed(arm: list[Array]) -> list[Array]:
+    return [100.0 * (one == 0) for one in arm]
+
+
+def difference(a: list[Array], b: list[Array], share: bool) -> Interval | None:
+    """The interval of `compare` over tasks."""
+    return paired_interval(means_of(b) - means_of(a), 100.0 if share else None, 0.05)
+
+
+def board(_a: list[Array], b: list[Array], _share: bool) -> Interval | None:
+    """The interval of a leaderboard over tasks."""
+    return mean_interval(means_of(b), (0.0, 100.0))
+
+
+def pass_two(_a: list[Array], b: list[Array], _share: bool) -> Interval | None:
+    """The interval of pass@2, or pass@1 with single runs."""
+    k = min(2, min(map(len, b)))
+    return mean_interval(np.array([100 * pass_at(len(one), int((one > 0).sum()), k) for one in b]), (0.0, 100.0))
+
+
+INTERVALS = {"difference": difference, "leaderboard": board, "pass@2": pass_two}
+
+
+@cache
+def truth(name: str, what: str, seeds: int) -> float:
+    """The mean over all tasks that could be drawn."""
+    size = 2 if what == "pass@2" and seeds > 1 else 1
+    a, b = POPULATIONS[name][0](np.random.default_rng(1), 200_000, size)
+    if what == "difference":
+        return float(np.mean(means_of(b) - means_of(a)))
+    return float(np.mean([one.max() for one in b] if what == "pass@2" else means_of(b)))
+
+
+def cases() -> list[tuple[str, str]]:
+    """Populations and the intervals that they have."""
+    return [(name, what) for name, (_, share) in POPULATIONS.items() for what in INTERVALS if share or what != "pass@2"]
+
+
+def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> tuple[float, float, float]:
+    """Share of experiments whose interval covers the truth, its level, and the share of intervals without width."""
+    generator, found, target = np.random.default_rng([tasks, seeds]), [], truth(name, what, seeds)
+    draw, share = POPULATIONS[name]
+    for _ in range(experiments):
+        interval = INTERVALS[what](*draw(generator, tasks, seeds), share)
+        assert interval is not None
+        hit = interval.low - 1e-9 <= target <= interval.high + 1e-9
+        found.append((hit, interval.level, interval.high - interval.low < 1e-6))
+    hits, levels, points = np.array(found, dtype=float).mean(axis=0)
+    return float(hits), float(levels), float(points)
+
+
+def results_of(arms: Arms, share: bool) -> Results:
+    """The runs of two arms as `compare` takes them."""
+    rows = []
+    for arm, cells in zip("ab", arms, strict=True):
+        for task, values in enumerate(cells):
+            for seed, value in enumerate(values):
+                medal = {"medal": "gold"} if share and value else {}
+                rows.append(
+                    Row(f"{arm}{task}-{seed}", arm, arm, f"task{task}", seed, valid=True, percentile=value, **medal)
+                )
+    return Results(tuple(rows))
+
+
+def verdicts(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int, margin: float = 0.0) -> Counter[str]:
+    """What `compare` says of simulated experiments."""
+    generator, found = np.random.default_rng([tasks, seeds, 1]), Counter[str]()
+    for _ in range(experiments):
+        results = results_of(draw(generator, tasks, seeds), share)
+        found[compare(results, "a", "b", "any_medal" if share else "percentile", margin=margin).verdict] += 1
+    return found
+
+
+def promised(draw: Draw, share: bool, tasks: int, seeds: int, effect: float) -> float:
+    """The power that is promised for the variances of a population."""
+    a, b = draw(np.random.default_rng(2), 20_000, max(seeds, 2))
+    return Sample(variance_of(a, b), tasks, seeds, reach=100.0, share=share).chance(effect)
+
+
+class Search(Bisection):
+    """Bisection over scores that are drawn: 0, and less from the first bad commit on."""
+
+    first_bad = 0
+    effect = 1.0
+
+    def _values(self, number: int, seeds: int) -> dict[str, list[float]]:
+        drawn = self.drawn.setdefault(number, [])  # type: ignore[attr-defined]
+        while len(drawn) < seeds:
+            drawn.append(self.generator.normal() - self.effect * (number >= self.first_bad))  # type: ignore[attr-defined]
+        return {"task": drawn[:seeds]}
+
+
+def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
+    """How searches among 33 commits end: `right`, `wrong`, `undecided` or `no difference`."""
+    found = Counter[str]()
+    for number in range(experiments):
+        generator = np.random.default_rng(number)
+        search = Search([f"repo:x@{commit}" for commit in range(33)], ["task"], {}, current(), most=most)
+        search.first_bad, search.effect = int(generator.integers(1, 33)), effect
+        search.generator, search.drawn = generator, {}  # type: ignore[attr-defined]
+        try:
+            last, first = search.find()
+        except Exception as error:
+            assert "do not differ" in str(error)
+            found["no difference"] += 1
+            continue
+        if search.history.index(first) - search.history.index(last) > 1:
+            found["undecided"] += 1
+        else:
+            found["right" if first == f"repo:x@{search.first_bad}" else "wrong"] += 1
+    return found
+
+
+def sequential(tasks: int, seeds: int, effect: float, experiments: int) -> tuple[float, float]:
+    """The sequential rule: how often it decides within so many seeds, and after how many on average (all at most)."""
+    generator, decided, used = np.random.default_rng([tasks, seeds, int(10 * effect)]), 0, 0
+    for _ in range(experiments):
+        p = chances(generator, tasks, effect)
+        a, b = ((generator.random((tasks, seeds)) < one[:, None]).astype(float) for one in p)
+        for look in range(2, seeds + 1):
+            if sign_flip((b - a)[:, :look].mean(axis=1)) <= spent_alpha(0.05, look):
+                decided += 1
+                break
+        used += look
+    return decided / experiments, used / experiments
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    """Print a table."""
+    print(f"\n| {' | '.join(heads)} |\n{'| --- ' * len(heads)}|")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--experiments", type=int, default=1000)
+    count = parser.parse_args().experiments
+    rows: list[tuple[object, ...]] = []
+    for name, what in cases():
+        for seeds in SEEDS:
+            found = [coverage(name, what, tasks, seeds, count) for tasks in TASKS]
+            cells = [f"{hit:.1%}" + (f" of {level:.1%}" if level < 0.949 else "") for hit, level, _ in found]
+            rows.append((f"{name}: {what}", seeds, *cells, f"{max(points for *_, points in found):.1%}"))
+    table(("interval", "seeds", *(f"{tasks} tasks" for tasks in TASKS), "without width"), rows)
+    rows = []
+    fewer = max(count // 4, 40)
+    for tasks in TASKS:
+        for seeds in (1, 3):
+            null = verdicts(percentiles(0, (0.1, 0.1)), False, tasks, seeds, fewer)
+            none = verdicts(medals(0), True, tasks, seeds, fewer)
+            worse = verdicts(percentiles(-5, (0, 0)), False, tasks, seeds, fewer, margin=5.0)
+            passed = sum(worse[name] for name in ("better", "equivalent", "not worse"))
+            alarms = [(one["better"] + one["worse"]) / fewer for one in (null, none)]
+            row = (f"{alarms[0]:.1%}", f"{alarms[1]:.1%}", f"{passed / fewer:.1%}")
+            rows.append((tasks, seeds, *row, f"{worse['cannot tell'] / fewer:.0%}"))
+    heads = ("tasks", "seeds", "false alarms: percentile", "medals", "worse by the margin passes", "cannot tell")
+    table(heads, rows)
+    rows = []
+    for tasks in (3, 5, 6, 8, 10, 22, 75):
+        for label, draw, share in (("percentile", percentiles(15, (0, 0)), False), ("medals", medals(2.0), True)):
+            said = promised(draw, share, tasks, 3, truth_of(draw))
+            found_ = verdicts(draw, share, tasks, 3, fewer)
+            rows.append((label, tasks, f"{said:.0%}", f"{(found_['better'] + found_['worse']) / fewer:.0%}"))
+    table(("measure", "tasks × 3 seeds", "power: promised", "simulated"), rows)
+    rows = []
+    for effect in (1.0, 1.5, 2.0, 3.3):
+        for most in (8, 20):
+            ends = bisections(effect, most, fewer)
+            told = (f"{ends[name] / fewer:.1%}" for name in ("right", "wrong", "undecided", "no difference"))
+            rows.append((f"{effect} SD", most, *told))
+    table(("bisect: effect", "seeds at most", "right", "wrong", "undecided", "ends do not differ"), rows)
+    rows = []
+    for tasks in (22, 75):
+        (alarms_, _), (power, used) = (sequential(tasks, 10, effect, fewer) for effect in (0, EFFECT))
+        rows.append((tasks, "10 seeds", f"{alarms_:.1%}", f"{power:.1%}", f"{used:.1f}"))
+    table(("tasks", "at most", "sequential: false alarms", "power", "seeds used"), rows)
+
+
+def truth_of(draw: Draw) -> float:
+    """The true difference of a population."""
+    a, b = draw(np.random.default_rng(1), 200_000, 1)
+    return math.fabs(float(np.mean(means_of(b) - means_of(a))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What other programs use of experiments: the table of runs, its analysis, checks of plans, stopping rule, failures.
+
+Services import it where it is installed (extra `experiments`), as scripts and notebooks do. Runs are given by their
+directories, so that it makes no difference who stores them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mleredux.plugin.experiment import Cell, Plan, RunPlan
+
+from mleredux_experiments.analysis.analysis import Analysis, analyse
+from mleredux_experiments.execution.estimate import Check, checked
+from mleredux_experiments.execution.plan import check_measure
+from mleredux_experiments.execution.sequence import check_sequence, decision
+from mleredux_experiments.failures.categories import Finding
+from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.inference.difference import Comparison
+from mleredux_experiments.results.sources import UNREADABLE, load, load_runs, read_run
+from mleredux_experiments.results.table import Results, Row
+from mleredux_experiments.sdk import analysed
+
+__all__ = [
+    "Analysis",
+    "Check",
+    "Comparison",
+    "Finding",
+    "Results",
+    "Row",
+    "analyse",
+    "analyse_runs",
+    "check_matrix",
+    "check_sequence",
+    "compare",
+    "decide",
+    "failures_of",
+    "load",
+    "load_runs",
+]
+
+
+def analyse_runs(runs: Iterable[Path], plan: Plan | None = None, measure: str | None = None) -> Analysis:
+    """Analyse the runs in these directories.
+
+    Args:
+        plan: The plan of their experiment, if it has one; then its first arm is the baseline.
+        measure: Another than the plan's primary measure.
+
+    Raises:
+        MlereduxError: There are no runs, or they are not comparable.
+    """
+    return analysed(load_runs(runs, rollouts=True), plan, measure)
+
+
+def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterable[Path]) -> Check:
+    """Estimate time and cost of a plan's cells by past runs, and the difference that it detects.
+
+    Raises:
+        MlereduxError: There is no such measure, or the sequential rule can't stop the plan.
+    """
+    check_measure(plan)
+    check_sequence(plan, len({cell.task for cell, _ in cells}))
+    return checked(plan, cells, load_runs(past))
+
+
+def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
+    """Return in a sentence what the sequential test of a plan has decided, or None.
+
+    Args:
+        runs: Of the seeds that are complete.
+        seeds: Their number.
+    """
+    return decision(plan, load_runs(runs), seeds)
+
+
+def failures_of(run: Path) -> tuple[Finding, ...]:
+    """Return why the run in a directory fell short, the primary failure first; empty if it can't be read."""
+    try:
+        return tuple(read_run(run, rollouts=True).findings or ())
+    except UNREADABLE:
+        return ()
