@@ -21,11 +21,13 @@ from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.errors import Interval, mean_interval, means_of
 from mleredux_experiments.inference.power import Sample, variance_of
-from mleredux_experiments.inference.resampling import paired_interval, sign_flip
+from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
 from mleredux_experiments.results.table import Results, Row
 
 TASKS, SEEDS = (2, 3, 5, 10, 22), (1, 3, 5)
 EFFECT = 0.8
+_MANY = 40_000
+"""Tasks whose mean is taken for the truth."""
 Array = np.ndarray
 Arms = tuple[list[Array], list[Array]]
 Draw = Callable[[np.random.Generator, int, int], Arms]
@@ -69,11 +71,11 @@ def percentiles(effect: float, failures: tuple[float, float] = (0.1, 0.05), same
 
 
 def incomplete(draw: Draw) -> Draw:
-    """The same, but a fifth of the runs after the first of each task are missing."""
+    """The same, but a fifth of the runs after the first two of each task are missing."""
 
     def drawn(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         a, b = (
-            [one[np.append(True, generator.random(seeds - 1) > 0.2)] for one in arm]
+            [one[(np.arange(seeds) < 2) | (generator.random(seeds) > 0.2)] for one in arm]
             for arm in draw(generator, tasks, seeds)
         )
         return a, b
@@ -99,7 +101,7 @@ def _failed(arm: list[Array]) -> list[Array]:
 
 def difference(a: list[Array], b: list[Array], share: bool) -> Interval | None:
     """The interval of `compare` over tasks."""
-    return paired_interval(means_of(b) - means_of(a), 100.0 if share else None, 0.05)
+    return paired_interval(means_of(b) - means_of(a), Scale(100.0, share), 0.05)
 
 
 def board(_a: list[Array], b: list[Array], _share: bool) -> Interval | None:
@@ -117,10 +119,9 @@ INTERVALS = {"difference": difference, "leaderboard": board, "pass@2": pass_two}
 
 
 @cache
-def truth(name: str, what: str, seeds: int) -> float:
+def truth(name: str, what: str, twice: bool) -> float:
     """The mean over all tasks that could be drawn."""
-    size = 2 if what == "pass@2" and seeds > 1 else 1
-    a, b = POPULATIONS[name][0](np.random.default_rng(1), 200_000, size)
+    a, b = POPULATIONS[name][0](np.random.default_rng(1), _MANY, 2 if twice else 1)
     if what == "difference":
         return float(np.mean(means_of(b) - means_of(a)))
     return float(np.mean([one.max() for one in b] if what == "pass@2" else means_of(b)))
@@ -133,7 +134,8 @@ def cases() -> list[tuple[str, str]]:
 
 def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> tuple[float, float, float]:
     """Share of experiments whose interval covers the truth, its level, and the share of intervals without width."""
-    generator, found, target = np.random.default_rng([tasks, seeds]), [], truth(name, what, seeds)
+    generator, found = np.random.default_rng([tasks, seeds]), []
+    target = truth(name, what, what == "pass@2" and seeds > 1)
     draw, share = POPULATIONS[name]
     for _ in range(experiments):
         interval = INTERVALS[what](*draw(generator, tasks, seeds), share)
@@ -168,7 +170,7 @@ def verdicts(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int, 
 
 def promised(draw: Draw, share: bool, tasks: int, seeds: int, effect: float) -> float:
     """The power that is promised for the variances of a population."""
-    a, b = draw(np.random.default_rng(2), 20_000, max(seeds, 2))
+    a, b = draw(np.random.default_rng(2), 10_000, max(seeds, 2))
     return Sample(variance_of(a, b), tasks, seeds, reach=100.0, share=share).chance(effect)
 
 
@@ -275,7 +277,7 @@ def main() -> None:
 
 def truth_of(draw: Draw) -> float:
     """The true difference of a population."""
-    a, b = draw(np.random.default_rng(1), 200_000, 1)
+    a, b = draw(np.random.default_rng(1), _MANY, 1)
     return math.fabs(float(np.mean(means_of(b) - means_of(a))))
 
 

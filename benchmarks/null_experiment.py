@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from mleredux_experiments.inference.resampling import sign_flip, two_level
+from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
 from mleredux_experiments.results.measures import cells, measure
 from mleredux_experiments.results.sources import load
 from statsmodels.stats.proportion import proportion_confint
@@ -36,7 +36,8 @@ def main() -> None:
     print("| arm | measure | tasks that vary | runs | false alarms (95 %) | intervals that cover 0 |")
     print("| --- | --- | --- | --- | --- | --- |")
     for (arm, rows), name in product(load(asked.runs).arms.items(), MEASURES):
-        found = cells(rows, measure(name)).values()
+        chosen = measure(name)
+        found = cells(rows, chosen).values()
         values = [one for one in found if len(one) >= 2 * asked.seeds and len(set(one)) > 1]
         if len(values) < LEAST:
             continue
@@ -45,9 +46,9 @@ def main() -> None:
             drawn = [generator.permutation(one)[: 2 * asked.seeds] for one in values]
             a, b = [one[: asked.seeds] for one in drawn], [one[asked.seeds :] for one in drawn]
             difference = np.array([y.mean() - x.mean() for x, y in zip(a, b, strict=True)])
-            alarms += sign_flip(difference, seed=number) <= 0.05
+            alarms += sign_flip(difference) <= 0.05
             if number < asked.intervals:
-                interval = two_level(a, b, seed=number)
+                interval = paired_interval(difference, Scale(chosen.reach, chosen.share), 0.05)
                 assert interval is not None
                 covered += interval.low <= 0 <= interval.high
         low, high = proportion_confint(alarms, asked.experiments, method="wilson")

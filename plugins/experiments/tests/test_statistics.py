@@ -125,13 +125,13 @@ def test_intervals_and_p_values_never_contradict_each_other(share: bool) -> None
             p, alpha = resampling.sign_flip(values), float(rng.choice([0.05, 0.02, 0.3]))
             if count < 10:
                 assert p == pytest.approx(flips(values))
-            found = resampling.paired_interval(values, 100.0 if share else None, alpha)
+            found = resampling.paired_interval(values, resampling.Scale(100.0, share), alpha)
             assert found is not None and found.level <= 1 - alpha + 1e-12
             assert (found.low > 0 or found.high < 0) == (p <= 1 - found.level + 1e-9)
             assert found.low < found.high or not share
-    assert resampling.paired_interval(np.array([10.0, 20, 15, 12]), None, 0.05) == (10, 20, 0.875)
-    assert resampling.paired_interval(np.array([10.0]), None, 0.05) is None
-    alike = resampling.paired_interval(np.array([-100.0, -100, -100]), 100.0, 0.05)
+    assert resampling.paired_interval(np.array([10.0, 20, 15, 12]), resampling.Scale(), 0.05) == (10, 20, 0.875)
+    assert resampling.paired_interval(np.array([10.0]), resampling.Scale(), 0.05) is None
+    alike = resampling.paired_interval(np.array([-100.0, -100, -100]), resampling.Scale(100.0), 0.05)
     assert alike is not None and alike.low == -100 and alike.high > 0, "three tasks decide nothing"
 
 

@@ -11,7 +11,7 @@ from mleredux.plugin.artifact import Run
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.inference.errors import Interval, benjamini_hochberg
-from mleredux_experiments.inference.resampling import paired_interval, sign_flip
+from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
 from mleredux_experiments.results.table import Row
 
 
@@ -120,7 +120,10 @@ def failure_differences(
     p = [sign_flip(after - before) for _, before, after in found]
     told = []
     for (category, before, after), q in zip(found, benjamini_hochberg(p), strict=True):
-        difference, interval = float((after - before).mean()), paired_interval(after - before, 100.0, alpha)
+        difference, interval = (
+            float((after - before).mean()),
+            paired_interval(after - before, Scale(100.0, share=True), alpha),
+        )
         told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
     return tuple(sorted(told, key=lambda one: -abs(one.difference)))
 

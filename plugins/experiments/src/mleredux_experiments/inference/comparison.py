@@ -12,7 +12,7 @@ from mleredux_experiments.failures.counts import failure_differences
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
 from mleredux_experiments.inference.power import Sample, Variance, least_tasks, variance_of
-from mleredux_experiments.inference.resampling import Evidence, paired_interval, shuffled, sign_flip
+from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
 from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
@@ -61,10 +61,8 @@ def compare(
     cells_a, cells_b = [sign * pairs[task][0] for task in tasks], [sign * pairs[task][1] for task in tasks]
     differences = means_of(cells_b) - means_of(cells_a)
     difference, parts = float(differences.mean()), variance_of(cells_a, cells_b)
-    count = len(tasks)
-    alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
-    share = what.reach if what.share or 2 * alike > count else None
-    evidence, p = Evidence.of(differences, share), sign_flip(differences)
+    count, scale = len(tasks), Scale(what.reach, what.share)
+    evidence, p = Evidence.of(differences, scale), sign_flip(differences)
     interval = evidence.interval(alpha, p) if count > 1 else None
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
     least = least_tasks(2 * alpha if equivalence else alpha)
@@ -84,7 +82,7 @@ def compare(
         **_record_of(differences),
         improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
         again=_within(_again(cells_a, cells_b, alpha), what.reach),
-        by_source=_by_source(tasks, differences, share, alpha),
+        by_source=_by_source(tasks, differences, scale, alpha),
         equivalence=within,
         verdict=verdict,
         sample=Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share),
@@ -94,7 +92,7 @@ def compare(
         notes=notes,
         tasks=told,
         table=task_scores({a: rows["a"], b: rows["b"]}, key),
-        places=tuple(_places(results, told, alpha, share)),
+        places=tuple(_places(results, told, alpha, scale)),
         least=least,
         failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha),
     )
@@ -140,13 +138,13 @@ def _improvement(a: Array, b: Array) -> float:
     return float(np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE)))
 
 
-def _by_source(tasks: Sequence[str], differences: Array, share: float | None, alpha: float) -> Interval | None:
+def _by_source(tasks: Sequence[str], differences: Array, scale: Scale, alpha: float) -> Interval | None:
     groups: dict[str, list[float]] = {}
     for task, difference in zip(tasks, differences, strict=True):
         groups.setdefault(source(task), []).append(float(difference))
     if len(groups) == len(tasks):
         return None
-    return paired_interval(np.array([np.mean(values) for values in groups.values()]), share, alpha)
+    return paired_interval(np.array([np.mean(values) for values in groups.values()]), scale, alpha)
 
 
 def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | None:
@@ -213,7 +211,7 @@ def _task_differences(
     return told
 
 
-def _places(results: Results, told: Sequence[TaskDifference], alpha: float, share: float | None) -> list[Place]:
+def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scale: Scale) -> list[Place]:
     """Where the differences are: by split, category and metric, if there are several."""
     found = []
     for kind in ("split", "category", "metric"):
@@ -225,7 +223,7 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, shar
             continue
         for name, values in sorted(groups.items()):
             array = np.array(values)
-            interval = paired_interval(array, share, alpha)
+            interval = paired_interval(array, scale, alpha)
             found.append(Place(kind, name, len(values), float(array.mean()), interval, **_record_of(array)))
     return found
 

@@ -18,7 +18,7 @@ Cells = Sequence[Array]
 """One array of values, one a run, for each task."""
 
 
-_DRAWS = 50_000
+_DRAWS = 40_000
 
 
 class Interval(NamedTuple):
@@ -89,11 +89,11 @@ def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, correcte
 @lru_cache(maxsize=6)
 def _weights(count: int) -> Array:
     draws = max(2_000, min(_DRAWS, 2_000_000 // count))
-    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws).astype(np.float32)
+    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws)
 
 
 def padded_means(values: Array, bound: float) -> Array:
-    """Weighted means of values and one more at a bound of their measure, sorted; weights are uniform on the simplex.
+    """Weighted means of values and one more at a bound of their measure; weights are uniform on the simplex.
 
     Their quantiles limit the mean of any bounded distribution, with as few values as there are (Gaffke 2005;
     Learned-Miller & Thomas 2019, arXiv:1905.06208). Of values 0 and 1, these are the limits of Clopper and Pearson; of
@@ -103,7 +103,7 @@ def padded_means(values: Array, bound: float) -> Array:
         values: One a task; or a row a task, with several measurements as columns.
     """
     padded = np.concatenate([np.sort(values, axis=0), np.full_like(values[:1], bound)])
-    means = np.sort(_weights(len(values)) @ padded, axis=0)
+    means = _weights(len(values)) @ padded
     return np.asarray(means.clip(padded.min(axis=0), padded.max(axis=0)))
 
 
@@ -111,7 +111,7 @@ def bounded_limits(values: Array, bounds: tuple[float, float], alpha: float = 0.
     """The limits of the mean of each column of values that have bounds."""
     low, high = (padded_means(values, bound) for bound in bounds)
     place = max(int(alpha / 2 * (len(low) + 1) + 1e-9), 1)
-    return np.asarray(low[place - 1]), np.asarray(high[-place])
+    return np.partition(low, place - 1, axis=0)[place - 1], np.partition(high, -place, axis=0)[-place]
 
 
 def mean_interval(means: Array, bounds: tuple[float, float] | None, alpha: float = 0.05) -> Interval | None:

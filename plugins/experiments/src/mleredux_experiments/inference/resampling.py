@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,12 +32,24 @@ def sign_flip(differences: Array) -> float:
     return float(min(2 * (1 + extreme) / (len(sums) + 1), 1.0))
 
 
+class Scale(NamedTuple):
+    """The values of a measure.
+
+    Attributes:
+        reach: The largest difference that it allows; None: unbounded.
+        share: Whether a run's value is either 0 or `reach`.
+    """
+
+    reach: float | None = None
+    share: bool = False
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All one-sided tests of a mean of paired differences over tasks, and so its intervals.
 
     Attributes:
-        low, high: Sorted. The mean is above a value with a p-value of the share of `low` that is not above it, and
+        low, high: The mean is above a value with a p-value of the share of `low` that is not above it, and
             below it with that of `high` that is not below it.
     """
 
@@ -44,17 +57,16 @@ class Evidence:
     high: Array
 
     @classmethod
-    def of(cls, differences: Array, reach: float | None = None) -> Evidence:
+    def of(cls, differences: Array, scale: Scale) -> Evidence:
         """By sign flips: the means of all subsets of the differences divide the line evenly (Hartigan 1969).
 
-        Args:
-            reach: The largest difference of a share. Its differences have few values, and ties make sign flips err;
-                therefore `padded_means` are used.
+        Differences of shares have few values, and ties make sign flips err; for these, `padded_means` are used.
         """
-        if reach is not None:
+        reach = scale.reach
+        if reach is not None and (scale.share or _tied(differences)):
             return cls(padded_means(differences, -reach), padded_means(differences, reach))
         chosen = subsets(len(differences))
-        means = np.sort(chosen @ differences / chosen.sum(axis=1))
+        means = chosen @ differences / chosen.sum(axis=1)
         return cls(means, means)
 
     def above(self, value: float) -> float:
@@ -73,7 +85,8 @@ class Evidence:
         """
         place = max(int(alpha / 2 * (len(self.low) + 1) + 1e-9), 1)
         level = min(1 - alpha, 1 - 2 / (len(self.low) + 1))
-        low, high = float(self.low[place - 1]), float(self.high[-place])
+        low = float(np.partition(self.low, place - 1)[place - 1])
+        high = float(np.partition(self.high, -place)[-place])
         if p > 1 - level + 1e-9:
             return Interval(min(low, 0.0), max(high, 0.0), level)
         if low <= 0 <= high:
@@ -81,15 +94,18 @@ class Evidence:
         return Interval(low, high, level)
 
 
-def paired_interval(differences: Array, reach: float | None, alpha: float) -> Interval | None:
-    """The interval of a mean paired difference for tasks like these; None with one task.
+def _tied(differences: Array) -> bool:
+    """Whether most differences are alike, or more than a quarter of them (and at least two) are zero."""
+    zeros = int(np.sum(np.abs(differences) < _TIE))
+    alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
+    return 2 * alike > len(differences) or (zeros > 1 and 4 * zeros > len(differences))
 
-    Args:
-        reach: The largest difference of a share; None for other measures.
-    """
+
+def paired_interval(differences: Array, scale: Scale, alpha: float) -> Interval | None:
+    """The interval of a mean paired difference for tasks like these; None with one task."""
     if len(differences) < 2:
         return None
-    return Evidence.of(differences, reach).interval(alpha, sign_flip(differences))
+    return Evidence.of(differences, scale).interval(alpha, sign_flip(differences))
 
 
 @lru_cache(maxsize=8)
