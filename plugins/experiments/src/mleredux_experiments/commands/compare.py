@@ -45,7 +45,7 @@ def command(
     as_json: bool,
     **selected: Any,
 ) -> None:
-    """Compare agent or arm B with A: scores by task, then by how much, how sure, where, and what would tell.
+    """Compare agent or arm B with A: scores by task, then by how much, how sure, and where.
 
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, what is not given is as in its
     plan.
