@@ -18,9 +18,6 @@ Cells = Sequence[Array]
 """One array of values, one a run, for each task."""
 
 
-_DRAWS = 40_000
-
-
 class Interval(NamedTuple):
     """Limits of an interval in the unit of the value, and the level that holds: 0.95 for 95 %."""
 
@@ -88,8 +85,12 @@ def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, correcte
 
 @lru_cache(maxsize=6)
 def _weights(count: int) -> Array:
-    draws = max(2_000, min(_DRAWS, 2_000_000 // count))
-    return np.random.default_rng(count).dirichlet(np.ones(count + 1), draws)
+    """Weights of so many values and one more, uniform on the simplex, from quasi-random numbers."""
+    from scipy.stats import qmc
+
+    size = max(11, min(15, int(math.log2(2_000_000 / count))))
+    drawn = -np.log(np.maximum(qmc.Sobol(count + 1, seed=count).random_base2(size), 1e-300))
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
 def padded_means(values: Array, bound: float) -> Array:
