@@ -97,7 +97,7 @@ def test_the_code_of_templates_is_that_of_the_examples(kind: str, example: str, 
     render(("plugin", kind), example, tmp_path / "made", {"what": "", "needs": "", "run": "", "guide": ""})
     package = example.replace("-", "_")
     made = (tmp_path / "made" / "src" / package / f"{module}.py").read_text()
-    place = Path(__file__).parents[2] / "examples" / kind / "src" / package / f"{module}.py"
+    place = Path(__file__).parents[3] / "examples" / kind / "src" / package / f"{module}.py"
     wanted = (
         place.read_text().replace('id = "plain"', 'id = "plain-sandbox"').replace('"plain sandbox"', f'"{example}"')
     )
