@@ -147,9 +147,10 @@ def mleredux_register_tools() -> Iterable[Tool | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Return commands; `runs curve` is `curve` in the group `runs`.
+    """Return commands; `runs curve` is `curve` in the group `runs`, and the function of `doctor NAME` returns findings.
 
-    A `Ref` may say `place` (`both`: works with `--server` too) and `section` (of the help: `Results`, `Compare`, …).
+    A `Ref` may say `place` (`both`: works with `--server` too; `machine`: here even if `MLEREDUX_SERVER` is set) and
+    `section` (of the help: `Results`, `Compare`, …).
     """
 
 
