@@ -1,4 +1,4 @@
-"""Count the source files of mleredux and its plugins whose functions a plain run executes in the command's own process.
+"""Count the source files of mleredux and its plugins that a plain run executes in the command's own process.
 
 `python benchmarks/executed_files.py [--list] [--] [ARGUMENT…]` profiles `mleredux run digits --agent baseline`, or the
 command of the arguments, in folders of its own, and prints the number of files by distribution.
@@ -7,7 +7,6 @@ command of the arguments, in folders of its own, and prints the number of files 
 from __future__ import annotations
 
 import argparse
-import inspect
 import sys
 import tempfile
 import threading
@@ -21,14 +20,14 @@ RUN = ("run", "digits", "--agent", "baseline")
 
 
 def executed_files(arguments: tuple[str, ...]) -> set[Path]:
-    """Return the files below the repository with a function, method or lambda that a command executes.
+    """Return the files below the repository with a function, method or class that a command executes.
 
-    The code of modules and of class bodies, which imports alone execute, does not count.
+    The bodies of classes count, as imports are work, too; files that only import and assign do not.
     """
     executed: set[CodeType] = set()
 
     def profile(frame: FrameType, event: str, _argument: Any) -> None:
-        if event == "call" and frame.f_code.co_flags & inspect.CO_NEWLOCALS:  # of functions, not of modules and classes
+        if event == "call" and frame.f_code.co_name != "<module>":
             executed.add(frame.f_code)
 
     threading.setprofile(profile)

@@ -10,7 +10,7 @@ from typing import Any
 from mleredux._core.checks.machine import Diagnosis
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.data.space import check as check_space
-from mleredux._core.planning.names import agent_reference, check_metric
+from mleredux._core.planning.names import check_metric
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
@@ -47,10 +47,9 @@ def diagnose_pair(
     """Check whether an agent can run on a task here: plugins, sandbox, resources, keys of language models."""
     name = f"{agent} on {task}"
     try:
-        reference = agent_reference(catalogue, agent)
-        request = Request.single(task, reference, sandbox=sandbox, options=options or {})
+        request = Request.single(task, agent, sandbox=sandbox, options=options or {})
         [planned] = plan(request, catalogue, own_machine=True)
-        declared = catalogue.agent(reference, options or {})
+        declared = catalogue.agent(planned.agent, planned.options)
         needs = catalogue.task(task).resources
     except MlereduxError as error:
         return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]

@@ -44,11 +44,6 @@ class RunRequest:
     secrets: tuple[str, ...] = ()
     preemptible: bool = False
 
-    @classmethod
-    def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
-        """Return the request of `mleredux experiment run`."""
-        return cls(runs=plan.request, plan=plan, project=project)
-
 
 @dataclass
 class Batch:

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from mleredux._core.sandboxes.egress import Rule
 from mleredux._core.sandboxes.tools import is_path
 from mleredux._core.sandboxes.variables import is_foreign, is_protected
 from mleredux.errors import MlereduxError, NotGranted
@@ -83,6 +82,8 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
             )
         if tool.url is None or network == "open":
             continue
+        from mleredux._core.sandboxes.egress import Rule
+
         parts = urlsplit(tool.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
@@ -169,6 +170,8 @@ def read_grants(**fields: Iterable[str]) -> Grants:
 
 def _covers(granted: Iterable[str], asked: str) -> bool:
     """Whether hosts that were granted, perhaps with an address, are what is asked for."""
+    from mleredux._core.sandboxes.egress import Rule
+
     wanted = Rule.read(asked)
     ports = (wanted.port,) if wanted.port else (80, 443)
     return any(one == asked or any(Rule.read(one).allows(wanted.host, port) for port in ports) for one in granted)
@@ -176,6 +179,8 @@ def _covers(granted: Iterable[str], asked: str) -> bool:
 
 def _reaches(allowed: Iterable[str], name: str) -> bool:
     """Whether a host with all its ports is allowed."""
+    from mleredux._core.sandboxes.egress import Rule
+
     wanted = Rule.read(name)
     ports = (wanted.port,) if wanted.port else (80, 443)
     if name in allowed or wanted.address is not None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from mleredux._core.data.debug_sample import refuse_mixed
 from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.directory import installing
 from mleredux.errors import NotFound
 from mleredux.models import Task
 from mleredux.models.request import SET, Request
@@ -64,6 +63,8 @@ def check_metric(catalogue: Catalogue, task: Task) -> None:
     elif entry := catalogue.entries("graders").get(grader):
         requires = entry.ref.summary.get("requires", {})
     else:
+        from mleredux._core.plugins.directory import installing
+
         hint = installing("graders", grader) or "See `mleredux list graders`."
         raise NotFound(f"Task {task.id} is graded with {grader!r}, and there is no such grader.", hint=hint)
     for module, package in requires.items():

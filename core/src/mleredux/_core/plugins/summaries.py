@@ -24,12 +24,9 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: The object has the wrong type.
     """
-    from mleredux._core.executors.protocol import Executor
     from mleredux._core.plugins.capabilities import needs_of
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
-    from mleredux.models.export import Format
-    from mleredux.models.tool import Tool
 
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
     if kind in types and isinstance(item, types[kind]):
@@ -43,6 +40,10 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return summary
     if kind == "sandboxes" and isinstance(item, Sandbox):
         return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
+    from mleredux._core.executors.protocol import Executor
+    from mleredux.models.export import Format
+    from mleredux.models.tool import Tool
+
     if kind == "formats" and isinstance(item, Format):
         return {name: getattr(item, name) for name in ("id", "title", "suffix", "together")}
     if kind == "executors" and isinstance(item, Executor):

@@ -7,6 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
@@ -14,9 +15,6 @@ from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.masks import Mask
 from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
-from mleredux._core.sandboxes.egress import ANY, Egress, Rule, callers_proxies
-from mleredux._core.sandboxes.egress import SOCKET as PROXY_SOCKET
-from mleredux._core.sandboxes.egress import variables as proxy_variables
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
@@ -37,6 +35,9 @@ from mleredux.errors import Cancelled, ResumeRefused, SandboxError
 from mleredux.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux.models.task import known_answers
+
+if TYPE_CHECKING:
+    from mleredux._core.sandboxes.egress import Egress
 
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20
@@ -219,12 +220,13 @@ def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gatewa
 def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | None:
     """The run's proxy to the hosts that it may reach, where its sandbox leaves no other way to them."""
     run = context.run
-    rules = [Rule.read(host) for host in run.spec.grants.hosts]
-    if run.spec.network == "open":
-        rules.append(Rule(ANY))
-    if not rules or "hosts" not in context.sandbox.capabilities.networks:
+    hosts, is_open = run.spec.grants.hosts, run.spec.network == "open"
+    if not (hosts or is_open) or "hosts" not in context.sandbox.capabilities.networks:
         return None
-    return Egress(endpoint.folder / PROXY_SOCKET, rules, "run", lambda use: run.emit(NetworkUse(use=use)))
+    from mleredux._core.sandboxes.egress import ANY, SOCKET, Egress, Rule
+
+    rules = [*map(Rule.read, hosts), *([Rule(ANY)] if is_open else [])]
+    return Egress(endpoint.folder / SOCKET, rules, "run", lambda use: run.emit(NetworkUse(use=use)))
 
 
 def _gateway_socket(endpoint: ValidationEndpoint) -> Path:
@@ -279,8 +281,12 @@ def _launch(
     variables = environment(run, context.task, agent, launch, layout, passed)
     variables |= give_tools(agent, tools, folders["task"], layout.task)
     if egress:
+        from mleredux._core.sandboxes.egress import variables as proxy_variables
+
         variables = {**proxy_variables(local=True), **variables}
     elif run.spec.network == "open":
+        from mleredux._core.sandboxes.egress import callers_proxies
+
         proxies, passwords = callers_proxies()
         context.secrets |= passwords
         variables = {**proxies, **variables}

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mleredux._core.store.files import write_atomically
-from mleredux._core.submissions.documents import name_of
 from mleredux._core.submissions.graders import grader_of
 from mleredux._core.submissions.validation import as_number, validate
 from mleredux.errors import InvalidSubmission, TaskBroken
@@ -107,6 +106,8 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     )
     if submission.document is not None:
         form = submission.document.model_json_schema()
+        from mleredux._core.submissions.documents import name_of
+
         return schema.model_copy(update={"json_schema": form, "document": name_of(submission.document)})
     if submission.execution is not None:
         beside = public.parent == folder.parent

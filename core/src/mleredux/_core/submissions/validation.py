@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from mleredux._core.submissions.documents import find_model, parse_document
 from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
 from mleredux._core.submissions.graders import grader_of
 from mleredux.errors import InvalidSubmission
@@ -63,6 +62,8 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Tas
             if size > MAX_BYTES:
                 raise _Malformed(f"{schema.file} is larger than {MAX_BYTES >> 30} GiB.")
             if schema.document is not None:
+                from mleredux._core.submissions.documents import find_model, parse_document
+
                 parse_document(find_model(schema.document), file, schema.file)
             elif schema.public is not None or (task is None and (schema.reference is not None or size > _SMALL)):
                 spent = _check_apart(schema, file, seconds)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from mleredux_agentkit import Task
+if TYPE_CHECKING:
+    from mleredux_agentkit import Task
 
 OPTIONS = {"search_seconds": 600, "max_rows": 200_000, "folds": 5, "candidates": 100}
 TIME_SHARE = 0.8

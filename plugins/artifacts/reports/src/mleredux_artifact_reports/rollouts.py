@@ -28,7 +28,6 @@ from mleredux_rollout import (
 
 from mleredux_artifact_reports.agent_files import excerpt
 from mleredux_artifact_reports.outcome import ending_of
-from mleredux_artifact_reports.reconstruct import reconstruct
 
 OWN = "rollout/trajectory.json"
 """Path of the agent's own trace, in its output folder."""
@@ -63,6 +62,8 @@ def trace_of(run: Run, said: list[str]) -> tuple[str, Trajectory]:
     if trajectory is None:
         made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", said)
     if trajectory is None:
+        from mleredux_artifact_reports.reconstruct import reconstruct
+
         made_from, trajectory = "events", reconstruct(run)
         said.append("Reconstructed from the run's events, logs and code.")
     return made_from, trajectory

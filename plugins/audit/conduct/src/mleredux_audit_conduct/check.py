@@ -13,12 +13,12 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run
 from mleredux_rollout import texts_of
 
-from mleredux_audit_conduct.judge import COST_VARIABLE, MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written
 from mleredux_audit_conduct.rules import Finding, by_patterns
 from mleredux_audit_conduct.similarity import known_code, similar
 
 REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
+MODEL_VARIABLE, COST_VARIABLE = "MLEREDUX_JUDGE_MODEL", "MLEREDUX_JUDGE_COST"
 _ORDER = ("serious", "suspicious", "note")
 
 
@@ -59,6 +59,8 @@ def check(
         "compared_with": [item.name for item in known],
     }
     if model:
+        from mleredux_audit_conduct.judge import judge
+
         try:
             said = judge(run, texts, model, cost)
         except MlereduxError as error:

@@ -14,7 +14,6 @@ from mleredux_rollout import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
 
-MODEL_VARIABLE, COST_VARIABLE = "MLEREDUX_JUDGE_MODEL", "MLEREDUX_JUDGE_COST"
 MAX_SENT = 60_000
 """Characters of code and actions that are sent."""
 MAX_CALLS = 2

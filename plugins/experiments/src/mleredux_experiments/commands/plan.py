@@ -54,7 +54,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     """Check a plan: the matrix, time and cost by past runs, and the smallest difference that it detects."""
     found = read_plan(plan, catalogue(ctx))
     if server_of(ctx) is not None:
-        record = backend(ctx).check(RunRequest.of(found, project=project))
+        record = backend(ctx).check(RunRequest(runs=found.request, plan=found, project=project))
     else:
         from mleredux_experiments.execution.estimate import checked
 

@@ -55,7 +55,7 @@ def show(record: dict[str, Any]) -> None:
 def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
     """Create an experiment on the server, and wait for it."""
     there = backend(ctx)
-    batch = there.create(RunRequest.of(plan, project=project))
+    batch = there.create(RunRequest(runs=plan.request, plan=plan, project=project))
     if not as_json:
         click.echo(batch.note, err=True)
     see_through(ctx, there, batch, several=True, follow=False, as_json=as_json)
