@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, create_model, field_validator
 
-from mleredux.errors import MlereduxError
 from mleredux.models.agent import Limits, Network
 from mleredux.models.base import ID_PATTERN, AnyModel, Model, first_problem
 from mleredux.models.grants import Grants
@@ -150,6 +149,8 @@ class Request(Model):
         Raises:
             MlereduxError: A value is not valid.
         """
+        from mleredux.errors import MlereduxError
+
         chosen = tuple(seeds)
         if wrong := [seed for seed in chosen if not 0 <= seed <= MAX_SEED]:
             message = f"The seed is {wrong[0]}; libraries take seeds from 0 to {MAX_SEED}."
@@ -192,6 +193,8 @@ def checked_limits(kind: type[AnyModel], limits: Mapping[str, Any]) -> AnyModel:
     try:
         return kind.model_validate(dict(limits))
     except ValidationError as error:
+        from mleredux.errors import MlereduxError
+
         name, message, value = first_problem(error)
         wanted = message.removeprefix("Input should be ")
         raise MlereduxError(f"The limit {name} is {value!r}; it should be {wanted}.") from error
