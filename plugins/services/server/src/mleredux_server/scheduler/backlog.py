@@ -62,7 +62,7 @@ def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
     order = (Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id)
     queued = select().select_from(Job).where(*waits)
     if by_sandbox:
-        queued, alike = queued.join(RunRow, RunRow.id == Job.id), [*alike, RunRow.sandbox]
+        queued, alike = queued.join(RunRow, RunRow.id == Job.id), (*alike, RunRow.sandbox)
     groups = session.scalar(select(func.count()).select_from(queued.add_columns(*alike).distinct().subquery()))
     if not groups:
         return []
