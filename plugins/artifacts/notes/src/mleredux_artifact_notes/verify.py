@@ -177,10 +177,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
 
 
 def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path) -> str:
-    """Say whether predictions for other targets, mapped back, lack most of the skill of the submission.
-
-    They do if they lack more than the score varies over the test rows.
-    """
+    """Say whether predictions for other targets, mapped back, lack most of the skill of the submission."""
     back, constant = changed.with_name("back.csv"), changed.with_name("constant.csv")
     relabelling.write_back(changed, back)
     relabelling.write_constant(trial.run.path / report.submission_path, constant)
@@ -190,8 +187,7 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
     sign = -1.0 if report.is_lower_better else 1.0
     skill, left = sign * (report.score - without), sign * (again - without)
     kind = "numbers" if not relabelling.new else "chances" if len(relabelling.targets) > 1 else "classes"
-    lacking = RETAINED[kind] * skill - left if skill > 0 else 0.0
-    if lacking > 0 and lacking > ERRORS * (trial.standard_error(back) or 0.0):  # few rows tell little
+    if left < RETAINED[kind] * skill and skill > 0:
         return "it predicts much worse than before: what it achieves may not come from learning"
     return ""
 
