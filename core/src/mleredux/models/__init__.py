@@ -11,6 +11,7 @@ Nothing here imports the rest of mleredux, so that programs which only read runs
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
 - `rollout`: an agent's trajectory, as an ATIF document
 - `verdict`, `report`: how far a result can be trusted; a graded submission
+- `export`: a format in which runs are exported
 """
 
 from __future__ import annotations

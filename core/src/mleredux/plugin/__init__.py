@@ -5,19 +5,20 @@
 | `task` | authors of tasks and competitions |
 | `grader` | authors of graders and metrics |
 | `technique` | authors of technique tasks |
-| `agent` | authors of agents |
-| `rollout` | code that reads or writes trajectories |
-| `session` | doors to tasks: open sessions, worked in from outside |
-| `sandbox` | authors of sandboxes |
-| `artifact` | authors of artifact producers |
-| `tracker` | authors of trackers, which receive a run's events |
-| `gateway` | authors of LLM gateways |
 | `command` | authors of commands |
 | `experiment` | code that plans experiments |
-| `export` | authors of formats in which runs are exported |
+| `agent` | authors of agents |
+| `tool` | authors of tools for agents: MCP servers and skills |
+| `executor` | authors of executors, which place runs on machines, and of object stores |
+| `sandbox` | authors of sandboxes |
+| `gateway` | authors of LLM gateways |
+| `events` | code that reads or adds events of runs |
+| `tracker` | authors of trackers, which receive a run's events |
+| `artifact` | authors of artifact producers |
 | `page` | authors of web pages and panels |
 | `host` | services that prepare data, run agents and grade submissions |
 | `files` | code that handles files in folders of agents |
+| `container`, `export`, `program`, `rollout`, `session` | plugins of older releases: names that moved to kits |
 
 Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog;
 everything else in mleredux is private. A module of your package registers its objects::

@@ -13,6 +13,21 @@ def test_conforms(check, tmp_path):
 
 Each `check_…` inspects everything it can, then raises `NotConforming` with all that is wrong, or returns its findings.
 What is importable from here is stable. Nothing here imports pandas, and pytest only for `checks`.
+
+Modules:
+
+- `plugin`, `conformance`, `scaffolds`: the registered commands and the agent `oracle`; `mleredux conformance`;
+  `mleredux new` and its templates
+- `suite`, `findings`: all checks of a plugin as parameters for pytest; problems, collected and raised together
+- `plugins`, `tasks`, `techniques`, `graders`, `agents`, `sandboxes`, `executors`: the checks, by role
+- `malformed`, `answers`, `leaks`, `programs`: for tasks: malformed submissions; the answers as a submission; answers in
+  public files; programs as submissions
+- `launches`, `sandbox_agents`, `disk_attacks`, `names`: for sandboxes: started agents, their programs, attacks on the
+  disk limit; a folder name of unusual characters
+- `toys`, `gate`, `lab`, `installed`: a toy task and toy agents; an agent that waits; runs for tests of executors;
+  installed plugins
+- `pytest_plugin`, `imports`, `commands`, `server`, `ports`, `pages`: for tests: fixtures, lazy imports, the command
+  line, a real server, free ports, shell commands in Markdown pages
 """
 
 from __future__ import annotations

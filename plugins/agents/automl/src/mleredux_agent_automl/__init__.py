@@ -1,10 +1,10 @@
-"""Search of pipelines that obeys findings of techniques. mleredux imports `plugin` and `agent`.
+"""Search of pipelines that obeys findings of techniques. mleredux imports `plugin`, `agent` and `settings`.
 
-| module | contents |
+| modules | contents |
 |---|---|
-| `advice` | what the context of a run says about the data, as values |
-| `pipelines` | the space of pipelines, and a pipeline as a scikit-learn estimator |
-| `folds` | folds as advised |
-| `table` | the tables as advised, and pipelines fitted to them |
+| `plugin`, `agent`, `settings` | the registered agent; its declaration; its options |
+| `advice` | findings about the data, read from the context of a run |
+| `folds` | cross-validation folds as advised |
+| `table`, `pipelines` | tables as advised; the space of pipelines, and a pipeline as a scikit-learn estimator |
 | `search` | the search from start to end |
 """

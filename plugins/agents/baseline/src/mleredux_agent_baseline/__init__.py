@@ -1,4 +1,17 @@
 """A real baseline for tables, texts and small images, without an LLM.
 
-`plugin` is the part that mleredux sees. Everything else runs inside the sandbox and never imports mleredux.
+mleredux imports `plugin`, `agent` and `settings`. Everything else runs inside the sandbox and never imports mleredux.
+
+| modules | contents |
+|---|---|
+| `plugin`, `agent`, `settings` | the registered agent; its declaration; its options and the division of its time |
+| `process`, `work`, `journal` | the process with its time limit; all steps in order; log, trace, first submission |
+| `facts`, `files` | the task's metadata and description; table files among the public files |
+| `tables`, `roles` | tables of several formats; training table, test table, sample submission |
+| `problem` | targets, inferred from the tables, the sample submission and the metric |
+| `columns`, `features`, `images` | types of columns; numeric features, also of images |
+| `models`, `metrics`, `fit` | candidate models; metrics on held-out rows; one candidate fitted to one target |
+| `search`, `blend` | cross-validation of the candidates; ensemble selection |
+| `solve`, `submission`, `export` | final predictions; the submission file; the solution as one script |
+| `kit` | functions for other agents |
 """

@@ -1,4 +1,15 @@
-"""Artifacts of a run's code: the diffs between its solutions, a runnable notebook, and a reproducibility check."""
+"""Artifacts of a run's code: the diffs between its solutions, a runnable notebook, and a reproducibility check.
+
+| modules | contents |
+|---|---|
+| `solutions` | the solutions of a run, in order |
+| `diffs`, `notebook` | `solutions.diff`; `notebook.ipynb` |
+| `reproduce_command`, `reproduce` | `mleredux runs reproduce`; a rerun that must create the same submission |
+| `verify_command`, `verify`, `trial` | `mleredux runs verify`; the score of code rerun on changed data; its execution |
+| `permutation`, `targets`, `halves` | permuted test ids; changed training targets; random halves of the test rows |
+| `rerun`, `tables` | the final code as a command; tables as text |
+| `comparison` | submissions compared by bytes and by values |
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), the score over time."""
+"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), the score over time.
+
+| modules | contents |
+|---|---|
+| `agent_files` | safe reading of agents' output files |
+| `rollouts`, `reconstruct` | `rollout.json`; a rollout reconstructed from events, code and logs |
+| `outcome`, `steps`, `documents`, `files` | parts of the page: outcome, rollout, plugins' texts, logs and artifacts |
+| `charts`, `view`, `page` | layout of charts; the content of the page; `report.html` |
+| `shared` | functions for other pages over runs |
+| `curve_command`, `curves` | `mleredux runs curve`; scores over time as text, image or JSON |
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Check agents' actions for rule violations: evidence, not verdicts."""
+"""Check agents' actions for rule violations: evidence, not verdicts.
+
+| modules | contents |
+|---|---|
+| `command`, `check` | `mleredux runs conduct`; all checks of one run, as `conduct.json` and `conduct.md` |
+| `code` | syntax trees of Python code, with resolved names and folded constants |
+| `rules` | patterns of violations in code and logs |
+| `predictions`, `similarity` | hand-written predictions; similarity to reference code and other runs |
+| `judge` | a language model that checks by the same rules |
+| `signals` | evidence for the verdict on a graded result |
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Formats of other systems in which `mleredux export` writes runs. Nothing here needs one of these systems."""
+"""Formats of other systems in which `mleredux export` writes runs. Nothing here needs one of these systems.
+
+| modules | contents |
+|---|---|
+| `command` | `mleredux export` |
+| `atif`, `inspect_log`, `otlp` | trajectories: ATIF, logs of Inspect, OpenTelemetry spans |
+| `messages`, `training_data` | rollouts as chat messages; training data for language models |
+| `results` | results: every-eval-ever, `.eval_results` |
+| `croissant` | metadata of a task's public files |
+"""
 
 from __future__ import annotations
 

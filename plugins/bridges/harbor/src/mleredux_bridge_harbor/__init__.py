@@ -1,4 +1,13 @@
-"""Tasks as task directories of Harbor (`mleredux export-task TASK`), and the other way (`mleredux run harbor:PATH`)."""
+"""Tasks as task directories of Harbor (`mleredux export-task TASK`), and the other way (`mleredux run harbor:PATH`).
+
+| modules | contents |
+|---|---|
+| `command`, `directory` | `mleredux export-task`; a task as a task directory |
+| `grade`, `packages` | the grading script in exported tasks; the source packages that it needs |
+| `imported` | task directories of Harbor as tasks |
+| `agent`, `installed_agent` | the oracle; Harbor's installed agents |
+| `trial`, `reward` | a run: agent, then verifier; the verifier's reward as a submission, and its grader |
+"""
 
 from __future__ import annotations
 

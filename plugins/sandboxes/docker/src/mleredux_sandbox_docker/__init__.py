@@ -1,4 +1,13 @@
-"""A sandbox of containers that never see the answers."""
+"""A sandbox of containers that never see the answers.
+
+| modules | contents |
+|---|---|
+| `sandbox` | the sandbox `docker` |
+| `engine`, `doctor` | the connection to the Docker engine; its findings in `mleredux doctor` |
+| `building`, `steps` | images: local, pulled or built; build steps in limited containers |
+| `container`, `handle` | settings of an agent's container; the started container |
+| `messages`, `transcript`, `logs` | the engine's output stream; its record without gaps or repeats; the run's log |
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,18 @@ with Client("http://127.0.0.1:8765", token="mlr_…") as client:
     run = client.run("digits", agent="baseline", time_limit=60).wait()
     print(run.status, run.score, run.medal)
 ```
+
+Modules:
+
+- `plugin`, `cli`: commands on a server
+- `settings`, `version`: the server's URL and token; the client's version
+- `_async`, `_sync`, `pairs`: the asynchronous client; the synchronous one, generated from it; functions that differ
+  between them
+- `calls`, `durations`, `folders`: requests as values; durations as text; agents' folders, packed for upload
+- `retries`: retries with exponential backoff
+- `answers`, `events`, `models`, `errors`: parsed responses; server-sent events; pydantic models; exceptions
+- `facts`, `files`, `frames`: properties of runs and experiments; downloaded files; tables and data frames
+- `display`, `markup`: HTML for notebooks
 """
 
 from typing import TYPE_CHECKING, Any

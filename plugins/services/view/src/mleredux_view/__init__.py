@@ -1,19 +1,30 @@
 """Web pages over runs, live and offline: `mleredux view` and `mleredux report`.
 
-How it is put together, and how a page is added:
+| modules | contents |
+|---|---|
+| `command`, `report_command` | `mleredux view`; `mleredux report` |
+| `source`, `local` | the protocol of a source of runs; the runs of a local directory |
+| `listener`, `site`, `guard` | the local server; the application; access checks and security headers |
+| `visit`, `forms`, `links` | a request for a page; submitted forms; URLs of pages |
+| `pages`, `plugins` | the pages; pages and panels of plugins |
+| `trace`, `stepfile`, `tree` | the steps of a run; an index of its rollout; the agent's search tree |
+| `logfile`, `diffs`, `previews` | logs by line; differences of code; previews of files |
+| `texts`, `charts`, `downloads` | formatted values; data of charts; downloaded files |
+| `export` | the same pages as offline files |
+| `shared` | functions for other programs with the same pages, such as the server |
 
-- `source.py` is what pages read: a `Source` lists runs, opens one, and tells when something changed. `local.py` reads a
-  runs directory; a server has one of its own. Nothing else knows where runs come from.
-- `pages/` has a module for each page. A page is a function that takes a `Visit` (the source, the path's parts, the
-  query) and returns the name of a template and its values; `@page("/runs/{run_id}/log")` gives it an address. List the
-  module in `pages/__init__.py`, and that is all: it is served live, exported, and checked by the tests of every page.
-- `plugins.py` adds the pages and panels of other plugins, and some own ones, by the hook `mleredux_register_pages`.
+How a page is added:
+
+- A `Source` (`source`) lists runs, opens one, and reports changes. `local` reads a runs directory; a server has its own
+  source. Nothing else depends on where runs are stored.
+- A page in `pages` is a function that takes a `Visit` (the source, the path's parts, the query) and returns the name of
+  a template and its values; `@page("/runs/{run_id}/log")` sets its address. Once `pages/__init__.py` lists the module,
+  the page is served live, exported, and checked by the tests of every page.
+- A page that changes something is declared with `@action` and gets POST requests only.
 - `templates/` extends `layout.html.j2`; everything is escaped. Addresses are always written as
   `{{ link("runs", run.id, "log", line=7) }}`, so that an export can write relative file names instead.
-- `static/view.css` continues the report's style sheet with its custom properties; `static/view.js` is the only own
-  script. Charts are `<div class="chart" data-chart='{{ chart|tojson }}'>`; see `charts.py`.
-- `guard.py` holds what keeps others out: the one-time address, the check of `Host` and `Origin`, and the content
-  security policy. A page that changes something is declared with `@action` and gets POST requests only.
+- `static/view.css` continues the report's style sheet with its custom properties; `static/view.js` is the only script
+  besides those in `static/vendor`. Charts are `<div class="chart" data-chart='{{ chart|tojson }}'>`.
 """
 
 from __future__ import annotations

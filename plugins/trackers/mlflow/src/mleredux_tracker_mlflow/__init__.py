@@ -1,4 +1,14 @@
-"""Track runs in MLflow when a tracking URI is set. This module imports little: it receives all events of all runs."""
+"""Track runs in MLflow when a tracking URI is set. This module imports little: it receives all events of all runs.
+
+| modules | contents |
+|---|---|
+| `settings` | settings from environment variables |
+| `follower`, `track_command` | the upload thread of active runs; `mleredux runs track` |
+| `facts`, `files`, `masks` | a run's parameters, metrics and tags; its artifacts; masks of secrets |
+| `upload`, `connection` | synchronization of an MLflow run; the connection to a tracking URI |
+| `record`, `panel` | `mlflow.json` in the run's directory; links on the run's page |
+| `database` | runs as an MLflow database in one file |
+"""
 
 from __future__ import annotations
 

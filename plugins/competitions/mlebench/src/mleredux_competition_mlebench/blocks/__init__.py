@@ -1,4 +1,18 @@
-"""Building blocks of the declarations: everything that more than one competition needs."""
+"""Building blocks of the declarations: everything that more than one competition needs.
+
+| modules | contents |
+|---|---|
+| `declare`, `recipes` | declarations of competitions; preparation recipes as data |
+| `fixed` | shared parts of the `fixed` variants |
+| `per_category`, `spoken_tokens` | shared parts of image collections by category, and of text normalization |
+| `workspace` | one preparation: inputs read, outputs planned, then written |
+| `trees`, `archives` | raw files in folders and in archives |
+| `tables`, `fast_floats`, `tfrecords` | readers of tables, of inexact floats, and of TFRecords |
+| `splits`, `likeness` | held-out rows, groups and files; near-duplicates kept on one side of the split |
+| `contents`, `parquet`, `json_records`, `one_pass` | output files: tables, JSON, archives; several in one pass |
+| `placement` | files linked or copied to their place |
+| `extras` | optional dependencies |
+"""
 
 from mleredux.plugin.task import KnownLeak, Metric
 

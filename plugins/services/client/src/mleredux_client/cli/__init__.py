@@ -1,1 +1,11 @@
-"""A server as what works the commands of `mleredux … --server URL`, and commands that only a server has."""
+"""Commands on a server: those of mleredux with `--server URL`, and those that only a server has.
+
+| modules | contents |
+|---|---|
+| `login`, `servers` | `mleredux login`, `logout` and `whoami`; the selected server and its token |
+| `account`, `webhooks` | `mleredux account`: tokens, users, projects, quotas and webhooks |
+| `building`, `runs` | `mleredux agent build`; `mleredux runs wait`, `retry` and `change` |
+| `backend` | the server as the back end of mleredux's own commands |
+| `service` | requests to the server; its errors as errors of mleredux |
+| `watching`, `records` | progress of runs on the server; runs in the forms that commands print |
+"""
