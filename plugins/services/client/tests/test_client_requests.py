@@ -60,6 +60,16 @@ def test_after_enough_tries_the_problem_is_told(fake: Any, client: Client) -> No
     assert fake.times("GET /v1/me") == 6
 
 
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_service_that_is_started_again_is_waited_for(
+    fake: Any, client: Client, pauses: list[float], status: int
+) -> None:
+    fake.serve("GET /v1/me", ME)
+    fake.fail("GET /v1/me", *[fake.problem(status)] * 10)
+    client.me()
+    assert fake.times("GET /v1/me") == 11 and sum(pauses) > 40
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 413, 422, 500, 507])
 def test_what_will_not_pass_is_not_tried_again(fake: Any, client: Client, status: int) -> None:
     fake.fail("GET /v1/me", *[fake.problem(status)] * 2)

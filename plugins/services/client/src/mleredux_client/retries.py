@@ -22,8 +22,8 @@ class RetryPolicy:
     """How often and how soon.
 
     Attributes:
-        retries: Tries after the first, without progress in between; twice as many while the service or a proxy in
-            front of it says that it is away, as while it is started again.
+        retries: Tries after the first, without progress in between; twice as many while a proxy in front of the
+            service says that it is away: it is being started again.
         base: Seconds that the first pause takes at most; each further one twice as many.
         longest: Seconds that a pause takes at most.
         longest_asked: Seconds that a service may ask us to wait; where it asks for more, the error is raised at once.
@@ -81,10 +81,8 @@ class Attempts:
         if not may:
             return None
         if problem.retry_after is None:
-            return self.pause(patience=2)
-        if problem.retry_after > self.policy.longest_asked:
-            return None
-        return self.pause(at_least=problem.retry_after, patience=2)
+            return self.pause(patience=2 if problem.status in _GATEWAY else 1)
+        return self.pause(at_least=problem.retry_after) if problem.retry_after <= self.policy.longest_asked else None
 
     def pause(self, at_least: float = 0.0, *, patience: int = 1) -> float | None:
         """Count a failure; seconds until the next try, None after `patience` times the allowed number."""
