@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Instance
+from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
@@ -71,18 +71,22 @@ def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = 
     told = sorted((name, repr(how)) for name, how in plan.items())
     key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
     return remembered(
-        one.dataset, key, lambda: of_best([loss(instance, one, split, plan, models) for split in one.splits])
+        one.dataset,
+        key,
+        lambda: of_best([loss(instance, one, split, plan, models) for split in one.splits], one.dataset),
     )
 
 
-def of_best(found: Sequence[Array]) -> Array:
+def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
     """Return the losses of the model with the smallest mean: nobody would use the others.
+
+    What is planted is made for models of all families, whose mean counts.
 
     Args:
         found: The losses of all models, for each split.
     """
     told = np.array(found)
-    return np.asarray(told[:, int(told.mean(axis=0).argmin())])
+    return np.asarray(told.mean(axis=1) if dataset.planted else told[:, int(told.mean(axis=0).argmin())])
 
 
 def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:

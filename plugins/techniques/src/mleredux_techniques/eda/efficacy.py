@@ -72,7 +72,9 @@ def _losses(instance: Instance, one: Pool, changes: Sequence[Change], models: Se
     key = f"losses {len(one.frame)} {one.splits[0].seed} {models} after {sorted(map(list, changes))}"
     made = _changed(one, changes)
     return remembered(
-        instance.dataset, key, lambda: of_best([loss(instance, made, split, {}, models) for split in made.splits])
+        instance.dataset,
+        key,
+        lambda: of_best([loss(instance, made, split, {}, models) for split in made.splits], made.dataset),
     )
 
 

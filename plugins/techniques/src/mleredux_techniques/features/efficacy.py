@@ -81,7 +81,7 @@ def losses(
         raise ValueError("the target is a class, which is not transformed")
     key = f"losses {len(one.frame)} {one.splits[0].seed} {[*plan]} {transform}"
     found = partial(_loss, instance, one, plan, transform, models)
-    return remembered(one.dataset, key, lambda: plans.of_best([found(split) for split in one.splits]))
+    return remembered(one.dataset, key, lambda: plans.of_best([found(split) for split in one.splits], one.dataset))
 
 
 def _loss(

@@ -145,7 +145,7 @@ def losses(instance: Instance, one: Pool, strategy: ImbalanceStrategy, models: S
         strategy = _NONE
 
     def find() -> Array:
-        return of_best([_loss(instance, one, split, strategy, models) for split in one.splits])
+        return of_best([_loss(instance, one, split, strategy, models) for split in one.splits], one.dataset)
 
     seeds = [split.seed for split in one.splits]
     return remembered(one.dataset, f"losses {len(one.frame)} {seeds} {models} {strategy!r}", find)

@@ -171,9 +171,10 @@ def _losses(instance: Instance, advice: Advice, by: str | None, target: dict[str
     ]
     start = len(rows.train)
     parts = parts_of(len(judged), PARTS)
-    return of_best(
-        [split_losses(instance, one, Split(places, start + part, 0), [found[part] for found in told]) for part in parts]
-    )
+    found = [
+        split_losses(instance, one, Split(places, start + part, 0), [values[part] for values in told]) for part in parts
+    ]
+    return of_best(found, instance.dataset)
 
 
 def _pool(instance: Instance) -> tuple[Pool, Rows]:
