@@ -142,8 +142,12 @@ class Levels:
         total = np.maximum(drawn.sum(axis=1), 1e-12)
         middle = drawn @ means / total
         spread = drawn @ (means**2 - errors) / total - middle**2
-        ratios = np.where(spread > 0, (drawn @ apart / total) / np.maximum(spread, 1e-12), _FAR)
-        low, high = np.quantile(ratios, _CONFIDENCE)
+        ratios = (drawn @ apart / total) / np.maximum(spread, 1e-12)
+        # values that do not differ beyond noise show neither
+        low, high = (
+            np.quantile(np.where(spread > 0, ratios, far), share)
+            for far, share in zip((-_FAR, _FAR), _CONFIDENCE, strict=True)
+        )
         return "rough" if low > ROUGH else "smooth" if high < ROUGH else None
 
 
