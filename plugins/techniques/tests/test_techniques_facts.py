@@ -74,7 +74,7 @@ def test_what_the_data_hold_is_found(prepared: Preparer) -> None:
     types = {name: fact["types"][0] for name, fact in truth_of(prepared("encoding@shop"))["features"].items()}
     assert types == {
         "city": "nominal",
-        "size": "ordinal",
+        "size": "nominal",  # or ordinal: whether words have an order is knowledge
         "member": "binary",
         "price": "numeric",
         "weight": "numeric",
@@ -83,7 +83,7 @@ def test_what_the_data_hold_is_found(prepared: Preparer) -> None:
     }
     split = truth_of(prepared("cv@shop"))
     assert split["duplicate_rows"] + split["shared_rows"] == 5
-    assert split["groups"] is None
+    assert split["groups"] == []
     assert split["time"] is None
     assert set(truth_of(prepared("scaling@shop"))["features"]) == {"price", "weight", "visits", "rating"}
     assert truth_of(prepared("leakage@shop"))["leaks"] == []

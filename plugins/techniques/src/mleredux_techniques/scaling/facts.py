@@ -24,11 +24,10 @@ INDIFFERENT = ("decision_tree", "gradient_boosted_trees", "random_forest")
 TOLERANCES = """\
 - `mean` and `std` of each numeric feature (weight 0.2): the mean within 2 % of the standard deviation, the standard
   deviation within 2 % (a feature counts if both are correct); columns that are not numeric features count against it
-- `skewed`, `outliers` (0.35 each): the share of the features that are and are said to be, minus that of others that
-  are said to be; only features whose mean and standard deviation are correct count. Either answer is correct within
-  10 % of a threshold, for `skewed` if a few far values alone make the skewness (the 5 % and 95 % quantiles are about
-  as far from the median: |q95 + q5 - 2 q50| below 0.12 (q95 - q5)), and for `outliers` if fewer values than that make
-  the standard deviation more than 3 times that of the quartiles
+- `skewed`, `outliers` (0.35 each): F1 of the features that are; only features whose mean and standard deviation are
+  correct count. Either answer is correct within 10 % of a threshold, for `skewed` if a few far values alone make the
+  skewness (the 5 % and 95 % quantiles are about as far from the median: |q95 + q5 - 2 q50| below 0.12 (q95 - q5)), and
+  for `outliers` if fewer values than that make the standard deviation more than 3 times that of the quartiles
 - `spread` (0.06): within 5 % (half within 25 %)
 - `not_needed_for` (0.04): F1
 - a shape that no feature has weighs a twentieth unless it is claimed"""
@@ -119,7 +118,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
             finding(
                 field,
                 0.35,
-                _informed(counted, are, set(true) - are - open_, len(wrong)),
+                f1(counted | wrong, are) if counted or wrong or are else 1.0,
                 versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
                 f"{len(are)} features {described}: {listing(sorted(are))}.",
                 true=len(are),
@@ -145,11 +144,3 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
             ),
         ]
     )
-
-
-def _informed(said: set[str], are: set[str], others: set[str], unknown: int) -> float:
-    """Return the share of features that are and are said to be, minus that of others that are said to be (W. J. Youden,
-    "Index for Rating Diagnostic Tests", 1950), so that the same answer for all is worth nothing.
-    """
-    false = (len(said & others) + unknown) / max(len(others) + unknown, 1)
-    return len(said & are) / len(are) - false if are else 1 - false
