@@ -1,7 +1,7 @@
 """Natural tables: data that nobody planted anything in, split as a competition's host would, and their answer sheets.
 
-Sheets are written by hand before graders are run; `evidence` has the tests behind them. The tables ship inside packages,
-are read from them, and are registered for tests only (`plugin.py`).
+Sheets are written by hand before graders are run; `evidence` has the tests behind them. The tables ship inside
+packages, are read from them, and are registered for tests only (`plugin.py`).
 """
 
 from __future__ import annotations

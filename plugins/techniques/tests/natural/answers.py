@@ -12,8 +12,18 @@ from natural.sheet import Claim, Refused
 
 GIVEN = ("metric", "calibration", "ensembling")
 TECHNIQUES = (
-    "imbalance", "missing", "encoding", "eda", "cv", "scaling", "leakage", *GIVEN, "features", "shift", "debugging"
-)  # fmt: skip
+    "imbalance",
+    "missing",
+    "encoding",
+    "eda",
+    "cv",
+    "scaling",
+    "leakage",
+    *GIVEN,
+    "features",
+    "shift",
+    "debugging",
+)
 
 KAGGLE = {
     "spaceship": "spaceship-titanic",

@@ -41,7 +41,7 @@ def out_of_fold(cell: np.ndarray[Any, Any], y: np.ndarray[Any, Any], groups: Ser
     best = -1.0
     for k in range(y.shape[1]):
         told = np.empty(len(cell))
-        for train, test in KFold(5).split(order):
+        for train, _test in KFold(5).split(order):
             inside = np.isin(unit, order[train])
             sums = pd.Series(y[inside, k]).groupby(cell[inside]).agg(["sum", "count"])
             mean = y[inside, k].mean()

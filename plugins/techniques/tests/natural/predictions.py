@@ -1,7 +1,7 @@
 """Sheets about given predictions: each figure is computed from predictions.csv as the description defines it.
 
-The judgements are by the same rule on all tables: a step improves if its gain over five folds exceeds three standard errors,
-corrected for the rows that folds share (Nadeau and Bengio 2003).
+The judgements are by the same rule on all tables: a step improves if its gain over five folds exceeds three standard
+errors, corrected for the rows that folds share (Nadeau and Bengio 2003).
 """
 
 from __future__ import annotations
@@ -177,10 +177,16 @@ def scale(scored: Scored, told: Array, rows: Array) -> Callable[[Array], Array]:
 
 
 STEPS: dict[str, Any] = {
-    "temperature": temperature, "sigmoid": sigmoid, "isotonic": isotonic, "thresholds": thresholds,
-    "mean": by_range(np.mean), "median": by_range(np.median), "log_mean": by_range(lambda true: float(np.expm1(np.log1p(true).mean()))),
-    "scale": scale, "round": lambda scored, told, rows: np.round,
-}  # fmt: skip
+    "temperature": temperature,
+    "sigmoid": sigmoid,
+    "isotonic": isotonic,
+    "thresholds": thresholds,
+    "mean": by_range(np.mean),
+    "median": by_range(np.median),
+    "log_mean": by_range(lambda true: float(np.expm1(np.log1p(true).mean()))),
+    "scale": scale,
+    "round": lambda scored, told, rows: np.round,
+}
 
 
 def metric(data: Data, _claim: Any) -> Document:
@@ -215,12 +221,34 @@ def metric_wrong(data: Data, sheet: Document) -> dict[str, Document]:
     other = {"probabilities": "labels", "labels": "probabilities", "numbers": "numbers"}[sheet["asks"]]
     off: Any = {name: float(name == first[0]) for name in first} if first else sheet["constant"] * 3 + 1
     return {
-        "blind": sheet | {"constant": off, "constant_score": 0.0, "score": 0.0, "ignores": [], "improve": [], "steps": ["none"]},
+        "blind": sheet
+        | {"constant": off, "constant_score": 0.0, "score": 0.0, "ignores": [], "improve": [], "steps": ["none"]},
         "naive": sheet | {"improve": [], "steps": ["none"]},
-        "absurd": sheet | {"asks": other, "better": "higher" if data.minimize else "lower", "ignores": others, "constant": off, "constant_score": -sheet["constant_score"], "improve": turned, "steps": turned[:1]},
-        "everything": sheet | {"ignores": ["shift", "scale", "order_preserving"] if data.regression else ["sharpening", "class_weights"], "improve": steps, "steps": steps[:3]},
-        "opposite": sheet | {"ignores": others, "improve": turned, "steps": turned[:3], "score": sheet["constant_score"], "constant_score": sheet["score"]},
-    }  # fmt: skip
+        "absurd": sheet
+        | {
+            "asks": other,
+            "better": "higher" if data.minimize else "lower",
+            "ignores": others,
+            "constant": off,
+            "constant_score": -sheet["constant_score"],
+            "improve": turned,
+            "steps": turned[:1],
+        },
+        "everything": sheet
+        | {
+            "ignores": ["shift", "scale", "order_preserving"] if data.regression else ["sharpening", "class_weights"],
+            "improve": steps,
+            "steps": steps[:3],
+        },
+        "opposite": sheet
+        | {
+            "ignores": others,
+            "improve": turned,
+            "steps": turned[:3],
+            "score": sheet["constant_score"],
+            "constant_score": sheet["score"],
+        },
+    }
 
 
 def calibration(data: Data, _claim: Any) -> Document:
@@ -278,12 +306,29 @@ def calibration_wrong(data: Data, sheet: Document) -> dict[str, Document]:
         for row in sheet["models"]
     ]
     return {
-        "blind": sheet | {"models": each(accuracy=0.8, confidence=0.9, error=0.1, verdict="overconfident", classes=[], method="temperature")},
-        "naive": sheet | {"models": [row | {"confidence": row["accuracy"], "verdict": "calibrated", "classes": [], "method": "none"} for row in sheet["models"]], "decision": "argmax"},
-        "absurd": {"models": [sure(row, -0.4) | {"classes": [{"name": first, "side": "too_seldom"}]} for row in sheet["models"]], "decision": decision},
+        "blind": sheet
+        | {
+            "models": each(
+                accuracy=0.8, confidence=0.9, error=0.1, verdict="overconfident", classes=[], method="temperature"
+            )
+        },
+        "naive": sheet
+        | {
+            "models": [
+                row | {"confidence": row["accuracy"], "verdict": "calibrated", "classes": [], "method": "none"}
+                for row in sheet["models"]
+            ],
+            "decision": "argmax",
+        },
+        "absurd": {
+            "models": [
+                sure(row, -0.4) | {"classes": [{"name": first, "side": "too_seldom"}]} for row in sheet["models"]
+            ],
+            "decision": decision,
+        },
         "everything": sheet | {"models": [sure(row, 0.2) | {"classes": classes} for row in sheet["models"]]},
         "opposite": {"models": turned, "decision": decision},
-    }  # fmt: skip
+    }
 
 
 def ensembling(data: Data, _claim: Any) -> Document:
@@ -323,7 +368,18 @@ def ensembling_wrong(data: Data, sheet: Document) -> dict[str, Document]:
     return {
         "blind": {"models": [row | {"score": 0.5} for row in equal], "copies": []},
         "naive": sheet | {"models": equal},
-        "absurd": {"models": [row | {"optimistic": True, "score": -row["score"] - 1, "weight": float(row["model"] == worst)} for row in rows], "copies": every},
+        "absurd": {
+            "models": [
+                row | {"optimistic": True, "score": -row["score"] - 1, "weight": float(row["model"] == worst)}
+                for row in rows
+            ],
+            "copies": every,
+        },
         "everything": {"models": [row | {"optimistic": True} for row in equal], "copies": every},
-        "opposite": {"models": [row | {"optimistic": row["model"] == best, "weight": float(row["model"] == worst)} for row in rows], "copies": [pair for pair in every if pair not in sheet["copies"]][:1]},
-    }  # fmt: skip
+        "opposite": {
+            "models": [
+                row | {"optimistic": row["model"] == best, "weight": float(row["model"] == worst)} for row in rows
+            ],
+            "copies": [pair for pair in every if pair not in sheet["copies"]][:1],
+        },
+    }

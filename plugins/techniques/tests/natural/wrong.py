@@ -1,7 +1,8 @@
 """Five wrong documents for each sheet: blind, naive, absurd, everything, opposite.
 
-`blind` is written without looking at the tables; the others count rightly and judge wrongly. `naive` is the habit of people
-who look at nothing but dtypes; it may be right, and is then left out, as is each document that equals the sheet's.
+`blind` is written without looking at the tables; the others count rightly and judge wrongly. `naive` is the habit
+of people who look at nothing but dtypes; it may be right, and is then left out, as is each document that equals
+the sheet's.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ Wrong = dict[str, Document]
 def imbalance(data: Data, sheet: Document) -> Wrong:
     counts = sheet["class_counts"]
     even = {name: round(sum(counts.values()) / len(counts)) for name in counts}
-    first, last = sheet["majority_class"], sheet["minority_class"]
     order = sorted(counts, key=counts.__getitem__)
     exchanged = dict(zip(order, [counts[name] for name in (*order[1:], order[0])], strict=True))
     acts = sheet["strategies"][0]["name"] != "none"
     names = ["RandomUnderSampler", "SMOTE", "class_weight"]
     return {
-        "blind": sheet | {"class_counts": even, "imbalance_ratio": 1.0, "severity": "balanced", "strategies": [{"name": "none"}]},
+        "blind": sheet
+        | {"class_counts": even, "imbalance_ratio": 1.0, "severity": "balanced", "strategies": [{"name": "none"}]},
         "naive": sheet | {"strategies": [{"name": "none" if acts else "SMOTE"}]},
         "absurd": sheet
         | {
@@ -36,7 +37,7 @@ def imbalance(data: Data, sheet: Document) -> Wrong:
         },
         "everything": sheet | {"strategies": [{"name": name} for name in names]},
         "opposite": sheet | {"strategies": [{"name": "none" if acts else "RandomUnderSampler"}]},
-    }  # fmt: skip
+    }
 
 
 def missing(data: Data, sheet: Document) -> Wrong:
@@ -47,10 +48,14 @@ def missing(data: Data, sheet: Document) -> Wrong:
 
     opposite = [
         row
-        | ({"mechanism": "MAR", "depends_on": [others[-1]]} if row["mechanism"] == "MCAR" else {"mechanism": "MCAR", "depends_on": []})
+        | (
+            {"mechanism": "MAR", "depends_on": [others[-1]]}
+            if row["mechanism"] == "MCAR"
+            else {"mechanism": "MCAR", "depends_on": []}
+        )
         | {"imputation": {"name": "drop"}}
         for row in sheet["columns"]
-    ]  # fmt: skip
+    ]
     median = {"name": "SimpleImputer", "strategy": "mean"}
     texts = {"name": "SimpleImputer", "strategy": "most_frequent"}
     plain = [
@@ -73,9 +78,13 @@ def missing(data: Data, sheet: Document) -> Wrong:
         "absurd": all_of(mechanism="MNAR", depends_on=[], imputation={"name": "SimpleImputer", "strategy": "constant"})
         | {"together": []},
         "everything": all_of(mechanism="MAR", depends_on=[data.target], imputation=marked)
-        | {"together": [{"columns": data.lacking, "rows": min(row["missing"] for row in sheet["columns"])}] if len(data.lacking) > 1 else []},
+        | {
+            "together": [{"columns": data.lacking, "rows": min(row["missing"] for row in sheet["columns"])}]
+            if len(data.lacking) > 1
+            else []
+        },
         "opposite": sheet | {"columns": opposite},
-    }  # fmt: skip
+    }
 
 
 def encoding(data: Data, sheet: Document) -> Wrong:
@@ -98,22 +107,33 @@ def encoding(data: Data, sheet: Document) -> Wrong:
     texts = [name for name in data.features if not is_number(data.train[name]) and data.train[name].nunique() > 1]
     numbers = [name for name in data.numbers if name not in listed]
     swap = {
-        "nominal": ("numeric", "OrdinalEncoder"), "ordinal": ("identifier", "drop"), "binary": ("text", "TfidfVectorizer"),
-        "identifier": ("nominal", "OrdinalEncoder"), "datetime": ("nominal", "OrdinalEncoder"), "text": ("ordinal", "OrdinalEncoder"),
-        "numeric": ("nominal", "OneHotEncoder"), "constant": ("binary", "OneHotEncoder"), "cyclic": ("identifier", "drop"),
-    }  # fmt: skip
+        "nominal": ("numeric", "OrdinalEncoder"),
+        "ordinal": ("identifier", "drop"),
+        "binary": ("text", "TfidfVectorizer"),
+        "identifier": ("nominal", "OrdinalEncoder"),
+        "datetime": ("nominal", "OrdinalEncoder"),
+        "text": ("ordinal", "OrdinalEncoder"),
+        "numeric": ("nominal", "OneHotEncoder"),
+        "constant": ("binary", "OneHotEncoder"),
+        "cyclic": ("identifier", "drop"),
+    }
     opposite = [
         row | {"type": swap[row["type"]][0], "encoding": {"name": swap[row["type"]][1]}}
         for row in sheet["features"]
         if row not in constant
     ]
     return {
-        "blind": {"features": [row | {"type": "nominal", "cardinality": 2, "encoding": {"name": "OrdinalEncoder"}} for row in sheet["features"]]},
+        "blind": {
+            "features": [
+                row | {"type": "nominal", "cardinality": 2, "encoding": {"name": "OrdinalEncoder"}}
+                for row in sheet["features"]
+            ]
+        },
         "naive": each("nominal", "OrdinalEncoder", texts),
         "absurd": each("identifier", "drop", listed),
         "everything": each("nominal", "OneHotEncoder", [*listed, *numbers]),
         "opposite": {"features": constant + opposite},
-    }  # fmt: skip
+    }
 
 
 def eda(data: Data, sheet: Document) -> Wrong:
@@ -132,12 +152,21 @@ def eda(data: Data, sheet: Document) -> Wrong:
     for row in everything["columns"]:
         row["like"] = row.get("like") or alike.get(row["column"])
     return {
-        "blind": each(distinct=10, type="number", relation="monotone", drift=None, sentinel=None, like=None, actions=[], center=None),
+        "blind": each(
+            distinct=10,
+            type="number",
+            relation="monotone",
+            drift=None,
+            sentinel=None,
+            like=None,
+            actions=[],
+            center=None,
+        ),
         "naive": each(relation="none", drift=None, sentinel=None, like=None, actions=[], center=None),
         "absurd": each(type="text", relation="none", drift=0.9, sentinel=None, like=None, actions=[], center=None),
         "everything": everything,
         "opposite": opposite,
-    }  # fmt: skip
+    }
 
 
 def cv(data: Data, sheet: Document) -> Wrong:
@@ -157,12 +186,29 @@ def cv(data: Data, sheet: Document) -> Wrong:
     plain = sheet | {"groups": None, "time": None, "method": shuffled}
     decided = sheet["groups"] or sheet["time"]
     return {
-        "blind": plain | {"train_rows": 1000, "test_rows": 500, "duplicate_rows": 100, "shared_rows": 100, "smallest_class": None if data.regression else 77},
+        "blind": plain
+        | {
+            "train_rows": 1000,
+            "test_rows": 500,
+            "duplicate_rows": 100,
+            "shared_rows": 100,
+            "smallest_class": None if data.regression else 77,
+        },
         "naive": plain,
         "absurd": sheet | {"groups": named, "time": None, "method": fold},
-        "everything": sheet | {"groups": named, "time": time, "method": {"name": "GroupTimeSeriesSplit", "groups": key, "time_column": time["column"]}},
-        "opposite": sheet | ({"groups": None, "time": time, "method": forward} if not decided or sheet["groups"] else {"groups": named, "time": None, "method": fold}),
-    }  # fmt: skip
+        "everything": sheet
+        | {
+            "groups": named,
+            "time": time,
+            "method": {"name": "GroupTimeSeriesSplit", "groups": key, "time_column": time["column"]},
+        },
+        "opposite": sheet
+        | (
+            {"groups": None, "time": time, "method": forward}
+            if not decided or sheet["groups"]
+            else {"groups": named, "time": None, "method": fold}
+        ),
+    }
 
 
 def scaling(data: Data, sheet: Document) -> Wrong:
@@ -203,11 +249,22 @@ def leakage(data: Data, sheet: Document) -> Wrong:
             "risks": [],
         },
         "naive": sheet | {"risks": []},
-        "absurd": sheet | {"risks": [{"kind": "target_encoding", "columns": [name], "strength": 0.9, "mitigation": drop} for name in none[:3]]
-                           or of(honest, "future_value")},
-        "everything": sheet | {"risks": [*of(honest, "noisy_copy"), *([share] if sheet["shared_rows"] and all(r["columns"] for r in sheet["risks"]) else [])]},
+        "absurd": sheet
+        | {
+            "risks": [
+                {"kind": "target_encoding", "columns": [name], "strength": 0.9, "mitigation": drop} for name in none[:3]
+            ]
+            or of(honest, "future_value")
+        },
+        "everything": sheet
+        | {
+            "risks": [
+                *of(honest, "noisy_copy"),
+                *([share] if sheet["shared_rows"] and all(r["columns"] for r in sheet["risks"]) else []),
+            ]
+        },
         "opposite": sheet | {"risks": of(honest[:1], "copy") if sheet["risks"] else of(strong[:2], "copy")},
-    }  # fmt: skip
+    }
 
 
 def features(data: Data, sheet: Document) -> Wrong:
@@ -220,12 +277,39 @@ def features(data: Data, sheet: Document) -> Wrong:
     numbers = data.numbers
     every = [[a, b] for place, a in enumerate(names) for b in names[place + 1 :]]
     return {
-        "blind": {"features": each(strength=0.5, tells="alone", keep=True), "pairs": [], "copies": [], "skewness": 0.0 if data.regression else None, "transform": "none"},
-        "naive": sheet | {"features": [row | {"tells": "alone" if row["strength"] > 0.1 else "nothing", "keep": True} for row in sheet["features"]], "pairs": [], "transform": "none"},
-        "absurd": sheet | {"features": each(tells="nothing", keep=False)[:-1] + [sheet["features"][-1] | {"tells": "nothing", "keep": True}], "pairs": [], "copies": [[numbers[0], numbers[-1]]] if len(numbers) > 1 else []},
-        "everything": sheet | {"features": each(tells="together", keep=True), "pairs": every, "copies": [[a, b] for a, b in every if a in numbers and b in numbers]},
+        "blind": {
+            "features": each(strength=0.5, tells="alone", keep=True),
+            "pairs": [],
+            "copies": [],
+            "skewness": 0.0 if data.regression else None,
+            "transform": "none",
+        },
+        "naive": sheet
+        | {
+            "features": [
+                row | {"tells": "alone" if row["strength"] > 0.1 else "nothing", "keep": True}
+                for row in sheet["features"]
+            ],
+            "pairs": [],
+            "transform": "none",
+        },
+        "absurd": sheet
+        | {
+            "features": [
+                *each(tells="nothing", keep=False)[:-1],
+                sheet["features"][-1] | {"tells": "nothing", "keep": True},
+            ],
+            "pairs": [],
+            "copies": [[numbers[0], numbers[-1]]] if len(numbers) > 1 else [],
+        },
+        "everything": sheet
+        | {
+            "features": each(tells="together", keep=True),
+            "pairs": every,
+            "copies": [[a, b] for a, b in every if a in numbers and b in numbers],
+        },
         "opposite": sheet | {"features": turned, "pairs": [], "copies": []},
-    }  # fmt: skip
+    }
 
 
 def shift(data: Data, sheet: Document) -> Wrong:
@@ -244,10 +328,27 @@ def shift(data: Data, sheet: Document) -> Wrong:
         shares = sorted(sheet["target"], key=sheet["target"].__getitem__)
         moved = {name: sheet["target"][partner] for name, partner in zip(shares, reversed(shares), strict=True)}
     return {
-        "blind": sheet | {"features": [row | {"distance": 0.5, "broken": True} for row in sheet["features"]], "target": moved},
-        "naive": sheet | {"features": broken(far), "target": same,
-            "drop": sorted(far), "changes": None, "weights": "covariate", "recent": 1.0},
-        "absurd": sheet | {"features": broken(set(names) - far), "changes": other, "target": moved, "weights": "target", "recent": 0.2},
-        "everything": sheet | {"features": broken(set(names)), "changes": other, "target": moved, "weights": "covariate", "recent": 0.5},
-        "opposite": sheet | {"features": broken(set(names[:1]) if not any(r["broken"] for r in sheet["features"]) else set()), "changes": None if sheet["changes"] else other, "target": moved, "weights": "target", "recent": 1.0 if sheet["recent"] < 1 else 0.3},
-    }  # fmt: skip
+        "blind": sheet
+        | {"features": [row | {"distance": 0.5, "broken": True} for row in sheet["features"]], "target": moved},
+        "naive": sheet
+        | {
+            "features": broken(far),
+            "target": same,
+            "drop": sorted(far),
+            "changes": None,
+            "weights": "covariate",
+            "recent": 1.0,
+        },
+        "absurd": sheet
+        | {"features": broken(set(names) - far), "changes": other, "target": moved, "weights": "target", "recent": 0.2},
+        "everything": sheet
+        | {"features": broken(set(names)), "changes": other, "target": moved, "weights": "covariate", "recent": 0.5},
+        "opposite": sheet
+        | {
+            "features": broken(set(names[:1]) if not any(r["broken"] for r in sheet["features"]) else set()),
+            "changes": None if sheet["changes"] else other,
+            "target": moved,
+            "weights": "target",
+            "recent": 1.0 if sheet["recent"] < 1 else 0.3,
+        },
+    }

@@ -7,15 +7,24 @@ SHEET = {
     "debugging": NO_SCRIPT,
     "imbalance": claim(
         ["none"],
-        "1,418 and 663 rows, ratio 2.14. AUC of linear model, forest, neighbors 0.744, 0.720, 0.707 as it is, within 0.004 with weights "
+        "1,418 and 663 rows, ratio 2.14. AUC of linear model, forest, neighbors 0.744, 0.720, 0.707 as it is, "
+        "within 0.004 with weights"
         "or fewer rows.",
     ),
-    # Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. That is no proof, and the
-    # task is refused; where it is not, "nominal" and "one-hot" are right.
+    # Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. That is no proof, and
+    # the task is refused; where it is not, "nominal" and "one-hot" are right.
     "encoding": ALL_NUMBERS,
     "eda": claim(
-        {"relations": {"rate_marriage": "monotone", "yrs_married": "monotone", "children": "monotone", "age": "monotone"}},
-        "Out of fold 0.34, 0.24, 0.19, 0.16 (the last two are open), others at most 0.12. age and yrs_married correlate by 0.855: open.",
+        {
+            "relations": {
+                "rate_marriage": "monotone",
+                "yrs_married": "monotone",
+                "children": "monotone",
+                "age": "monotone",
+            }
+        },
+        "Out of fold 0.34, 0.24, 0.19, 0.16 (the last two are open), others at most 0.12. age and yrs_married "
+        "correlate by 0.855: open.",
     ),
     "cv": claim(
         {"method": how("StratifiedKFold", n_splits=5, shuffle=True)},
@@ -25,8 +34,10 @@ SHEET = {
     "scaling": claim({}, "rate_marriage alone has outliers (7 %); its skewness of -1.02 is open.", undecided="naive"),
     "leakage": claim(
         [],
-        "166 of 919 test rows share all eight answers with a training row, by coincidence: of 321 pairs of such rows in training "
-        "237 agree in the target, 227 are expected of a model of the answers alone (z = 1.3). They tell nothing more than neighbors.",
+        "166 of 919 test rows share all eight answers with a training row, by coincidence: of 321 pairs of such "
+        "rows in training"
+        "237 agree in the target, 227 are expected of a model of the answers alone (z = 1.3). They tell nothing "
+        "more than neighbors.",
         undecided="naive",
     ),
     "metric": claim(),
@@ -34,9 +45,10 @@ SHEET = {
     "ensembling": claim(),
     "features": claim(
         {"tells": {}, "pairs": [("rate_marriage", "yrs_married"), ("age", "religious"), ("children", "religious")]},
-        "rate_marriage 0.34, yrs_married 0.24, children 0.19, age 0.16, religious 0.12 (z = 5.3); occupation, educ, occupation_husb "
+        "rate_marriage 0.34, yrs_married 0.24, children 0.19, age 0.16, religious 0.12 (z = 5.3); occupation, "
+        "educ, occupation_husb"
         "between 3.0 and 3.9 standard errors: open.",
         undecided="naive",
     ),
     "shift": claim({}, "A random split: all distances below 0.04.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

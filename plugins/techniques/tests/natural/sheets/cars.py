@@ -8,7 +8,10 @@ SHEET = {
     "calibration": NUMBERS,
     "debugging": NO_SCRIPT,
     "missing": claim(
-        {"Horsepower": ("MCAR", [], MEDIAN)}, "2 of 280 rows: nothing decides.", undecided="naive absurd everything opposite", nothing=True
+        {"Horsepower": ("MCAR", [], MEDIAN)},
+        "2 of 280 rows: nothing decides.",
+        undecided="naive absurd everything opposite",
+        nothing=True,
     ),
     "encoding": claim(
         {
@@ -21,9 +24,15 @@ SHEET = {
     "eda": claim(
         {
             "types": {"Year": "date"},
-            "relations": {**dict.fromkeys(ENGINE, "monotone"), "Origin": "values", "Name": "values", "Year": "monotone"},
+            "relations": {
+                **dict.fromkeys(ENGINE, "monotone"),
+                "Origin": "values",
+                "Name": "values",
+                "Year": "monotone",
+            },
         },
-        "Out of fold: Weight 0.92, Displacement 0.91, Cylinders 0.89, Horsepower 0.87, Origin 0.61, Acceleration 0.55, Name 0.40, Year 0.27. "
+        "Out of fold: Weight 0.92, Displacement 0.91, Cylinders 0.89, Horsepower 0.87, Origin 0.61, "
+        "Acceleration 0.55, Name 0.40, Year 0.27."
         "Cars of the test are smaller: KS 0.21 to 0.40.",
         undecided="everything",
     ),
@@ -41,15 +50,24 @@ SHEET = {
     "features": claim(
         {
             "tells": {},
-            "pairs": [("Acceleration", "Origin"), ("Weight_in_lbs", "Year"), ("Displacement", "Year"), ("Cylinders", "Year"), ("Horsepower", "Year")],
+            "pairs": [
+                ("Acceleration", "Origin"),
+                ("Weight_in_lbs", "Year"),
+                ("Displacement", "Year"),
+                ("Cylinders", "Year"),
+                ("Horsepower", "Year"),
+            ],
         },
-        "All tell. Given weight, a car of the next year runs 2.2 % farther (least squares). Acceleration and Origin together "
+        "All tell. Given weight, a car of the next year runs 2.2 % farther (least squares). Acceleration and "
+        "Origin together"
         "0.73 against 0.61.",
         undecided="naive",
     ),
     "shift": claim(
         {"target": 27.0, "changes": "Year", "drop": [], "recent": 0.3},
-        "Least squares of log miles by weight and year expects 27.0 of the test rows' weights and years, against 20.7 in "
-        "training (it expected 21.8 of 1976 to 1978 from the years before; 23.0 came). Trained on the last three tenths, a ridge regression errs by 4.5 in the test, on all rows by 5.7; without Year by 7.5.",
+        "Least squares of log miles by weight and year expects 27.0 of the test rows' weights and years, "
+        "against 20.7 in"
+        "training (it expected 21.8 of 1976 to 1978 from the years before; 23.0 came). Trained on the last "
+        "three tenths, a ridge regression errs by 4.5 in the test, on all rows by 5.7; without Year by 7.5.",
     ),
-}  # fmt: skip
+}

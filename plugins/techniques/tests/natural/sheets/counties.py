@@ -10,7 +10,8 @@ SHEET = {
     "debugging": NO_SCRIPT,
     "imbalance": claim(
         ["none"],
-        "194 and 104 rows, ratio 1.87. F1 of linear model, forest, neighbors 0.747, 0.784, 0.665; with thresholds 0.743, 0.782, 0.714: "
+        "194 and 104 rows, ratio 1.87. F1 of linear model, forest, neighbors 0.747, 0.784, 0.665; with "
+        "thresholds 0.743, 0.782, 0.714:"
         "nothing gained beyond noise (paired t at most 1.4).",
     ),
     "encoding": claim(
@@ -23,7 +24,8 @@ SHEET = {
     ),
     "eda": claim(
         {"relations": dict.fromkeys((*PEOPLE, "popdensity", *SHARES, *POOR), "monotone")},
-        "Out of fold 0.26 to 0.72, with rank correlations as large; percother 0.16 and percchildbelowpovert 0.18 are open.",
+        "Out of fold 0.26 to 0.72, with rank correlations as large; percother 0.16 and percchildbelowpovert "
+        "0.18 are open.",
         undecided="everything",
     ),
     "cv": claim(
@@ -40,12 +42,19 @@ SHEET = {
     "ensembling": claim(),
     "features": claim(
         {
-            "tells": {"PID": "nothing", "area": "nothing", "percamerindan": "nothing", "percpovertyknown": "nothing", "county": "nothing"},
+            "tells": {
+                "PID": "nothing",
+                "area": "nothing",
+                "percamerindan": "nothing",
+                "percpovertyknown": "nothing",
+                "county": "nothing",
+            },
             "drop": ["PID", "county", "area", "percamerindan", "percpovertyknown", "popadults", "poppovertyknown"],
         },
-        "PID 0.04, area 0.04, percamerindan 0.03, percpovertyknown -0.05 out of fold; state p = 0.05 is open. Counts of people are "
+        "PID 0.04, area 0.04, percamerindan 0.03, percpovertyknown -0.05 out of fold; state p = 0.05 is open. "
+        "Counts of people are"
         "copies of one another.",
         undecided="naive",
     ),
     "shift": claim({}, "A random split.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

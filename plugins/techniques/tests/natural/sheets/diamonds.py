@@ -18,7 +18,8 @@ SHEET = {
     ),
     "eda": claim(
         {"relations": {"carat": "monotone", "x": "monotone", "y": "monotone", "z": "monotone"}},
-        "Rank correlations with the price 0.96, 0.96, 0.96, 0.95. table, clarity, color, cut, depth: out-of-fold skill of "
+        "Rank correlations with the price 0.96, 0.96, 0.96, 0.95. table, clarity, color, cut, depth: "
+        "out-of-fold skill of"
         "0.18, 0.20, 0.13, 0.12, 0.11 by themselves, between 0.1 and 0.2: open. No KS distance above 0.05. One z of 0.",
         undecided="everything",
     ),
@@ -34,21 +35,32 @@ SHEET = {
         undecided="naive",
         nothing=True,
     ),
-    "leakage": claim([], "carat, x, y, z tell as much on the test: they are the size.", undecided="naive", nothing=True),
+    "leakage": claim(
+        [], "carat, x, y, z tell as much on the test: they are the size.", undecided="naive", nothing=True
+    ),
     "metric": claim(),
     "ensembling": claim(),
     "features": claim(
         {
             "tells": {},
-            "pairs": [("color", "clarity"), ("carat", "clarity"), ("carat", "color"), ("clarity", "x"), ("color", "x"),
-                      ("clarity", "y"), ("color", "y"), ("clarity", "z"), ("color", "z")],
+            "pairs": [
+                ("color", "clarity"),
+                ("carat", "clarity"),
+                ("carat", "color"),
+                ("clarity", "x"),
+                ("color", "x"),
+                ("clarity", "y"),
+                ("color", "y"),
+                ("clarity", "z"),
+                ("color", "z"),
+            ],
             "transform": "log1p",
         },
-        "All tell: carat 0.96 to cut 0.12 (z = 5.5); depth 0.11 (z = 4.9) is open. Residuals of log price given log carat "
-        "differ by clarity and color by 0.97 and 0.39. Log price is linear in log carat, and the metric is in logarithms.",
+        "All tell: carat 0.96 to cut 0.12 (z = 5.5); depth 0.11 (z = 4.9) is open. Residuals of log price given "
+        "log carat"
+        "differ by clarity and color by 0.97 and 0.39. Log price is linear in log carat, and the metric is in "
+        "logarithms.",
         undecided="naive",
     ),
-    "shift": claim(
-        {}, "A random split: all distances below 0.05.", undecided="naive", nothing=True
-    ),
-}  # fmt: skip
+    "shift": claim({}, "A random split: all distances below 0.05.", undecided="naive", nothing=True),
+}

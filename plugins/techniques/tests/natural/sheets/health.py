@@ -10,7 +10,8 @@ SHEET = {
     "debugging": NO_SCRIPT,
     "missing": claim(
         {"ghindx": ("MAR", ["site", "zper"], MARKED)},
-        "ghindx lacks in all 393 rows of site 1 and in 3 to 9 % of the others (0.88 out of fold); zper begins with the site.",
+        "ghindx lacks in all 393 rows of site 1 and in 3 to 9 % of the others (0.88 out of fold); zper begins "
+        "with the site.",
     ),
     "encoding": claim(
         {
@@ -23,7 +24,8 @@ SHEET = {
     ),
     "eda": claim(
         {"drifts": False, "relations": {"disea": "monotone", "black": "monotone"}},
-        "Out of fold by people: disea 0.28 (rank correlation 0.24), black 0.24 (0.25); xage, fmde 0.19, physlm, mdeoff 0.16, logc, plan "
+        "Out of fold by people: disea 0.28 (rank correlation 0.24), black 0.24 (0.25); xage, fmde 0.19, physlm, "
+        "mdeoff 0.16, logc, plan"
         "0.15 are open. 210 of 700 people are the test: distances of at most 0.11 are chance.",
     ),
     "cv": claim(
@@ -32,20 +34,26 @@ SHEET = {
     ),
     "scaling": claim(
         {},
-        "Skewed: physlm 2.5, black 1.6, coins 1.15, mhi -1.1, lpi -1.2 and disea 1.03 (open). Outliers: plan, black, lpi, physlm, "
-        "educdec, lfam, disea.", undecided="absurd everything"),
+        "Skewed: physlm 2.5, black 1.6, coins 1.15, mhi -1.1, lpi -1.2 and disea 1.03 (open). Outliers: plan, "
+        "black, lpi, physlm,"
+        "educdec, lfam, disea.",
+        undecided="absurd everything",
+    ),
     "leakage": claim([], "Outcomes were left out; nothing loses its skill.", undecided="naive", nothing=True),
     "metric": claim(),
     "ensembling": claim(),
     "features": claim(
         {
-            "tells": dict.fromkeys(("tookphys", "year", "fchild", "hlthg", "hlthp", "child", "educdec", "xghindx"), "nothing"),
+            "tells": dict.fromkeys(
+                ("tookphys", "year", "fchild", "hlthg", "hlthp", "child", "educdec", "xghindx"), "nothing"
+            ),
             "drop": ["zper", "xghindx", "lfam", "pioff"],
             "transform": "log1p",
         },
-        "Below 1.5 standard errors by people: tookphys, year, fchild, hlthg, hlthp, child, educdec, xghindx. Visits are counts with "
+        "Below 1.5 standard errors by people: tookphys, year, fchild, hlthg, hlthp, child, educdec, xghindx. "
+        "Visits are counts with"
         "skewness 5.2, and absolute errors are least at the median, which logarithms are near.",
         undecided="naive",
     ),
     "shift": claim({}, "Other people, drawn at random.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

@@ -17,7 +17,8 @@ SHEET = {
         },
         "Gaps of the isotopes: out-of-fold correlation 0.95 with one another, 0.81 and 0.84 with Comments ('Not enough "
         "blood for isotopes'). Sex with Comments 0.78 ('Sexing primers did not amplify'). Comments with Clutch "
-        "Completion 0.76 ('Nest never observed with full clutch'). Two birds were not measured at all: nothing decides.",
+        "Completion 0.76 ('Nest never observed with full clutch'). Two birds were not measured at all: nothing "
+        "decides.",
     ),
     "encoding": claim(
         {
@@ -31,7 +32,8 @@ SHEET = {
             "Sex": ("binary", how("OrdinalEncoder")),
             "Comments": ("text", how("drop")),
         },
-        "Individual ID numbers nest and bird (N1A1), 146 values of 229 rows, again in each season and colony. Comments: "
+        "Individual ID numbers nest and bird (N1A1), 146 values of 229 rows, again in each season and colony. "
+        "Comments:"
         "9 sentences that repeat; names of them would be as right.",
     ),
     "eda": claim(
@@ -39,7 +41,9 @@ SHEET = {
             "types": {"Date Egg": "date", "Comments": "category"},
             "relations": {
                 **dict.fromkeys((*CULMEN, NITROGEN, CARBON, "Sample Number"), "monotone"),
-                "Island": "values", "Date Egg": "values", "Comments": "values",
+                "Island": "values",
+                "Date Egg": "values",
+                "Comments": "values",
             },
         },
         "|2 AUC - 1| of 0.97 to 0.99 for the four measurements, 0.87 and 0.96 for isotopes, 0.51 for Sample Number; "
@@ -63,12 +67,17 @@ SHEET = {
         {
             "tells": {"Region": "nothing", "Stage": "nothing", "studyName": "together", "Sex": "nothing"},
             "drop": ["Region", "Stage", "Individual ID", "Comments"],
-            "pairs": [("Sample Number", "studyName"), ("Culmen Depth (mm)", "Body Mass (g)"),
-                      ("Culmen Length (mm)", "Culmen Depth (mm)"), ("Culmen Length (mm)", "Flipper Length (mm)")],
+            "pairs": [
+                ("Sample Number", "studyName"),
+                ("Culmen Depth (mm)", "Body Mass (g)"),
+                ("Culmen Length (mm)", "Culmen Depth (mm)"),
+                ("Culmen Length (mm)", "Flipper Length (mm)"),
+            ],
         },
-        "Region and Stage are constant; Sex 0.01 out of fold; studyName -0.03, and 0.62 with Sample Number against 0.29: numbers start again each season. Individual ID 0.19 (z = 2.8), Comments "
+        "Region and Stage are constant; Sex 0.01 out of fold; studyName -0.03, and 0.62 with Sample Number "
+        "against 0.29: numbers start again each season. Individual ID 0.19 (z = 2.8), Comments"
         "0.19, Clutch Completion 0.08 (z = 1.2): open. Depth and mass together 0.98 against 0.89.",
         undecided="naive",
     ),
     "shift": claim({}, "A random split; only values of names that are new differ.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-"""Kaggle's random-acts-of-pizza, split by MLE-bench at random (rules of the competition; not part of the repository)."""
+"""Kaggle's random-acts-of-pizza, split by MLE-bench at random; its files are not part of the repository."""
 
 from natural.sheet import NO_SCRIPT, claim, how
 
@@ -6,10 +6,11 @@ PREFIX = "requester_"
 FIRST = f"{PREFIX}days_since_first_post_on_raop_at_request"
 IN_RAOP = f"{PREFIX}number_of_comments_in_raop_at_request"
 COUNTS = (
-    IN_RAOP, FIRST,
+    IN_RAOP,
+    FIRST,
     *(f"{PREFIX}number_of_{name}_at_request" for name in ("comments", "posts", "posts_on_raop", "subreddits")),
     f"{PREFIX}upvotes_plus_downvotes_at_request",
-)  # fmt: skip
+)
 SHEET = {
     "debugging": NO_SCRIPT,
     "imbalance": claim(
@@ -20,7 +21,8 @@ SHEET = {
             "giver_username_if_known": ("MAR", ["requester_received_pizza"], how("drop")),
             "request_text_edit_aware": ("MCAR", [], how("SimpleImputer", strategy="constant", fill_value="missing")),
         },
-        "A giver is known of requests that were fulfilled: 0.48 out of fold by the target. Empty texts: 0.07 by the time is open.",
+        "A giver is known of requests that were fulfilled: 0.48 out of fold by the target. Empty texts: 0.07 by "
+        "the time is open.",
         undecided="naive absurd everything opposite",
     ),
     "encoding": claim(

@@ -7,7 +7,8 @@ SHEET = {
     "debugging": NO_SCRIPT,
     "imbalance": claim(
         ["none"],
-        "794 and 434 rows, ratio 1.83. Accuracy of linear model, forest, neighbors on other countries: 0.755, 0.759, 0.723 as it "
+        "794 and 434 rows, ratio 1.83. Accuracy of linear model, forest, neighbors on other countries: 0.755, "
+        "0.759, 0.723 as it"
         "is, 0.709 to 0.761 with weights, thresholds or fewer rows.",
     ),
     "missing": claim(
@@ -26,18 +27,25 @@ SHEET = {
             "ehead": ("identifier", how("drop")),
             "observed": ("binary", how("none")),
         },
-        "Codes of countries, which are names; 1,085 different leaders in 1,228 rows. No country of the test is in training. "
+        "Codes of countries, which are names; 1,085 different leaders in 1,228 rows. No country of the test is "
+        "in training."
         "Numeric codes group by continent (0.24 by ranges): a number would be as right for data.",
     ),
     "eda": claim(
         {
             "drifts": False,
             "relations": {
-                "un_region_name": "values", "un_continent_name": "values", "duration": "monotone", "start_year": "monotone",
-                "cowcode2": "nonmonotone", "politycode": "nonmonotone", "observed": "values",
+                "un_region_name": "values",
+                "un_continent_name": "values",
+                "duration": "monotone",
+                "start_year": "monotone",
+                "cowcode2": "nonmonotone",
+                "politycode": "nonmonotone",
+                "observed": "values",
             },
         },
-        "Out of fold by country: continent 0.39, duration 0.38, region 0.35, cowcode2 0.24 (rank correlation 0.09), start_year "
+        "Out of fold by country: continent 0.39, duration 0.38, region 0.35, cowcode2 0.24 (rank correlation "
+        "0.09), start_year"
         "0.22; ctryname -0.05. 60 of 200 countries are the test: continents that differ by chance are no drift.",
         undecided="everything",
     ),
@@ -58,9 +66,10 @@ SHEET = {
             "drop": ["ctryname", "cowcode2", "politycode", "ehead"],
             "pairs": [("un_continent_name", "duration"), ("start_year", "observed"), ("un_region_name", "duration")],
         },
-        "On other countries: continent 0.39, duration 0.38, region 0.35, cowcode2 0.24, start_year 0.22, observed 0.18. "
+        "On other countries: continent 0.39, duration 0.38, region 0.35, cowcode2 0.24, start_year 0.22, "
+        "observed 0.18."
         "continent and duration together 0.53.",
         undecided="naive everything",
     ),
     "shift": claim({}, "Other countries, drawn at random.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

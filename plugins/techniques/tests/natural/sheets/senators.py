@@ -43,4 +43,4 @@ SHEET = {
         undecided="naive everything",
     ),
     "shift": claim({}, "A random split.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-"""Kaggle's spaceship-titanic, split by MLE-bench at random (rules of the competition; not part of the repository)."""
+"""Kaggle's spaceship-titanic, split by MLE-bench at random; its files are not part of the repository."""
 
 from natural.sheet import MEDIAN, NO_SCRIPT, claim, how
 
@@ -7,13 +7,19 @@ FREQUENT = how("SimpleImputer", strategy="most_frequent")
 TEXTS = ("HomePlanet", "CryoSleep", "Cabin", "Destination", "VIP", "Name")
 SHEET = {
     "debugging": NO_SCRIPT,
-    "imbalance": claim(["none"], "3,946 and 3,877 rows: counts that are exchanged are hardly wrong.", undecided="blind absurd", nothing=True),
+    "imbalance": claim(
+        ["none"],
+        "3,946 and 3,877 rows: counts that are exchanged are hardly wrong.",
+        undecided="blind absurd",
+        nothing=True,
+    ),
     "missing": claim(
         {
             **{name: ("MCAR", [], FREQUENT) for name in TEXTS},
             **{name: ("MCAR", [], MEDIAN) for name in ("Age", *SPENT)},
         },
-        "Each of twelve columns lacks in 2 to 2.5 % of the rows; no column predicts a gap with more than 0.035 out of fold.",
+        "Each of twelve columns lacks in 2 to 2.5 % of the rows; no column predicts a gap with more than 0.035 "
+        "out of fold.",
         undecided="naive absurd",
         nothing=True,
     ),
@@ -26,18 +32,26 @@ SHEET = {
             "VIP": ("binary", how("OrdinalEncoder")),
             "Name": ("identifier", how("drop")),
         },
-        "Names of planets; amounts of money (1,054 to 1,404 values, skewness 6 to 13) are numbers; a cabin is deck, number and side.",
+        "Names of planets; amounts of money (1,054 to 1,404 values, skewness 6 to 13) are numbers; a cabin is "
+        "deck, number and side.",
         refuted="everything",
     ),
     "eda": claim(
         {
             "types": {"CryoSleep": "boolean", "VIP": "boolean"},
             "relations": {
-                "CryoSleep": "values", "HomePlanet": "values", "Cabin": "values", "RoomService": "monotone", "Spa": "monotone",
-                "VRDeck": "monotone", "FoodCourt": "nonmonotone", "ShoppingMall": "nonmonotone",
+                "CryoSleep": "values",
+                "HomePlanet": "values",
+                "Cabin": "values",
+                "RoomService": "monotone",
+                "Spa": "monotone",
+                "VRDeck": "monotone",
+                "FoodCourt": "nonmonotone",
+                "ShoppingMall": "nonmonotone",
             },
         },
-        "Out of fold: CryoSleep 0.47, RoomService 0.36 (ranks 0.31), Spa 0.36 (0.33), VRDeck 0.34 (0.30); HomePlanet 0.19 is open, "
+        "Out of fold: CryoSleep 0.47, RoomService 0.36 (ranks 0.31), Spa 0.36 (0.33), VRDeck 0.34 (0.30); "
+        "HomePlanet 0.19 is open,"
         "and the form of ShoppingMall (0.28, 0.19) and FoodCourt (0.26, 0.16): many who spent nothing, then rising.",
     ),
     "cv": claim(
@@ -46,7 +60,11 @@ SHEET = {
         undecided="naive",
         nothing=True,
     ),
-    "scaling": claim(dict.fromkeys(SPENT, "log1p"), "Skewness 6 to 13, outliers 20 to 21 %; Age 0.42, 1 %.", undecided="absurd everything"),
+    "scaling": claim(
+        dict.fromkeys(SPENT, "log1p"),
+        "Skewness 6 to 13, outliers 20 to 21 %; Age 0.42, 1 %.",
+        undecided="absurd everything",
+    ),
     "leakage": claim([], "Nothing loses its skill.", undecided="naive", nothing=True),
     "metric": claim(),
     "calibration": claim(),
@@ -55,11 +73,17 @@ SHEET = {
         {
             "tells": {"Name": "nothing"},
             "drop": ["Name"],
-            "pairs": [("RoomService", "Spa"), ("RoomService", "VRDeck"), ("HomePlanet", "FoodCourt"), ("FoodCourt", "ShoppingMall"),
-                      ("Spa", "VRDeck"), ("HomePlanet", "VRDeck")],
+            "pairs": [
+                ("RoomService", "Spa"),
+                ("RoomService", "VRDeck"),
+                ("HomePlanet", "FoodCourt"),
+                ("FoodCourt", "ShoppingMall"),
+                ("Spa", "VRDeck"),
+                ("HomePlanet", "VRDeck"),
+            ],
         },
         "Two amounts together 0.45 to 0.50 against 0.36 (n = 7,823).",
         undecided="naive",
     ),
     "shift": claim({}, "A random split.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-"""Estrogen receptors of breast tumours, by age, treatment, size, grade, nodes and progesterone receptors; a random test."""
+"""Estrogen receptors of breast tumours, by age, treatment, size, grade and progesterone receptors; a random test."""
 
 from natural.sheet import NO_GAPS, NO_SCRIPT, NUMBERS, claim, how, ordered
 
@@ -22,7 +22,9 @@ SHEET = {
     "cv": claim({"method": how("KFold", n_splits=5, shuffle=True)}, "A random split.", undecided="naive", nothing=True),
     "scaling": claim(
         {"tsize": "log1p", "pnodes": "log1p", "progrec": "log1p"},
-        "Skewness 1.7, 2.5, 5.0; outliers 5.9, 6.3, 10.5 %; age neither.", undecided="absurd everything"),
+        "Skewness 1.7, 2.5, 5.0; outliers 5.9, 6.3, 10.5 %; age neither.",
+        undecided="absurd everything",
+    ),
     "leakage": claim([], "Nothing loses its skill.", undecided="naive", nothing=True),
     "metric": claim(),
     "ensembling": claim(),
@@ -31,9 +33,10 @@ SHEET = {
             "tells": {"tsize": "nothing", "pnodes": "nothing"},
             "transform": "log1p",
         },
-        "Spearman: progrec p = 5e-46, age 1e-9; tsize 0.49, pnodes 0.07. horTh p = 0.007 is open. Skewness 2.9 and a metric in "
+        "Spearman: progrec p = 5e-46, age 1e-9; tsize 0.49, pnodes 0.07. horTh p = 0.007 is open. Skewness 2.9 "
+        "and a metric in"
         "logarithms.",
         undecided="naive",
     ),
     "shift": claim({}, "A random split: all distances below 0.09.", undecided="naive", nothing=True),
-}  # fmt: skip
+}

@@ -3,9 +3,20 @@
 from natural.sheet import ALL_NUMBERS, NO_GAPS, NO_SCRIPT, claim, how
 
 MEASURED = (
-    "alcohol", "malic_acid", "ash", "alcalinity_of_ash", "magnesium", "total_phenols", "flavanoids", "nonflavanoid_phenols",
-    "proanthocyanins", "color_intensity", "hue", "od280_od315_of_diluted_wines", "proline",
-)  # fmt: skip
+    "alcohol",
+    "malic_acid",
+    "ash",
+    "alcalinity_of_ash",
+    "magnesium",
+    "total_phenols",
+    "flavanoids",
+    "nonflavanoid_phenols",
+    "proanthocyanins",
+    "color_intensity",
+    "hue",
+    "od280_od315_of_diluted_wines",
+    "proline",
+)
 SHEET = {
     "debugging": NO_SCRIPT,
     "missing": NO_GAPS,
@@ -13,7 +24,8 @@ SHEET = {
     "imbalance": claim(["none"], "50, 41 and 34 rows, ratio 1.47.", nothing=True),
     "eda": claim(
         {"relations": dict.fromkeys(MEASURED, "monotone")},
-        "Out of fold 0.37 to 0.83 of the class told best, with rank correlations as large; 125 rows: no drift beyond chance.",
+        "Out of fold 0.37 to 0.83 of the class told best, with rank correlations as large; 125 rows: no drift "
+        "beyond chance.",
         undecided="everything",
     ),
     "cv": claim(
