@@ -11,7 +11,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from natural.answers import GIVEN, KAGGLE, STARTERS, TECHNIQUES, sheet_of
 from natural.judge import judge
-from natural.known import EXECUTED, KNOWN
+from natural.known import EXECUTED, KNOWN, OPEN
 from natural.sheet import Claim
 from natural.tables import TABLES
 
@@ -25,6 +25,8 @@ def question(technique: str, table: str) -> Any:
     marks = [pytest.mark.shared] if table in KAGGLE else []
     if name in KNOWN:
         marks.append(pytest.mark.xfail(reason=KNOWN[name], strict=True, raises=AssertionError))
+    elif name in OPEN:
+        marks.append(pytest.mark.xfail(reason="not graded since the truth was rewritten", strict=False))
     return pytest.param(technique, table, id=name, marks=marks)
 
 

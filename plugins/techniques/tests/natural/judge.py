@@ -45,8 +45,9 @@ def judge(
         assert raw is not None
         name = task_of(table)
         prepare(catalogue.task(name), catalogue, store, source=raw / name / f"{name}.zip")
-    task, claim = catalogue.task(f"{technique}@{task_of(table)}"), sheet_of(table)[technique]
+    claim = sheet_of(table)[technique]
     try:
+        task = catalogue.task(f"{technique}@{task_of(table)}")
         prepared = prepare(task, catalogue, store)
     except NotApplicable as error:
         expected = isinstance(claim, Refused) and claim.reason in str(error)

@@ -1,6 +1,6 @@
 """Extramarital affairs, a survey of 1974 with eight coarse questions; a random test."""
 
-from natural.sheet import ALL_NUMBERS, NO_GAPS, NO_SCRIPT, claim, how
+from natural.sheet import NO_GAPS, NO_SCRIPT, claim, how
 
 SHEET = {
     "missing": NO_GAPS,
@@ -11,9 +11,17 @@ SHEET = {
         "within 0.004 with weights"
         "or fewer rows.",
     ),
-    # Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. That is no proof, and
-    # the task is refused; where it is not, "nominal" and "one-hot" are right.
-    "encoding": ALL_NUMBERS,
+    "encoding": claim(
+        {
+            "rate_marriage": ("ordinal", how("none")),
+            "religious": ("ordinal", how("none")),
+            "occupation": ("nominal", how("OneHotEncoder")),
+            "occupation_husb": ("nominal", how("OneHotEncoder")),
+        },
+        "Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. Answers on scales of "
+        "1 to 5 and 1 to 4; numbers are as right.",
+        undecided="opposite",
+    ),
     "eda": claim(
         {
             "relations": {

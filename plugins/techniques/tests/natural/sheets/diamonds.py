@@ -15,6 +15,8 @@ SHEET = {
         },
         "Grades of the trade. Mean residuals of log price given log carat rise with each step: clarity -0.65 to 0.32, "
         "color -0.31 (J) to 0.08 (D), cut -0.26 to 0.06 (Very Good and Premium, 0.00 and -0.03, are exchanged).",
+        undecided="blind naive",
+        nothing=True,
     ),
     "eda": claim(
         {"relations": {"carat": "monotone", "x": "monotone", "y": "monotone", "z": "monotone"}},

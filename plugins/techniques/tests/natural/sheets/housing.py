@@ -41,6 +41,7 @@ SHEET = {
     "features": claim(
         {
             "tells": {},
+            "pairs": [("listings", "inventory"), ("sales", "listings"), ("sales", "inventory")],
         },
         "All tell: city 0.92 to year 0.10 (z = 5.3); month 0.08 (z = 4) is open. Skewness of the target 0.55 "
         "and errors"
