@@ -2,72 +2,105 @@
 
 from __future__ import annotations
 
-EXECUTED: frozenset[str] = frozenset()
+EXECUTED = frozenset({"imbalance@weather", "encoding@senators", "leakage@cars"})
 """Questions whose sheet's advice is executed too, which takes seconds; of others, the facts are graded."""
 
 KNOWN: dict[str, str] = {
-    "metric@diamonds": "steps within noise or a score of one of two targets (sheet 0.82; opposite 0.49)",
-    "features@diamonds": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 1.00; everything 0.49)",
-    "missing@penguins": "mechanisms that other columns explain are random (sheet 0.34)",
-    "eda@penguins": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.97; naive 0.42)",
-    "metric@penguins": "steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)",
-    "missing@housing": "mechanisms that other columns explain are random (sheet 0.22; everything 0.22)",
-    "eda@housing": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 1.00; everything 0.61)",
-    "cv@housing": "a wrong key of groups costs little where rows repeat (sheet 1.00; everything 0.57)",
-    "ensembling@housing": "models that suffer from the change along time are called too good (sheet 0.44; everything 0.57)",
-    "imbalance@weather": "facts do not see what an action does (sheet 1.00; naive 1.00, opposite 1.00)",
-    "eda@weather": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.93; everything 0.47)",
-    "metric@regimes": "steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)",
-    "encoding@modes": "minutes of waiting (0 to 99) are called names (sheet 0.00; blind 0.00, absurd 0.00, everything 0.16)",
-    "eda@modes": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.88; naive 0.42)",
-    "features@modes": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.44; naive 0.48)",
-    "encoding@health": "an ordered or plain number is called names, or wrong types keep credit (sheet 0.42)",
-    "metric@health": "steps within noise or a score of one of two targets (sheet 0.96; opposite 0.55)",
-    "features@health": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.80; naive 0.85)",
-    "encoding@affairs": "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; blind 1.00)",
-    "eda@affairs": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 1.00; naive 0.42)",
-    "cv@affairs": "a wrong key of groups costs little where rows repeat (sheet 1.00; absurd 0.52, opposite 0.52)",
-    "leakage@affairs": "equal answers to coarse questions are called leaked rows (sheet 0.45; absurd 0.45, everything 0.57, opposite 0.45)",
-    "eda@election": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.68)",
-    "cv@election": "a wrong key of groups costs little where rows repeat (sheet 1.00; absurd 0.46, opposite 0.46)",
-    "features@election": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.69; naive 0.71)",
-    "eda@tumours": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 1.00; naive 0.42)",
-    "metric@tumours": "steps within noise or a score of one of two targets (sheet 1.00; opposite 0.45)",
-    "features@tumours": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.81; opposite 0.44)",
-    "encoding@counties": "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; absurd 0.90)",
-    "metric@counties": "steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)",
-    "leakage@cars": "equal answers to coarse questions are called leaked rows (sheet 1.00; opposite 1.00)",
-    "ensembling@cars": "models that suffer from the change along time are called too good (sheet 0.44; everything 0.70, opposite 0.46)",
-    "features@cars": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 1.00; opposite 0.44)",
-    "shift@cars": "features that tell the target most are said to do harm (sheet 0.53)",
-    "encoding@senators": "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; absurd 0.44)",
-    "eda@senators": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.94; naive 0.42)",
-    "scaling@senators": "all skewed is worth more than 0.4 where few columns are (sheet 1.00; blind 0.44)",
-    "metric@senators": "steps within noise or a score of one of two targets (sheet 1.00; blind 0.41, opposite 0.45)",
-    "features@senators": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.68)",
-    "eda@wine": "types and counts alone, or a claim of everything, are worth more than 0.4 (sheet 0.95; naive 0.42)",
-    "metric@wine": "steps within noise or a score of one of two targets (sheet 0.71; everything 0.80, opposite 0.50)",
-    "features@wine": "pairs (of carat and clarity, of weight and year) and weak but sure features (p below 1e-4) are said to be none (sheet 0.71)",
-    "encoding@pizza": "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; absurd 0.56)",
-    "leakage@pizza": "equal answers to coarse questions are called leaked rows (sheet 1.00; absurd 0.69)",
+    "metric@diamonds": ("steps within noise or a score of one of two targets (sheet 0.82; opposite 0.49)"),
+    "features@diamonds": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 1.00; everything 0.49)"
+    ),
+    "missing@penguins": ("mechanisms that other columns explain are random (sheet 0.34)"),
+    "eda@penguins": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.97; naive 0.42)"),
+    "metric@penguins": ("steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)"),
+    "missing@housing": ("mechanisms that other columns explain are random (sheet 0.22; everything 0.22)"),
+    "eda@housing": (
+        "types and counts alone, or a claim of everything, get more than 0.4 (sheet 1.00; everything 0.61)"
+    ),
+    "cv@housing": ("a wrong key of groups costs little where rows repeat (sheet 1.00; everything 0.57)"),
+    "ensembling@housing": (
+        "models that suffer from the change along time are called too good (sheet 0.44; everything 0.57)"
+    ),
+    "imbalance@weather": (
+        "thresholds gain 0.08 to 0.17 of balanced accuracy, which is called undecided (sheet 0.50; naive 0.50)"
+    ),
+    "eda@weather": (
+        "types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.93; everything 0.47)"
+    ),
+    "metric@regimes": ("steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)"),
+    "encoding@modes": (
+        "minutes of waiting (0 to 99) are called names (sheet 0.00; blind 0.00, absurd 0.00, everything 0.16)"
+    ),
+    "eda@modes": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.88; naive 0.42)"),
+    "features@modes": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 0.44; naive 0.48)"
+    ),
+    "encoding@health": ("an ordered or plain number is called names, or wrong types keep credit (sheet 0.42)"),
+    "metric@health": ("steps within noise or a score of one of two targets (sheet 0.96; opposite 0.55)"),
+    "features@health": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 0.80; naive 0.85)"
+    ),
+    "encoding@affairs": (
+        "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; blind 1.00)"
+    ),
+    "eda@affairs": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 1.00; naive 0.42)"),
+    "cv@affairs": ("a wrong key of groups costs little where rows repeat (sheet 1.00; absurd 0.52, opposite 0.52)"),
+    "leakage@affairs": (
+        "equal answers to coarse questions are called leaked rows "
+        "(sheet 0.45; absurd 0.45, everything 0.57, opposite 0.45)"
+    ),
+    "eda@election": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.68)"),
+    "cv@election": ("a wrong key of groups costs little where rows repeat (sheet 1.00; absurd 0.46, opposite 0.46)"),
+    "features@election": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 0.69; naive 0.71)"
+    ),
+    "eda@tumours": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 1.00; naive 0.42)"),
+    "metric@tumours": ("steps within noise or a score of one of two targets (sheet 1.00; opposite 0.45)"),
+    "features@tumours": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 0.81; opposite 0.44)"
+    ),
+    "encoding@counties": (
+        "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; absurd 0.90)"
+    ),
+    "metric@counties": ("steps within noise or a score of one of two targets (sheet 1.00; blind 0.41)"),
+    "ensembling@cars": (
+        "models that suffer from the change along time are called too good (sheet 0.44; everything 0.70, opposite 0.46)"
+    ),
+    "features@cars": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "
+        "(sheet 1.00; opposite 0.44)"
+    ),
+    "shift@cars": ("features that tell the target most are said to do harm (sheet 0.53)"),
+    "eda@senators": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.94; naive 0.42)"),
+    "scaling@senators": ("all skewed is worth more than 0.4 where few columns are (sheet 1.00; blind 0.44)"),
+    "metric@senators": ("steps within noise or a score of one of two targets (sheet 1.00; blind 0.41, opposite 0.45)"),
+    "features@senators": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied (sheet 0.68)"
+    ),
+    "eda@wine": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.95; naive 0.42)"),
+    "metric@wine": ("steps within noise or a score of one of two targets (sheet 0.71; everything 0.80, opposite 0.50)"),
+    "features@wine": (
+        "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied (sheet 0.71)"
+    ),
+    "eda@diabetes": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.96; naive 0.42)"),
+    "encoding@pizza": (
+        "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; absurd 0.56)"
+    ),
+    "leakage@pizza": ("equal answers to coarse questions are called leaked rows (sheet 1.00; absurd 0.69)"),
+    "encoding@nomad": (
+        "an ordered or plain number is called names, or wrong types keep credit (sheet 1.00; blind 1.00)"
+    ),
+    "eda@nomad": ("types and counts alone, or a claim of everything, get more than 0.4 (sheet 0.95; naive 0.42)"),
+    "cv@nomad": ("a wrong key of groups costs little where rows repeat (sheet 1.00; absurd 0.46, opposite 0.46)"),
 }
 
 OPEN = (
     "features@housing",
-    "shift@wine",
-    "debugging@wine",
-    "missing@diabetes",
-    "encoding@diabetes",
-    "eda@diabetes",
-    "cv@diabetes",
-    "scaling@diabetes",
-    "leakage@diabetes",
-    "metric@diabetes",
-    "calibration@diabetes",
-    "ensembling@diabetes",
-    "features@diabetes",
-    "shift@diabetes",
-    "debugging@diabetes",
     "imbalance@spaceship",
     "missing@spaceship",
     "encoding@spaceship",
@@ -81,13 +114,6 @@ OPEN = (
     "features@spaceship",
     "shift@spaceship",
     "debugging@spaceship",
-    "shift@pizza",
-    "debugging@pizza",
-    "imbalance@nomad",
-    "missing@nomad",
-    "encoding@nomad",
-    "eda@nomad",
-    "cv@nomad",
     "scaling@nomad",
     "leakage@nomad",
     "metric@nomad",

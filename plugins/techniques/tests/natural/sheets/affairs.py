@@ -18,8 +18,8 @@ SHEET = {
             "occupation": ("nominal", how("OneHotEncoder")),
             "occupation_husb": ("nominal", how("OneHotEncoder")),
         },
-        "Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. Answers on scales of "
-        "1 to 5 and 1 to 4; numbers are as right.",
+        "Codes of occupations are names: 0.085 and 0.066 by value (z = 3.9, 3.0), ranks 0.005 and 0.006. "
+        "Answers on scales of 1 to 5 and 1 to 4; numbers are as right.",
         undecided="opposite",
     ),
     "eda": claim(
