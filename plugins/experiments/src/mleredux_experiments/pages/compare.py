@@ -90,6 +90,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "experiment": record.name if record else None,
         "lines": list(lines(found, scores)),
         "scores": scores,
+        "tables": values["tables"][1:],  # without the scores, which the page shows first
         "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
