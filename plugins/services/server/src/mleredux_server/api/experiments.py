@@ -17,13 +17,12 @@ from mleredux_server.accounts.secrets import lending
 from mleredux_server.accounts.security import Caller, needs
 from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.protocol.idempotency import Answer, Claim, claim_of, look_first
-from mleredux_server.protocol.problems import Problem
+from mleredux_server.protocol.problems import Problem, require_statistics
 from mleredux_server.runs.extension import Outdated, extend, retry_broken
 from mleredux_server.runs.lists import shown_runs
 from mleredux_server.runs.lookup import newest, past_runs, seen
 from mleredux_server.runs.references import check_agent, pin_agent
 from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
-from mleredux_server.runs.statistics import require_statistics
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging

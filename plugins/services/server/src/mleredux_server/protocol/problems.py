@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from http import HTTPStatus
+from importlib.util import find_spec
 from typing import Any, get_args
 
 import structlog
@@ -221,3 +222,14 @@ def _fields(model: Any, path: Sequence[str]) -> list[str]:
         kinds = (field.annotation, *get_args(field.annotation))
         model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)
     return list(getattr(model, "model_fields", {}))
+
+
+def require_statistics() -> None:
+    """Check that `mleredux_experiments.shared`, an extra of the server, can be imported.
+
+    Raises:
+        Problem: It is not installed.
+    """
+    if find_spec("mleredux_experiments") is None:
+        hint = "Its administrator installs mleredux-server[experiments]; budgets need nothing."
+        raise Problem("not-found", "This server can't analyse experiments.", hint=hint)

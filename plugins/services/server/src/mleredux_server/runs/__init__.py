@@ -6,6 +6,5 @@
 | `requests`, `admission`, `creation` | a request checked; what quotas allow; rows and folders created |
 | `builds`, `submissions`, `deadlines` | builds; predictions without an agent; grades that are held back |
 | `extension`, `changes` | experiments and runs after their creation |
-| `statistics` | the optional dependency for statistics of experiments |
 | `summary`, `lookup`, `lists`, `views` | what a run's folder says; what a caller may see: one, many, as documents |
 """

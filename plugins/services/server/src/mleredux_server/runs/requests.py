@@ -24,7 +24,6 @@ from mleredux_server.protocol.problems import Problem, invalid
 from mleredux_server.runs.admission import check_quota, fit_to_quota
 from mleredux_server.runs.creation import make_jobs
 from mleredux_server.runs.references import granted
-from mleredux_server.runs.statistics import require_statistics
 from mleredux_server.runs.summary import lacks_result
 from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
