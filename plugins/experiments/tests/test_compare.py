@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
+from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.results.sources import load
@@ -314,3 +315,18 @@ def test_a_name_without_a_version_means_the_newest_and_says_so(
     assert said.exit_code == 0 and f"a.py names 2 versions; the newest, {newest}, is used." in said.output
     assert "names 2 versions" not in mleredux("compare", oldest, newest, "--measure", "score").output
     assert results.note_on("a.py[seed=0]") and results.note_on("other") is None and results.note_on("absent") is None
+
+
+def test_with_several_arms_the_corrected_p_decides(add_run: AddRun, tmp_path: Path) -> None:
+    for number in range(6):
+        for arm, gain in (("base", 0.0), ("good", 0.1), ("fine", 0.05), ("same", 0.0)):
+            add_run(f"task{number}", arm, 0, score=0.4 + number / 50 + gain * (1 + number / 10))
+    results = load(tmp_path / "runs")
+    assert compare(results, "base", "good", "percentile").verdict == "better"  # p = 2/64
+    found = analyse(results, "percentile", arms=["base", "good", "fine", "same"])
+    assert [one.b for one in found.comparisons] == ["good", "fine", "same"]
+    for one in found.comparisons:
+        assert one.adjusted is not None and one.adjusted >= min(3 * one.p, 1) - 1e-9
+        assert one.verdict == "cannot tell" and "better" not in one.sentence
+        assert one.least == 7 and one.alpha == pytest.approx(0.05 / 3)
+    assert found.arm("good").attempts is None, "of percentiles, several attempts are not asked"

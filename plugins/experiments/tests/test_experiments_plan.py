@@ -81,6 +81,11 @@ def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
             "arms.v1.options: Agent dummy has no option steps",
         ),
         ("seeds = [0, 1]", "seeds = [0,", "is not valid TOML"),
+        (
+            "[arms.v1]",
+            '[stop]\nrule = "sequential"\n[arms.v1]',
+            "stop.rule: with 5 tasks, the sequential rule can never",
+        ),
     ],
 )
 def test_an_error_names_the_field_as_it_was_written(tmp_path: Path, before: str, after: str, message: str) -> None:
