@@ -20,7 +20,7 @@ from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.operations.traces import here
 from mleredux_server.protocol.idempotency import Answer, Claim
-from mleredux_server.protocol.problems import Problem, invalid
+from mleredux_server.protocol.problems import Problem, invalid, require_statistics
 from mleredux_server.runs.admission import check_quota, fit_to_quota
 from mleredux_server.runs.creation import make_jobs
 from mleredux_server.runs.references import granted
