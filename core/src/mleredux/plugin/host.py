@@ -12,11 +12,11 @@ from typing import Any
 
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared, as_prepared
-from mleredux._core.loans import GIT_TOKEN, caller_variables, lend, lent
+from mleredux._core.loans import GIT_TOKEN, lend, lent
 from mleredux._core.locations import looks_prepared
 from mleredux._core.moved import moved
 from mleredux._core.pipeline import Pipeline
-from mleredux._core.planning.grants import asks_of, check_grants, joined, missing_grants, within
+from mleredux._core.planning.grants import asks_of, check_grants, joined, within
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.records import agent_record, task_record
 from mleredux._core.records import listed as list_records
@@ -60,7 +60,6 @@ __all__ = [
     "as_prepared",
     "ask_child",
     "asks_of",
-    "caller_variables",
     "check_grants",
     "check_resumable",
     "grade",
@@ -72,7 +71,6 @@ __all__ = [
     "looks_prepared",
     "machine_slots",
     "make_report",
-    "missing_grants",
     "prepare",
     "process_birth",
     "protected_variables",
