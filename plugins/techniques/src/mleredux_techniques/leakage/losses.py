@@ -147,14 +147,16 @@ def _statistics(data: Dataset, name: str) -> Iterator[View]:
     train, test = data.train[name], data.test[name]
     if train.nunique() <= len(train) // 2:
         counts = train.value_counts()
-        yield in_bins("frequency", *(frame.map(counts).to_numpy(dtype=float) for frame in (train, test)))
+        ours, theirs = (frame.map(counts).to_numpy(dtype=float) for frame in (train, test))
+        yield in_bins("frequency", ours, theirs)
     if data.kinds[name] != "number" or train.nunique() < MANY:
         return
     few = [other for other in data.of_kind("text") if 2 <= data.train[other].nunique() <= len(train) // CATEGORY]
     for other in few[:MAX_CATEGORIES]:
         means = train.groupby(data.train[other]).mean()
         apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
-        yield in_bins(f"distance from the mean of its {other}", *(part.to_numpy(dtype=float) for part in apart))
+        ours, theirs = (part.to_numpy(dtype=float) for part in apart)
+        yield in_bins(f"distance from the mean of its {other}", ours, theirs)
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ TOLERANCES = """\
 - `constant_score` (0.15), `score` (0.15): within 1 % of what there is to learn (half within 5 %)"""
 _ASKS = {"class columns": "probabilities", "scores": "probabilities", "labels": "labels", "numbers": "numbers"}
 _SAME = 1e-6
-_NONE = {"constant_score": None, "any": True, "classes": []}
+_NONE: dict[str, Any] = {"constant_score": None, "any": True, "classes": []}
 
 
 def describe(known: Known, judge: Scorer) -> dict[str, Any]:
