@@ -77,8 +77,7 @@ def hooks_page() -> str:
         options: dict[str, Any] = function.mleredux_spec
         kind = "The first result that is not None is used." if options["firstresult"] else "All results are used."
         signature = str(inspect.signature(function)).replace("'", "")
-        text = inspect.getdoc(function) or ""
-        text = text if "all plugins" in text else f"{text} {kind}"
+        text = text if "all plugins" in (text := inspect.getdoc(function) or "") else f"{text} {kind}"
         lines += ["", f"### {name}", "", f"```python\n{name}{signature}\n```", "", text]
     return "\n".join(lines) + "\n"
 
@@ -148,9 +147,8 @@ def _command(
     if isinstance(command, click.Group):
         inner = click.Context(command, info_name=name.rpartition(" ")[2], parent=context)
         for part in sorted(command.list_commands(inner)):
-            found = command.get_command(inner, part)
-            assert found is not None
-            lines += _command(found, inner, catalogue, f"{name} {part}", where=where, level=level + 1)
+            inside = command.get_command(inner, part) or command
+            lines += _command(inside, inner, catalogue, f"{name} {part}", where=where, level=level + 1)
     return lines
 
 
