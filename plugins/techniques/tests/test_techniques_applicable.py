@@ -67,7 +67,7 @@ def test_pictures_have_classes_and_splits_all_the_same(prepared: Callable[[str],
     document = perfect("imbalance", found.private)
     given = GradingInput(Path("imbalance_analysis.json"), found.private, bench.task("imbalance@photos"))
     graded = score(TECHNIQUES["imbalance"], document, given)
-    assert graded.value == 1
+    assert graded.value == 0.5  # nothing but counts can be scored
     assert graded.details["efficacy"]["score"] is None  # there is nothing to train on
     split = json.loads((prepared("cv@photos").private / "truth.json").read_bytes())
     assert (split["train_rows"], split["test_rows"], split["smallest_class"]) == (60, 30, 3)
