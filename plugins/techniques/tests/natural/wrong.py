@@ -1,7 +1,7 @@
 """Five wrong documents for each sheet: blind, naive, absurd, everything, opposite.
 
 `blind` is written without looking at the tables; the others count rightly and judge wrongly. `naive` is the habit
-of people who look at nothing but dtypes; it may be right, and is then left out, as is each document that equals
+of people who see only dtypes; it may be right, and is then left out, as is each document that equals
 the sheet's.
 """
 
