@@ -21,8 +21,9 @@ RIGHT, WRONG = 0.8, 0.5
 def test_the_right_document_wins_clearly(technique: str, kind: str, tmp_path: Path) -> None:
     known = made(technique, kind)
     right, wrong = (scores_of if known.executed else facts_of)(technique, known, tmp_path / "task")
-    assert right >= RIGHT, f"the right document has {right}"
-    assert wrong <= WRONG, f"the wrong document has {wrong}"
+    nothing = technique == "leakage" and known.executed and not known.right  # then the whole score is at most half
+    assert right >= (WRONG if nothing else RIGHT), f"the right document has {right}"
+    assert wrong <= (RIGHT / 2 if nothing else WRONG), f"the wrong document has {wrong}"
 
 
 HELD = (

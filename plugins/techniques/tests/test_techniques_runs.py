@@ -82,7 +82,7 @@ def test_a_run_of_the_competition_is_scored_for_the_techniques_that_it_used(cli:
     asked = cli("runs", "techniques", run["id"], "--json")
     assert asked.returncode == 0, asked.stderr
     (used,) = json.loads(asked.stdout)
-    assert {use["technique"]: use["score"] for use in used["uses"]} == {"leakage": None, "cv": 0.0, "encoding": 0.0}
+    assert {use["technique"]: use["score"] for use in used["uses"]} == {"leakage": None, "cv": 0.0, "encoding": None}
     assert used["reward"] == 0.0
     assert json.loads((Path(run["path"]) / "technique_use.json").read_text()) == used
     refused = cli("runs", "techniques", "nowhere")
