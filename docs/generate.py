@@ -54,7 +54,7 @@ def hooks_page() -> str:
         "[Plugins](plugins.md) describes how plugins are found; the [tutorial](../tutorial.md) writes one.",
         "",
         "```python",
-        "from mleredux import hookimpl",
+        "from mleredux import Ref, hookimpl",
         "",
         f"mleredux_contract = {hookspecs.CONTRACT_VERSION}",
         "",
@@ -93,8 +93,8 @@ def cli_page() -> str:
         _BY,
         "# The command line",
         "",
-        "With `--json`, a command prints exactly one JSON document on stdout. Commands never wait for input, except "
-        "`login`. Error messages have one sentence on what is wrong and one on what to do; `--debug` shows tracebacks.",
+        "With `--json`, a command prints exactly one JSON document on stdout. Commands wait for input only for "
+        "confirmation, grants and secrets. Errors name the problem, then the remedy; `--debug` shows tracebacks.",
         "",
         "| exit code | meaning |",
         "|---|---|",

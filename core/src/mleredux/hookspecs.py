@@ -53,7 +53,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 """Mark a function of a plugin as the implementation of the hook of that name."""
 
 
-# The four stages
+# The stages of a run
 
 
 @hookspec(firstresult=True)

@@ -152,7 +152,7 @@ def test_descriptions_are_honest_about_leaderboard_and_source_and_the_obfuscated
     assert (
         "reference models" in text
         and "make_leaderboards.py" in text
-        and "are public, so the held-out rows could be looked up" in text
+        and "is public, so the held-out rows could be looked up" in text
     )
     silent = competition.describe(obfuscated=True).lower()
     for word in ("scikit", "uci", "wisconsin", "alpaydin", competition.title.lower()):

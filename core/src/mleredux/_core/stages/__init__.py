@@ -1,4 +1,4 @@
-"""The four stages of a run, and what is built in of each.
+"""The stages of a run, each with its built-in implementation.
 
 | modules | contents |
 |---|---|

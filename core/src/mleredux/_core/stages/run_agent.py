@@ -61,7 +61,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     run, task = context.run, context.task
     prepared = prepared or context.data.find(task)
     if prepared is None:
-        raise SandboxError(f"The prepared data of {task.id} are gone.", hint="Start the run again.")
+        raise SandboxError(f"The prepared data of {task.id} is gone.", hint="Start the run again.")
     context.say("waiting for a free slot")
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
