@@ -96,7 +96,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
     homes = {place.parent for place in _sockets(launch) if place is not None}
     if len(homes) > 1:
-        raise SandboxError("The sockets of a run lie in several folders.", hint="Use one for all.")
+        raise SandboxError("The sockets of a run lie in several folders.", hint="Pass sockets of one folder.")
     binds += [Bind(home, SOCKET) for home in homes]
     return binds
 
@@ -160,7 +160,7 @@ def written_binds(
         return None
     try:
         if not layers:
-            raise OSError("the engine tells no layers")
+            raise OSError("the engine reports no layers")
         root = find_disk(launch.control_dir.parent).image_root(layers)
     except OSError:
         (launch.control_dir / UNLIMITED).touch()

@@ -53,7 +53,7 @@ class Experiment:
         return self
 
     def retry(self, *, jobs: int = 1) -> Experiment:
-        """Run again what the environment or the task broke, and all that has no result."""
+        """Rerun runs that the environment or the task broke, and those without a result."""
         self._execution.stop.clear()
         self._execution.run(jobs=jobs, broken=True)
         return self

@@ -42,7 +42,7 @@ def reveal(yes: bool, as_json: bool) -> None:
 @click.argument("secret")
 @click.argument("commitment")
 def verify(secret: str, commitment: str) -> None:
-    """Check that SECRET, as opened, is the one that COMMITMENT in a report was made of."""
+    """Check that SECRET, as opened, matches COMMITMENT in a report."""
     from mleredux_techniques._kit import seeds
 
     try:

@@ -30,7 +30,7 @@ def catalogue(ctx: click.Context) -> Catalogue:
 
 
 def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | None = None) -> Backend:
-    """What works the commands of this command line: the server that is named, opened once, or this machine.
+    """Return the back end of this command line: the server that is named, opened once, or this machine.
 
     Args:
         runs_dir, data_dir: Folders of runs and data on this machine; the default ones if None.

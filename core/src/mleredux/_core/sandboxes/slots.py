@@ -30,7 +30,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is to hand out."""
+    """The resources of this machine that runs share."""
 
     cpus: float
     memory_mb: int

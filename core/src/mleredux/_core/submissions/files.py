@@ -69,7 +69,7 @@ def named(message: str, usual: str, given: Path | str) -> str:
 
 
 def submitted(path: Path | str) -> Submitted:
-    """A file that may not be there, or be something else; the empty path is that of nothing."""
+    """Open a file that may be missing or something else; the empty path means no submission."""
     try:
         open_regular(Path(path)).close()
     except OSError as error:

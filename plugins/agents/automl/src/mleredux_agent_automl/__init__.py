@@ -1,4 +1,4 @@
-"""Search of pipelines that obeys findings of techniques. mleredux imports `plugin`, `agent` and `settings`.
+"""Search of pipelines that applies findings of technique tasks. mleredux imports `plugin`, `agent` and `settings`.
 
 | modules | contents |
 |---|---|

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("place", metavar="PATH|REFERENCE")
-@click.option("--static", is_flag=True, help="Only look: no build, no smoke run.")
+@click.option("--static", is_flag=True, help="Static checks only; do not build or run.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options

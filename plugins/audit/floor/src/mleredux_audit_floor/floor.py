@@ -1,4 +1,4 @@
-"""The floor of a task: what submissions score that nothing was learned for, beside its median."""
+"""The floor of a task: scores of submissions made without learning, next to its median."""
 
 from __future__ import annotations
 

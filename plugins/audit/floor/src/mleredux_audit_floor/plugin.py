@@ -19,7 +19,7 @@ mleredux_contract = 2
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `audit floor`."""
     yield Ref(
-        "audit floor", "mleredux_audit_floor.command:command", {"title": "Score what agents reach that learn nothing."}
+        "audit floor", "mleredux_audit_floor.command:command", {"title": "Score trivial agents that learn nothing."}
     )
 
 

@@ -114,7 +114,7 @@ def read_config(home: Path) -> dict[str, Any]:
     try:
         config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Fix it.") from None
+        raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Write valid TOML.") from None
     wanted, verifier = config.get("environment", {}), config.get("verifier", {})
     apart = verifier.get("environment") or {}
     refused = {

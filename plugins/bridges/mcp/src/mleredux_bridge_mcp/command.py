@@ -16,7 +16,7 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 def command(
     task: str, sandbox: str | None, time_limit: float | None, seed: int, runs_dir: str | None, data_dir: str | None
 ) -> None:
-    """Lend the tools of TASK to a client of the Model Context Protocol, on standard input and output.
+    """Serve TASK to a client of the Model Context Protocol, on standard input and output.
 
     The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
     or at the time limit. The score is not told to the client: see `mleredux runs`.

@@ -12,7 +12,7 @@ from mleredux_agents import REWARDS
 @click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
-@click.option("--sessions", type=click.IntRange(min=1), default=4, show_default=True, help="Most sessions at a time.")
+@click.option("--sessions", type=click.IntRange(min=1), default=4, show_default=True, help="Most concurrent sessions.")
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="score", show_default=True, help="Rule of rewards.")
 @click.option("--invalid", type=float, default=-1.0, show_default=True, help="Reward of an invalid submission.")
 @click.option("--sandbox", metavar="ID", help="Sandbox of the episodes; by default the best one here.")

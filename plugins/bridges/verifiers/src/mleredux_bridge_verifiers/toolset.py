@@ -14,7 +14,7 @@ from mleredux_bridge_verifiers.state import RunState
 
 
 class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
-    """Tools that work in the sandbox of the run. None tells a score."""
+    """Tools that work in the sandbox of the run. None reveals a score."""
 
     TOOL_PREFIX = None
 

@@ -32,7 +32,7 @@ reports_option = click.option(
 )
 
 
-published_option = click.option("--published", is_flag=True, help="Published results too, as rows like one's own.")
+published_option = click.option("--published", is_flag=True, help="Include published results.")
 
 
 def source_options(command: _Command) -> _Command:

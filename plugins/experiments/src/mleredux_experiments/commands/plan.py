@@ -136,7 +136,7 @@ def run(
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
-    """Run again what the environment or the task broke, and all that has no result; earlier attempts are kept."""
+    """Rerun runs that the environment or the task broke, and those without a result; earlier attempts are kept."""
     if server_of(ctx) is not None:
         told(ctx, experiment, "retry", None, as_json)
         return
@@ -180,7 +180,7 @@ def extend(
 @json_option
 @click.pass_context
 def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: bool) -> None:
-    """Show how far an experiment is: runs by arm, time, cost, failures, deviations from its plan."""
+    """Show an experiment's progress: runs by arm, time, cost, failures, deviations from its plan."""
     if server_of(ctx) is not None:
         record = status_there(ctx, experiment)
     else:

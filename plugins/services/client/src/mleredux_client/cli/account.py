@@ -85,7 +85,7 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
         return
     click.echo(made["token"])
     until = f"until {made['expires_at']}" if made["expires_at"] else "until it is revoked"
-    click.echo(f"Good for {', '.join(made['scopes'])}, {until}. It is not shown again.", err=True)
+    click.echo(f"Scopes: {', '.join(made['scopes'])}; {until}. The token is not shown again.", err=True)
 
 
 _lists(

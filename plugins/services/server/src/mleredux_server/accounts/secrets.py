@@ -36,7 +36,7 @@ def owner_of(session: Session, caller: Caller, project: str | None) -> str:
     if project is not None:
         return visible_project(session, caller, project).id
     if caller.bound_to is not None:
-        raise Problem("forbidden", "The token is limited to a project.", hint="Name the project.")
+        raise Problem("forbidden", "The token is limited to a project.", hint="Name that project.")
     return caller.user_id
 
 
@@ -140,5 +140,5 @@ def _values(
 def _owned(session: Session, caller: Caller, project: str | None) -> str:
     owner = owner_of(session, caller, project)
     if project is not None and not caller.all_projects and caller.projects.get(owner) != "owner":
-        raise Problem("forbidden", "Only owners change a project's secrets.", hint="Ask one of them.")
+        raise Problem("forbidden", "Only owners change a project's secrets.", hint="Ask an owner of the project.")
     return owner

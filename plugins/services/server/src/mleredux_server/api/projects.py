@@ -121,7 +121,7 @@ def _owned(session: Session, caller: Caller, asked: str) -> Project:
     """Return a project that the caller may change; its row is locked if the database supports it."""
     project = visible_project(session, caller, asked)
     if not caller.all_projects and caller.projects.get(project.id) != "owner":
-        raise Problem("forbidden", f"Only owners can change project {project.name}.", hint="Ask one of them.")
+        raise Problem("forbidden", f"Only owners can change project {project.name}.", hint="Ask an owner.")
     session.refresh(project, with_for_update=True)
     return project
 

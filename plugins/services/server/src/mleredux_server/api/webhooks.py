@@ -109,7 +109,7 @@ def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
 
 def _check_owner(caller: Caller, project_id: str) -> None:
     if not caller.all_projects and caller.projects.get(project_id) != "owner":
-        raise Problem("forbidden", "Only owners change a project's webhooks.", hint="Ask one of them.")
+        raise Problem("forbidden", "Only owners change a project's webhooks.", hint="Ask an owner of the project.")
 
 
 def _view(row: Webhook) -> WebhookView:
