@@ -94,6 +94,7 @@ def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
                 f1(given, shares),
                 versus(sorted(given)[:50], sorted(shares)[:50]),
                 f"One value fills nearly all rows of: {listing(shares)}.",
+                decides=True,
             ),
             component(
                 "shares",

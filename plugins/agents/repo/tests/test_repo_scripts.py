@@ -55,7 +55,7 @@ def test_a_script_runs_at_once_beside_its_modules_and_with_arguments(folder: Pat
     )
     assert ended.returncode == 0, ended.stderr
     record = json.loads(ended.stdout)
-    assert record["report"]["valid_submission"] and record.sandbox == "process"
+    assert record["report"]["valid_submission"] and record["sandbox"] == "process"
     assert not record["report"]["ledger"]["isolated"]
     assert re.fullmatch(r"repo:.*/solve\.py@copy-[0-9a-f]{40}", record["agent"])
     run = Path(record["path"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import gzip
 import re
@@ -65,12 +66,21 @@ def test_declaring_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-def test_preparing_all_of_them_takes_less_than_5000_lines() -> None:
-    """Every line of Python that is not blank, docstrings too: declarations, building blocks, facts, registration.
+def _lines_of_code(text: str) -> int:
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return sum(bool(line.strip()) and number not in docstrings for number, line in enumerate(text.splitlines(), 1))
+
+
+def test_preparing_all_of_them_takes_less_than_4400_lines_of_code() -> None:
+    """Declarations, building blocks, facts, registration, without blank lines and docstrings.
 
     Left out is what does not prepare: descriptions, tables of facts, leaderboards, and getting data from Kaggle.
     """
     package = Path(mleredux_competition_mlebench.__file__).parent
     files = [*package.glob("*.py"), *(package / "blocks").rglob("*.py"), *(package / "competitions").rglob("*.py")]
-    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    assert len(lines) < 5000
+    assert sum(_lines_of_code(path.read_text(encoding="utf-8")) for path in files) < 4400

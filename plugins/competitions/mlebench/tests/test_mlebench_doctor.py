@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mleredux._core import doctor
+from mleredux._core.checks import machine as doctor
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import RunStore

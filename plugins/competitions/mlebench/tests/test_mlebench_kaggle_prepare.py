@@ -16,9 +16,10 @@ from typing import Any
 
 import mleredux
 import pytest
+from mleredux._core.data import checksums, space
 from mleredux._core.data import datastore as data_module
 from mleredux._core.data.checksums import ChecksumMismatch
-from mleredux._core.data.datastore import DataStore, checksums, space
+from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError

@@ -162,7 +162,7 @@ def test_the_server_logs_each_request_once_with_its_route_and_without_secrets(tm
     told = [json.loads(line) for line in lines]
     requests = [line for line in told if line["event"] == "request"]
     assert [(line["method"], line["route"], line["status"]) for line in requests] == [
-        ("GET", "/v1/runs", 200),
+        ("GET", "/v1/runs", 422),
         ("GET", "/v1/runs/{run_id}", 404),
         ("POST", "/v1/runs", 404),
         ("GET", "/v1/runs/{run_id}", 404),

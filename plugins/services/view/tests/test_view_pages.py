@@ -151,7 +151,7 @@ def test_keys_go_through_runs_and_into_one(watched: Any) -> None:
 FOCUS = """() => {
   const { tagName, innerText, name } = document.activeElement, style = getComputedStyle(document.activeElement);
   const { width, height } = document.activeElement.getBoundingClientRect();
-  return [tagName, (name || innerText).trim(), style.outlineStyle !== "none" && width > 0 && height > 0];
+  return [tagName, innerText.trim() || name, style.outlineStyle !== "none" && width > 0 && height > 0];
 }"""
 
 
@@ -165,7 +165,9 @@ def test_the_list_is_used_by_keys_alone_and_the_focus_is_seen(watched: Any) -> N
     assert walked[0][1] == "Skip to the content" and all(seen for _, _, seen in walked)
     page.keyboard.press("Space")
     page.get_by_text("1 selected").wait_for()
-    while page.evaluate(FOCUS)[1] != "Label":
+    for _ in walked:  # back to the button
+        if page.evaluate(FOCUS)[1] == "Label":
+            break
         page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
     page.keyboard.type("seen=by keys")
