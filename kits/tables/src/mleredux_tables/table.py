@@ -158,14 +158,12 @@ def _inspect(file: BinaryIO) -> None:
 
 
 def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which cells of a column are missing, shape (rows,)."""
-    missing: npt.NDArray[np.bool_]
+    """Return which cells of a column are missing, shape (rows,)."""
+    missing: npt.NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
     if values.dtype.kind == "f":
         missing = np.isnan(values)
-        return missing
-    if values.dtype.kind == "O":
+    elif values.dtype.kind == "O":
         import pandas as pd
 
         missing = pd.isna(values)
-        return missing
-    return np.zeros(len(values), dtype=bool)
+    return missing
