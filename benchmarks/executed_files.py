@@ -1,7 +1,7 @@
 """Count the source files of mleredux and its plugins that a plain run executes in the command's own process.
 
 `python benchmarks/executed_files.py [--list] [--] [ARGUMENT…]` profiles `mleredux run digits --agent baseline`, or the
-command of the arguments, in folders of its own, and prints the number of files by distribution.
+command of the arguments, in separate folders, and prints the number of files by distribution.
 """
 
 from __future__ import annotations

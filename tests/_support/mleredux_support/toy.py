@@ -64,7 +64,7 @@ class Toy:
         return self.gate / stage
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-        """The real program, `mleredux run …`, in a process of its own."""
+        """Start the real program, `mleredux run …`, in a separate process."""
         return subprocess.Popen(
             [
                 *(sys.executable, "-c", "from mleredux._core.cli import main; main()", "-p", str(TOY), "run"),

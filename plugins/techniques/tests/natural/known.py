@@ -6,11 +6,11 @@ EXECUTED = frozenset({"imbalance@weather", "encoding@senators", "leakage@cars"})
 """Questions whose sheet's advice is executed too, which takes seconds; of others, the facts are graded."""
 
 KNOWN: dict[str, str] = {
-    "metric@weather": "steps within noise, or a score that the sheet computes otherwise (sheet 0.75; naive 1.00)",
-    "scaling@weather": "a claim that is wrong about a few shapes costs too little (everything 0.58)",
-    "scaling@regimes": "a claim that is wrong about a few shapes costs too little (everything 0.58)",
-    "scaling@modes": "a claim that is wrong about a few shapes costs too little (everything 0.47)",
-    "scaling@election": "a claim that is wrong about a few shapes costs too little (everything 0.57)",
+    "metric@weather": "not examined yet: the naive document gets more (sheet 0.75; naive 1.00)",
+    "scaling@weather": "wrong shapes of many columns still get more than 0.4 (everything 0.58)",
+    "scaling@regimes": "wrong shapes of many columns still get more than 0.4 (everything 0.58)",
+    "scaling@modes": "wrong shapes of many columns still get more than 0.4 (everything 0.47)",
+    "scaling@election": "wrong shapes of many columns still get more than 0.4 (everything 0.57)",
     "metric@diamonds": ("steps within noise or a score of one of two targets (sheet 0.82; opposite 0.49)"),
     "features@diamonds": (
         "pairs (carat and clarity, weight and year) or weak but sure features (p below 1e-4) are denied "

@@ -189,7 +189,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
         if not run.lock.acquire():
             raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
-            _check_deletable(service, run_id)  # somebody may have pinned or retried it meanwhile
+            _check_deletable(service, run_id)  # it may have been pinned or retried meanwhile
             _delete_objects(service, path)
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
