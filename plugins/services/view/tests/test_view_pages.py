@@ -179,6 +179,16 @@ def test_the_list_is_used_by_keys_alone_and_the_focus_is_seen(watched: Any) -> N
     (watched.site.runs / "labels.json").write_text("{}")
 
 
+def test_enter_in_the_box_of_labels_labels_and_stops_nothing(watched: Any) -> None:
+    page = watched.open("/?q=wine")
+    page.locator("#rows input[name=run]").first.check()
+    page.get_by_text("1 selected").wait_for()
+    page.get_by_label("Label for the selected runs").fill("pressed=enter")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text="Labelled").wait_for()
+    (watched.site.runs / "labels.json").write_text("{}")
+
+
 def test_a_chart_takes_the_colors_of_another_scheme(watched: Any) -> None:
     page = watched.open(f"/runs/{watched.site.ids['done']}")
     used = """() => {
