@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple, TypeVar
 
 from mleredux.errors import MlereduxError
+from mleredux.models import first_problem
 from pydantic import BaseModel, ValidationError
 
 _Options = TypeVar("_Options", bound=BaseModel)
@@ -25,11 +26,9 @@ def read_options(agent: str, model: type[_Options], given: dict[str, Any]) -> _O
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "options"
-        said = first["msg"].removeprefix("Value error, ").rstrip(".")
+        name, message, value = first_problem(error)
         raise MlereduxError(
-            f"Agent {agent} can't have {name}={first['input']!r}: {said[:1].lower() + said[1:]}.",
+            f"Agent {agent} can't have {name or 'options'}={value!r}: {message[:1].lower() + message[1:]}.",
             hint=f"`mleredux agent show {agent}` shows its options and their defaults.",
         ) from None
 

@@ -32,7 +32,7 @@ from mleredux_containers.download_cache import PLACE as DOWNLOADS
 from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads, downloads_size
 from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
-from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
+from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_image, build
 from mleredux_containers.profile import (
     LAYOUT,
     OWN_PROCESSES,
@@ -62,6 +62,7 @@ __all__ = [
     "BuildLog",
     "Container",
     "Image",
+    "ImageBuild",
     "ImageEngine",
     "Recipe",
     "agent_user",

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -111,6 +112,29 @@ class BuildLog:
         )
 
 
+@dataclass(frozen=True)
+class ImageBuild:
+    """An image to build.
+
+    Attributes:
+        plan: Its files.
+        tag: Its name.
+        arguments: Of the build.
+        log: Where its output goes; makes the errors.
+        secret: Whether the arguments hold a password, which may stay in no stage.
+        limits: Of each step.
+        sidecar: The container whose network the steps share; None: they have none.
+    """
+
+    plan: recipe.Recipe
+    tag: str
+    arguments: dict[str, str]
+    log: BuildLog
+    secret: bool
+    limits: BuildLimits
+    sidecar: str | None
+
+
 class ImageEngine(Protocol):
     """What has images. An engine that builds nothing, of which no agent with a build is asked, may raise in `build`."""
 
@@ -127,27 +151,8 @@ class ImageEngine(Protocol):
             SandboxError: It can't be fetched; the message says why in a few words.
         """
 
-    def build_image(
-        self,
-        plan: recipe.Recipe,
-        tag: str,
-        arguments: dict[str, str],
-        log: BuildLog,
-        *,
-        secret: bool,
-        limits: BuildLimits,
-        sidecar: str | None,
-    ) -> None:
+    def build_image(self, build: ImageBuild) -> None:
         """Build an image within limits, its output going to the log; nothing but the base images are fetched.
-
-        Args:
-            plan: Its files.
-            tag: Its name.
-            arguments: Of the build.
-            log: Where its output goes; makes the errors.
-            secret: Whether the arguments hold a password, which may stay in no stage.
-            limits: Of each step.
-            sidecar: The container whose network the steps share; None: they have none.
 
         Raises:
             BuildFailed: A step failed, or time ran out.
@@ -234,7 +239,7 @@ def _make(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, arg
     with way_out(engine, log, _with_python(engine, log, plan) if plan.network else None) as (sidecar, egress):
         arguments |= proxy_arguments() if sidecar else {}
         try:
-            engine.build_image(plan, tag, arguments, log, secret=secret, limits=limits, sidecar=sidecar)
+            engine.build_image(ImageBuild(plan, tag, arguments, log, secret, limits, sidecar))
         except BuildFailed as error:
             error.by_agent = error.by_agent and not (egress and egress.unreachable)
             raise

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models import FormInput, Grader, GradingInput, Score, Task
+from mleredux.models import FormInput, Grader, GradingInput, Score, Task, first_problem
 from mleredux.models.grader import Direction
 from pydantic import ValidationError
 
@@ -157,10 +157,9 @@ def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | Non
     try:
         return model(**(task.metric.options if given is None else given))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        name, message, _ = first_problem(error)
         raise TaskBroken(
-            f"Task {task.id} gives its metric {task.metric.id!r} a wrong option {where!r}: {first['msg']}.",
+            f"Task {task.id} gives its metric {task.metric.id!r} a wrong option {name!r}: {message}.",
             hint=f"It takes: {', '.join(sorted(model.model_fields))}.",
         ) from None
 

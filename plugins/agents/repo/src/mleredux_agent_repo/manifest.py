@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from mleredux.errors import MlereduxError
+from mleredux.models import units
 from mleredux.plugin.agent import HostName, Network
 from mleredux.plugin.task import ID_PATTERN
 from mleredux.plugin.tool import ToolKind
@@ -15,27 +16,15 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 MANIFEST = "mleredux-agent.toml"
 MAX_BYTES = 256 << 10
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_MEGABYTES = {"m": 1, "g": 1024, "t": 1 << 20}
 _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 def _duration(value: Any) -> Any:
-    return _scaled(value, _SECONDS, "a duration like 90s, 30m or 2h")
+    return units.seconds(value, zero=True) if isinstance(value, str) else value
 
 
 def _megabytes(value: Any) -> Any:
-    scaled = _scaled(value, _MEGABYTES, "a size like 512m or 4g")
-    return int(scaled) if isinstance(scaled, float) else scaled
-
-
-def _scaled(value: Any, units: dict[str, int], wanted: str) -> Any:
-    if not isinstance(value, str):
-        return value
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z])", value.strip().lower())
-    if found is None or found[2] not in units:
-        raise ValueError(f"{value!r} is not {wanted}")
-    return float(found[1]) * units[found[2]]
+    return units.megabytes(value) if isinstance(value, str) else value
 
 
 def _variable(name: str) -> str:
@@ -234,4 +223,4 @@ def _what(item: Any) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         return "is not known here"
-    return str(item["msg"]).removeprefix("Value error, ")
+    return str(item["msg"]).removeprefix("Value error, ").rstrip(".")

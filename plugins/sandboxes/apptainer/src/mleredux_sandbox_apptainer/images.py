@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import plain_path, remove_tree
-from mleredux_containers import BuildLimits, BuildLog, Container, Image, Recipe, agent_user
+from mleredux_containers import BuildLimits, BuildLog, Container, Image, ImageBuild, agent_user
 
 from mleredux_sandbox_apptainer.engine import ROOT, find_image, images, place, reason, variables_of, write_record
 from mleredux_sandbox_apptainer.recipe import Builder
@@ -56,21 +56,11 @@ class ApptainerImages:
         """Steps have no way out any more."""
         self._way_out = None
 
-    def build_image(
-        self,
-        plan: Recipe,
-        tag: str,
-        arguments: dict[str, str],
-        log: BuildLog,
-        *,
-        secret: bool,
-        limits: BuildLimits,
-        sidecar: str | None,
-    ) -> None:
+    def build_image(self, build: ImageBuild) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
-        with _new_image(tag) as work:
-            steps = Steps(log, limits, work, self._way_out if sidecar else None)
-            Builder(plan, arguments, log, steps, work).build()
+        with _new_image(build.tag) as work:
+            steps = Steps(build.log, build.limits, work, self._way_out if build.sidecar else None)
+            Builder(build.plan, build.arguments, build.log, steps, work).build()
 
 
 @contextlib.contextmanager

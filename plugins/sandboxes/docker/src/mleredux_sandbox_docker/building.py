@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
 from mleredux_containers import (
-    BuildLimits,
     BuildLog,
     Container,
     Image,
+    ImageBuild,
     Recipe,
     build_disk,
     filled,
@@ -80,31 +80,21 @@ class DockerImages:
         with gone_is_fine():
             self._client.remove_container(container, force=True)
 
-    def build_image(
-        self,
-        plan: Recipe,
-        tag: str,
-        arguments: dict[str, str],
-        log: BuildLog,
-        *,
-        secret: bool,
-        limits: BuildLimits,
-        sidecar: str | None,
-    ) -> None:
+    def build_image(self, build: ImageBuild) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
         client = connect(_cancellable())
         client.timeout = _COMMIT_SECONDS
         sweep_steps(client)
-        watch = Watch(log, limits)
+        watch = Watch(build.log, build.limits)
         watch.start()
         try:
-            with build_disk(limits.disk) as disk:
-                bounds = Bounds(limits, f"container:{sidecar}" if sidecar else "none", disk)
-                _Builder(client, plan, arguments, log, bounds, watch).build(tag)
+            with build_disk(build.limits.disk) as disk:
+                bounds = Bounds(build.limits, f"container:{build.sidecar}" if build.sidecar else "none", disk)
+                _Builder(client, build.plan, build.arguments, build.log, bounds, watch).build(build.tag)
         finally:
             watch.ended.set()
             client.close()
-        if secret:  # the installing stage is left in the engine; its history may hold an index's password
+        if build.secret:  # the installing stage is left in the engine; its history may hold an index's password
             self._client.prune_images(  # type: ignore[no-untyped-call]
                 filters={"label": "mleredux.stage=install", "dangling": True}
             )

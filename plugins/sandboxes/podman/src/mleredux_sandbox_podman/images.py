@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import plain_path
-from mleredux_containers import BuildLimits, BuildLog, Container, Image, Recipe, build_disk
+from mleredux_containers import BuildLog, Container, Image, ImageBuild, build_disk
 
 from mleredux_sandbox_podman.control_group import limited_group
 from mleredux_sandbox_podman.engine import (
@@ -66,25 +66,16 @@ class PodmanImages:
         """End and remove it."""
         remove(container)
 
-    def build_image(
-        self,
-        plan: Recipe,
-        tag: str,
-        arguments: dict[str, str],
-        log: BuildLog,
-        *,
-        secret: bool,
-        limits: BuildLimits,
-        sidecar: str | None,
-    ) -> None:
+    def build_image(self, build: ImageBuild) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
+        plan, limits, log = build.plan, build.limits, build.log
         with contextlib.ExitStack() as stack:
             # What installed plugins ask for, or executes nothing, is built on the layers of podman's own store.
             bounded = plan.runs and not plan.generated
             disk = stack.enter_context(build_disk(limits.disk)) if bounded else None
             if not plan.runs and plan.size(limits.disk, unpacked=True) * plan.text.count("\n") > limits.disk:
                 raise log.too_large(limits.disk)
-            network = f"ns:/proc/{state_of(sidecar)['Pid']}/ns/net" if sidecar else "none"
+            network = f"ns:/proc/{state_of(build.sidecar)['Pid']}/ns/net" if build.sidecar else "none"
             group = stack.enter_context(limited_group(limits.processes))
             own = store_on(disk.path) if disk else []
             disk = disk if own else None
@@ -99,11 +90,11 @@ class PodmanImages:
                 "build",
                 "--format=docker",
                 "--force-rm",
-                f"--layers={str(not secret).lower()}",  # a layer's history may hold an index's password
-                f"--tag={tag}",
-                f"--label=mleredux.image={tag}",
+                f"--layers={str(not build.secret).lower()}",  # a layer's history may hold an index's password
+                f"--tag={build.tag}",
+                f"--label=mleredux.image={build.tag}",
                 f"--file={folder / plan.dockerfile}",
-                *(f"--build-arg={name}" for name in arguments),  # the values come from the environment
+                *(f"--build-arg={name}" for name in build.arguments),  # the values come from the environment
                 "--http-proxy=false",  # the user's proxies may hold a password
                 "--pull=never",
                 f"--memory={limits.memory}b",
@@ -115,7 +106,7 @@ class PodmanImages:
                 *filtered(Path(aside, "seccomp.json")),
             ]
             steps = Steps(limits, measured=disk is None, limited=bool(group))
-            code, said = _follow([*options, str(folder)], log, {**arguments, "TMPDIR": temporary}, steps)
+            code, said = _follow([*options, str(folder)], log, {**build.arguments, "TMPDIR": temporary}, steps)
             if code is None:
                 raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
             if code and disk and "no space left on device" in said.lower():
@@ -125,7 +116,7 @@ class PodmanImages:
                     raise failure("The image can't be built", reason(said))
                 raise log.failed()
             if disk:
-                _keep(own, tag)
+                _keep(own, build.tag)
 
 
 def _keep(store: list[str], tag: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from mleredux.errors import SandboxError
+from mleredux.models import first_problem
 from mleredux.plugin.agent import lent
 from mleredux.plugin.gateway import includes_model
 from mleredux_llm_protocols import Family
@@ -250,9 +251,8 @@ def _read(path: Path) -> _File:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SandboxError(f"The gateway's configuration {path} can't be read: {error}.", hint=_README) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise SandboxError(f"In {path}, {place}: {first['msg']}.", hint=_README) from None
+        place, message, _ = first_problem(error)
+        raise SandboxError(f"In {path}, {place}: {message}.", hint=_README) from None
 
 
 def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from mleredux.errors import MlereduxError
+from mleredux.models import first_problem
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Protocol = Literal["openai-chat", "openai-responses", "anthropic", "google"]
@@ -197,9 +198,9 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
         wanted = {match[1] for match in _PLACE.finditer(_all_text(scenario)) if match[1]} - set(scenario.files)
         read = {file: ((folder or Path()) / file).read_text(encoding="utf-8").rstrip("\n") for file in sorted(wanted)}
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "its whole"
-        raise MlereduxError(f"In {name}, {place}: {first['msg']}.", hint="See the README of the package.") from None
+        place, message, _ = first_problem(error)
+        where = place or "its whole"
+        raise MlereduxError(f"In {name}, {where}: {message}.", hint="See the README of the package.") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise MlereduxError(f"{name} can't be read: {' '.join(str(error).split())}.") from error
     return scenario.model_copy(update={"files": {**read, **scenario.files}})
