@@ -19,7 +19,7 @@ from _measuring import machine, table
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.errors import MlereduxError
-from mleredux_techniques._kit.threads import one_thread
+from mleredux_techniques._kit.data.threads import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
 import blind_tables

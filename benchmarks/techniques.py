@@ -27,10 +27,10 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
 from mleredux.models import GradingInput, Task
-from mleredux_techniques._kit.composition import view
-from mleredux_techniques._kit.dataset import save
-from mleredux_techniques._kit.grader import carry_out
-from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.data.dataset import save
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.declaration.grader import carry_out
+from mleredux_techniques._kit.planting.composition import view
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, combined, load, score
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))

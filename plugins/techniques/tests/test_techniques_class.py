@@ -14,7 +14,7 @@ from mleredux._core.data import DataStore
 from mleredux.errors import MlereduxError, NotApplicable
 from mleredux.plugin.command import current
 from mleredux_techniques import classroom, pages
-from mleredux_techniques._kit import preparation
+from mleredux_techniques._kit.declaration import preparation
 from mleredux_techniques.classroom import Student, Terms, read_class, seed_of
 
 GOOD = {"target": "cultivar", "problem": "multiclass", "train_rows": 125, "test_rows": 53, "smallest_class": 34}

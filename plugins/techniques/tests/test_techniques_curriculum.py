@@ -14,7 +14,7 @@ import pytest
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.models import GradingInput, Score
 from mleredux_agent_analyst.tables import read
-from mleredux_techniques._kit.preparation import prepare
+from mleredux_techniques._kit.declaration.preparation import prepare
 from mleredux_techniques.curriculum import collect, text
 
 TECHNIQUES = ("leakage", "cv")

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from mleredux.errors import DataError
 from mleredux_agent_analyst import tables as analyst
-from mleredux_techniques._kit.columns import as_classes, is_free_text, kind_of, same_spelling
-from mleredux_techniques._kit.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, GroupColumn, load, save
-from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.structure import Structure, structure_of
-from mleredux_techniques._kit.tables import read_table
+from mleredux_techniques._kit.data.columns import as_classes, is_free_text, kind_of, same_spelling
+from mleredux_techniques._kit.data.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, GroupColumn, load, save
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.structure import Structure, structure_of
+from mleredux_techniques._kit.data.tables import read_table
 
 
 def made(train: dict[str, Any], test: dict[str, Any], **changes: Any) -> Dataset:

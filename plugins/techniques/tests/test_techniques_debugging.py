@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
 from mleredux.errors import NotApplicable, SandboxError
-from mleredux_techniques._kit.comparison import difference
-from mleredux_techniques._kit.composition import DECIDED
-from mleredux_techniques._kit.grader import carry_out
+from mleredux_techniques._kit.declaration.grader import carry_out
+from mleredux_techniques._kit.judging.comparison import difference
+from mleredux_techniques._kit.planting.composition import DECIDED
 from mleredux_techniques.debugging import efficacy, execution, scripts
 from mleredux_techniques.debugging.document import FaultKind
 from mleredux_techniques.debugging.mutations import mutants

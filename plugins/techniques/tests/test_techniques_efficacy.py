@@ -14,14 +14,14 @@ import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
 from mleredux.errors import MlereduxError
-from mleredux_techniques._kit import encoders, imputers, scalers
-from mleredux_techniques._kit.comparison import Choice, judge
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, load, save
-from mleredux_techniques._kit.grader import carry_out
-from mleredux_techniques._kit.preparation import TRUTH_FILE
-from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
-from mleredux_techniques._kit.scorer import Scorer, scorer
-from mleredux_techniques._kit.splits import assign_folds, pool
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, load, save
+from mleredux_techniques._kit.data.splits import assign_folds, pool
+from mleredux_techniques._kit.declaration.grader import carry_out
+from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
+from mleredux_techniques._kit.judging.comparison import Choice, judge
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.vocabulary import encoders, imputers, scalers
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques.cv import document as cv
 from mleredux_techniques.cv.document import CvAnalysis
 from mleredux_techniques.cv.folds import CannotSplit, folds

@@ -13,8 +13,8 @@ import pytest
 from known_tables.pictures import FIELDS, comment_in_files
 from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Metric, Submission
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.discovery import discover
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.discovery import discover
 
 LAYOUTS: dict[str, tuple[Callable[[int, int], str], list[Any]]] = {
     "classes": (lambda place, kind: f"train/kind_{kind}/p{place:03d}.png", ["Kind 0", "Kind 1"]),

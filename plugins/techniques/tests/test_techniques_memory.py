@@ -6,8 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.threads import one_thread
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.threads import one_thread
 
 
 def test_threads_remember_their_own_dataset() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mleredux_techniques._kit.generation import generated, reworded
-from mleredux_techniques._kit.images import THUMBNAIL, describe
-from mleredux_techniques._kit.pictures import WAYS
+from mleredux_techniques._kit.data.images import THUMBNAIL, describe
+from mleredux_techniques._kit.planting.generation import generated, reworded
+from mleredux_techniques._kit.planting.pictures import WAYS
 from mleredux_techniques.kit import Dataset, load
 from PIL import Image
 from technique_documents import TECHNIQUES

@@ -18,10 +18,10 @@ from mleredux._core.data import Prepared
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import make_report
 from mleredux.errors import NotApplicable
-from mleredux_techniques._kit import composition, seeds, synthetic
-from mleredux_techniques._kit.discovery import discover
-from mleredux_techniques._kit.instances import LEVEL
-from mleredux_techniques._kit.predictions import KEY as PREDICTIONS
+from mleredux_techniques._kit.data.discovery import discover
+from mleredux_techniques._kit.judging.predictions import KEY as PREDICTIONS
+from mleredux_techniques._kit.planting import composition, seeds, synthetic
+from mleredux_techniques._kit.planting.instances import LEVEL
 from mleredux_techniques.kit import Dataset, load, strengths
 from mleredux_techniques.leakage.instances import KINDS as LEAKS
 from technique_documents import TECHNIQUES

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mleredux_techniques._kit.postprocessing import Known, applied
-from mleredux_techniques._kit.predictions import KEY, distorted
-from mleredux_techniques._kit.splits import outputs
+from mleredux_techniques._kit.data.splits import outputs
+from mleredux_techniques._kit.judging.postprocessing import Known, applied
+from mleredux_techniques._kit.judging.predictions import KEY, distorted
 from mleredux_techniques.calibration.facts import describe
 from mleredux_techniques.ensembling import facts
 from mleredux_techniques.kit import scorer

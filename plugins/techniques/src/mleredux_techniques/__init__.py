@@ -28,15 +28,15 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
     """`wine+planted-7` and `synthetic-7`: generated competitions with known truth; `wine+shadow`: a validation."""
     if base is None and not name.startswith("synthetic-"):
         return None
-    from mleredux_techniques._kit.competition import planted_competition
-    from mleredux_techniques._kit.seeds import parse
-    from mleredux_techniques._kit.synthetic import synthetic_competition
+    from mleredux_techniques._kit.planting.competition import planted_competition
+    from mleredux_techniques._kit.planting.seeds import parse
+    from mleredux_techniques._kit.planting.synthetic import synthetic_competition
 
     if base is None:
         return synthetic_competition(name)
     variant = name.partition("+")[2]
     if variant == "shadow":
-        from mleredux_techniques._kit.shadow import shadow_competition
+        from mleredux_techniques._kit.planting.shadow import shadow_competition
 
         return shadow_competition(base)
     seed = parse(variant)

@@ -166,7 +166,7 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
     Args:
         refused: How many of these seeds are skipped.
     """
-    from mleredux_techniques._kit.seeds import planting_salt
+    from mleredux_techniques._kit.planting.seeds import planting_salt
 
     digest = hmac.new(
         planting_salt(), f"student:{name}:{task}{f':{refused}' * (refused > 0)}".encode(), hashlib.sha256

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
 
-from mleredux_techniques._kit.grader import combined
+from mleredux_techniques._kit.declaration.grader import combined
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run

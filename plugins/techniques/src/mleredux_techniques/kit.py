@@ -6,29 +6,39 @@ Nothing here imports pandas or scikit-learn before it is called.
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.association import strengths
-from mleredux_techniques._kit.columns import class_name, is_free_text
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge, undecided
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load
-from mleredux_techniques._kit.description import example
-from mleredux_techniques._kit.discovery import has_table
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
-from mleredux_techniques._kit.encoders import DropFeature, Encoding
-from mleredux_techniques._kit.grader import combined, grade, score
-from mleredux_techniques._kit.imputers import Imputation
-from mleredux_techniques._kit.instances import fresh_names, lively, need, renumbered, resized, with_columns
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.near import duplicates
-from mleredux_techniques._kit.plans import Plan, choose, compare, gap, losses
-from mleredux_techniques._kit.preparation import TRUTH_FILE
-from mleredux_techniques._kit.preprocessing import Preprocessing
-from mleredux_techniques._kit.recommendation import by_choice, spelled
-from mleredux_techniques._kit.results import Efficacy, Facts, Figure
-from mleredux_techniques._kit.scalers import Scaler
-from mleredux_techniques._kit.scorer import Scorer, scorer
-from mleredux_techniques._kit.spec import WITH_TABLES, TechniqueSpec
-from mleredux_techniques._kit.splits import Pool, Split, pool
+from mleredux_techniques._kit.data.association import strengths
+from mleredux_techniques._kit.data.columns import class_name, is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load
+from mleredux_techniques._kit.data.discovery import has_table
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.near import duplicates
+from mleredux_techniques._kit.data.splits import Pool, Split, pool
+from mleredux_techniques._kit.declaration.description import example
+from mleredux_techniques._kit.declaration.grader import combined, grade, score
+from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
+from mleredux_techniques._kit.declaration.spec import WITH_TABLES, TechniqueSpec
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge, undecided
+from mleredux_techniques._kit.judging.marks import (
+    close,
+    component,
+    f1,
+    facts_of,
+    finding,
+    listing,
+    shortened,
+    soft_f1,
+    versus,
+)
+from mleredux_techniques._kit.judging.plans import Plan, choose, compare, gap, losses
+from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.planting.instances import fresh_names, lively, need, renumbered, resized, with_columns
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.encoders import DropFeature, Encoding
+from mleredux_techniques._kit.vocabulary.imputers import Imputation
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice, spelled
+from mleredux_techniques._kit.vocabulary.scalers import Scaler
 
 __all__ = [
     "MAX_ITEMS",

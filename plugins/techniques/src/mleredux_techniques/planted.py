@@ -18,7 +18,7 @@ def command() -> None:
 @json_option
 def show(as_json: bool) -> None:
     """Print the commitment that results of planted tasks carry: the SHA-256 of the secret."""
-    from mleredux_techniques._kit.seeds import commitment, planting_salt
+    from mleredux_techniques._kit.planting.seeds import commitment, planting_salt
 
     found = commitment(planting_salt())
     print_json({"commitment": f"sha256:{found}"}) if as_json else click.echo(f"sha256:{found}")
@@ -29,7 +29,7 @@ def show(as_json: bool) -> None:
 @json_option
 def reveal(yes: bool, as_json: bool) -> None:
     """Print the secret of planted seeds, for others to verify. It reveals nothing of the installation's salt."""
-    from mleredux_techniques._kit.seeds import commitment, planting_salt
+    from mleredux_techniques._kit.planting.seeds import commitment, planting_salt
 
     if not yes:
         raise MlereduxError(_WARNING, hint="Add --yes to print it.")
@@ -43,7 +43,7 @@ def reveal(yes: bool, as_json: bool) -> None:
 @click.argument("commitment")
 def verify(secret: str, commitment: str) -> None:
     """Check that SECRET, as opened, matches COMMITMENT in a report."""
-    from mleredux_techniques._kit import seeds
+    from mleredux_techniques._kit.planting import seeds
 
     try:
         found = seeds.commitment(bytes.fromhex(secret))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from mleredux.plugin.task import Competition, Metric, Submission
-from mleredux_techniques._kit.discovery import discover
-from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.data.discovery import discover
+from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques.kit import Dataset, Instance, combined
 from technique_documents import TECHNIQUES, read
 

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from mleredux_techniques import mleredux_register_techniques
-from mleredux_techniques._kit.composition import view
+from mleredux_techniques._kit.planting.composition import view
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Document, TechniqueSpec, example, load
 
 BOUND = 0.4

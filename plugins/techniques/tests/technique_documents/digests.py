@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from mleredux.plugin.task import Task
 from mleredux_techniques import mleredux_find_task
-from mleredux_techniques._kit import composition, synthetic
-from mleredux_techniques._kit.dataset import Dataset, save
-from mleredux_techniques._kit.generation import generated
-from mleredux_techniques._kit.images import SIDE, THUMBNAIL
-from mleredux_techniques._kit.pictures import drawn
+from mleredux_techniques._kit.data.dataset import Dataset, save
+from mleredux_techniques._kit.data.images import SIDE, THUMBNAIL
+from mleredux_techniques._kit.planting import composition, synthetic
+from mleredux_techniques._kit.planting.generation import generated
+from mleredux_techniques._kit.planting.pictures import drawn
 from threadpoolctl import threadpool_limits
 
 from technique_documents import TECHNIQUES

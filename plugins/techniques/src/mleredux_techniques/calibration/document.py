@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Share, Text, once
 
 Verdict = Literal["calibrated", "overconfident", "underconfident"]
 Method = Literal["none", "temperature", "sigmoid", "isotonic"]

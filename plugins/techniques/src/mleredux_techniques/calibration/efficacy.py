@@ -8,15 +8,24 @@ from typing import Any, get_args
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import best_of
-from mleredux_techniques._kit.postprocessing import Known, applied
-from mleredux_techniques._kit.predictions import KEY, OVERLAP, REPEATS, each_model, known_of, losses, out_of_fold, table
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import Scorer, scorer
-from mleredux_techniques._kit.splits import class_names
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import class_names
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.plans import best_of
+from mleredux_techniques._kit.judging.postprocessing import Known, applied
+from mleredux_techniques._kit.judging.predictions import (
+    KEY,
+    OVERLAP,
+    REPEATS,
+    each_model,
+    known_of,
+    losses,
+    out_of_fold,
+    table,
+)
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques.calibration.document import CalibrationAnalysis, Method
 from mleredux_techniques.calibration.facts import describe
 

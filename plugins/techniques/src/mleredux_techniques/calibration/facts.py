@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.columns import class_name
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, versus
-from mleredux_techniques._kit.postprocessing import Known
-from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.calibration.document import CalibrationAnalysis
 
 BINS = 10

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import clean, merged
-from mleredux_techniques._kit.predictions import CLASSES, KEY
-from mleredux_techniques._kit.reference import MODELS
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.predictions import CLASSES, KEY
+from mleredux_techniques._kit.judging.reference import MODELS
+from mleredux_techniques._kit.planting.instances import clean, merged
 from mleredux_techniques.calibration.facts import truth
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")

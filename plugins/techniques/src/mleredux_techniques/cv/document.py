@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.document import Count, Document, Name, Part, Text
 
 Splits = Annotated[int, Field(ge=2, le=20)]
 

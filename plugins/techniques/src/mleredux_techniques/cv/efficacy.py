@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import Array, rows_of, split_losses
-from mleredux_techniques._kit.preprocessing import finite, matrices
-from mleredux_techniques._kit.reference import Model, predict
-from mleredux_techniques._kit.results import Efficacy, Figure
-from mleredux_techniques._kit.scorer import scorer
-from mleredux_techniques._kit.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
-from mleredux_techniques._kit.structure import moments
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
+from mleredux_techniques._kit.data.structure import moments
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.plans import Array, rows_of, split_losses
+from mleredux_techniques._kit.judging.reference import Model, predict
+from mleredux_techniques._kit.judging.results import Efficacy, Figure
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.vocabulary.preprocessing import finite, matrices
 from mleredux_techniques.cv.document import (
     CvAnalysis,
     CvMethod,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn
-from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, versus
-from mleredux_techniques._kit.near import duplicates
-from mleredux_techniques._kit.results import Facts, Figure
-from mleredux_techniques._kit.structure import Structure, candidates, structure_of
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn
+from mleredux_techniques._kit.data.near import duplicates
+from mleredux_techniques._kit.data.structure import Structure, candidates, structure_of
+from mleredux_techniques._kit.judging.marks import close, component, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.cv.document import CvAnalysis
 
 TOLERANCES = """\

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import GroupColumn
-from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques._kit.data.dataset import GroupColumn
+from mleredux_techniques._kit.data.structure import in_time
 from mleredux_techniques.cv.document import (
     CvMethod,
     GroupKFold,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind
-from mleredux_techniques._kit.generation import reworded
-from mleredux_techniques._kit.instances import (
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Kind
+from mleredux_techniques._kit.planting.generation import reworded
+from mleredux_techniques._kit.planting.instances import (
     TEST_SHARE,
     fresh_names,
     levels,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared
-from mleredux_techniques._kit.recommendation import spelled
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.vocabulary.recommendation import spelled
 from mleredux_techniques.cv.document import CvAnalysis
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import Document, Part, Text
+from mleredux_techniques._kit.vocabulary.document import Document, Part, Text
 
 MOST_FAULTS = 10
 FaultKind = Literal[

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.results import Efficacy, Figure
-from mleredux_techniques._kit.scorer import scorer
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.results import Efficacy, Figure
+from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.document import DebuggingAnalysis
 from mleredux_techniques.debugging.execution import EXCHANGED, OVERLAP, losses
 from mleredux_techniques.debugging.facts import faults_of, script_of

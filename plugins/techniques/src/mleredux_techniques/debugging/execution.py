@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mleredux_programs import run_confined
 
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.scorer import scorer
-from mleredux_techniques._kit.splits import class_names, outputs
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.splits import class_names, outputs
+from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.scripts import SUBMISSION, VALIDATION
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import component, facts_of, soft_f1, versus
-from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import component, facts_of, soft_f1, versus
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.debugging.document import DebuggingAnalysis
 from mleredux_techniques.debugging.scripts import SCRIPT, Script, script
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import clean, merged
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.planting.instances import clean, merged
 from mleredux_techniques.debugging.mutations import mutants
 from mleredux_techniques.debugging.scripts import script
 

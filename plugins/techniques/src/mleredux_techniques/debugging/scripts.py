@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques.debugging.mutations import unusual
 
 SCRIPT, SUBMISSION, VALIDATION = "train.py", "submission.csv", "validation.json"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mleredux.plugin.task import Task
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques.debugging.document import DebuggingAnalysis
 
 

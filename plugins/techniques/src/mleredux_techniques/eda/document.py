@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
 ColumnType = Literal["constant", "boolean", "number", "number_as_text", "date", "text", "category"]
 Action = Literal["mark_missing", "to_number", "add_distance"]

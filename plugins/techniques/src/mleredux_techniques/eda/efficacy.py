@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss, of_best
-from mleredux_techniques._kit.reference import MODELS, Model
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.splits import Pool, pool
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import Pool, pool
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
+from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss, of_best
+from mleredux_techniques._kit.judging.reference import MODELS, Model
+from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques.eda import facts
 from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
 from mleredux_techniques.eda.profile import amounts

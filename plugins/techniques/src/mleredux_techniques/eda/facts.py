@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import component, facts_of, finding, listing, shortened, soft_f1, versus
-from mleredux_techniques._kit.results import Facts
-from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.skill import Judge
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.judging.marks import component, facts_of, finding, listing, shortened, soft_f1, versus
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.eda import profile
 from mleredux_techniques.eda.document import EdaAnalysis
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import clean, levels, merged, with_columns
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import clean, levels, merged, with_columns
 
 Array = np.ndarray[Any, Any]
 MARKS = (-999.0, 9999.0, -99999.0, 999999.0)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.association import ranks
-from mleredux_techniques._kit.columns import is_free_text
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.splits import group_codes
-from mleredux_techniques._kit.structure import in_time, looks_like_time
-from mleredux_techniques._kit.views import in_bins, views_of
+from mleredux_techniques._kit.data.association import ranks
+from mleredux_techniques._kit.data.columns import is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import group_codes
+from mleredux_techniques._kit.data.structure import in_time, looks_like_time
+from mleredux_techniques._kit.data.views import in_bins, views_of
 
 if TYPE_CHECKING:
     import pandas as pd

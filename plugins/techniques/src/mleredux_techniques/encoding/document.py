@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
-from mleredux_techniques._kit.encoders import Encoding
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.encoders import Encoding
 
 FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "cyclic", "datetime", "text", "identifier", "constant"]
 

@@ -6,11 +6,14 @@ each by cardinality and by the type of the texts.
 
 from __future__ import annotations
 
-from mleredux_techniques._kit import plans
-from mleredux_techniques._kit.columns import amounts, is_free_text
-from mleredux_techniques._kit.comparison import Difference, undecided
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.encoders import (
+from mleredux_techniques._kit.data.columns import amounts, is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.structure import looks_like_time
+from mleredux_techniques._kit.judging import plans
+from mleredux_techniques._kit.judging.comparison import Difference, undecided
+from mleredux_techniques._kit.judging.plans import Plan, choose, compare
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.vocabulary.encoders import (
     DatetimeEncoder,
     DropFeature,
     Encoding,
@@ -20,10 +23,7 @@ from mleredux_techniques._kit.encoders import (
     TargetEncoder,
     TfidfVectorizer,
 )
-from mleredux_techniques._kit.plans import Plan, choose, compare
-from mleredux_techniques._kit.preprocessing import Preprocessing
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.structure import looks_like_time
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 from mleredux_techniques.encoding.document import EncodingAnalysis
 
 NAIVE = "OrdinalEncoder on every text, numbers unchanged"

@@ -7,12 +7,12 @@ from typing import Any
 
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.encoders import OrdinalEncoder
-from mleredux_techniques._kit.marks import close, component, facts_of, listing, versus
-from mleredux_techniques._kit.results import Facts
-from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.skill import Judge
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.judging.marks import close, component, facts_of, listing, versus
+from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.vocabulary.encoders import OrdinalEncoder
 from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalysis
 from mleredux_techniques.encoding.types import describe, levels_of
 

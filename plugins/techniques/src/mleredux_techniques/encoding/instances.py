@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import Array, fresh_names, levels, merged, with_columns
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import Array, fresh_names, levels, merged, with_columns
 
 SCALES = (
     ("very low", "low", "medium", "high", "very high"),

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import FEW_CODES, amounts, is_free_text
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.structure import looks_like_time
+from mleredux_techniques._kit.data.columns import FEW_CODES, amounts, is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.structure import looks_like_time
 
 if TYPE_CHECKING:
     import pandas as pd

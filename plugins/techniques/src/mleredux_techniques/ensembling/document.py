@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Text, once
 
 MOST_MODELS = 50
 

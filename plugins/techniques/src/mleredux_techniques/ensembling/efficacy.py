@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.postprocessing import Known
-from mleredux_techniques._kit.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import Scorer, scorer
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 from mleredux_techniques.ensembling.facts import describe, losses
 

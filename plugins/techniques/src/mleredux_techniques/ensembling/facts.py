@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.marks import component, f1, facts_of, finding, listing, versus
-from mleredux_techniques._kit.postprocessing import Known
-from mleredux_techniques._kit.results import Facts
-from mleredux_techniques._kit.scorer import Scorer
-from mleredux_techniques._kit.splits import parts_of
+from mleredux_techniques._kit.data.splits import parts_of
+from mleredux_techniques._kit.judging.marks import component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.scorer import Scorer
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 
 CLOSE = 0.01

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import clean, merged
-from mleredux_techniques._kit.predictions import KEY
-from mleredux_techniques._kit.reference import MODELS
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.predictions import KEY
+from mleredux_techniques._kit.judging.reference import MODELS
+from mleredux_techniques._kit.planting.instances import clean, merged
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine")
 

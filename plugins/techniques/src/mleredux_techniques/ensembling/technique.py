@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 
 

@@ -9,17 +9,25 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit import plans
-from mleredux_techniques._kit.association import ranks
-from mleredux_techniques._kit.comparison import Choice, Difference, difference
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.encoders import DropFeature
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_losses
-from mleredux_techniques._kit.preprocessing import Preprocessing, matrices
-from mleredux_techniques._kit.reference import MODELS, Model, predict
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.splits import Pool, Split, pool
+from mleredux_techniques._kit.data.association import ranks
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import Pool, Split, pool
+from mleredux_techniques._kit.judging import plans
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
+from mleredux_techniques._kit.judging.plans import (
+    QUICK,
+    QUICK_ROWS,
+    best_of,
+    choosing_pool,
+    judged,
+    rows_of,
+    split_losses,
+)
+from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.vocabulary.encoders import DropFeature
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
 from mleredux_techniques.features.document import FeaturesAnalysis, Transform
 from mleredux_techniques.features.facts import KEY
 

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.association import ranks, strengths
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, shortened, soft_f1, versus
-from mleredux_techniques._kit.results import Facts
-from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.views import in_bins
+from mleredux_techniques._kit.data.association import ranks, strengths
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.views import in_bins
+from mleredux_techniques._kit.judging.marks import (
+    close,
+    component,
+    facts_of,
+    finding,
+    listing,
+    shortened,
+    soft_f1,
+    versus,
+)
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.features.document import FeaturesAnalysis
 
 if TYPE_CHECKING:

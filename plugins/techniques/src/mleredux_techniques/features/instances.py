@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import (
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import (
     clean,
     fresh_names,
     levels,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text
 
 Severity = Literal["balanced", "mild", "moderate", "severe", "extreme"]
 SEVERITIES: tuple[tuple[float, Severity], ...] = (

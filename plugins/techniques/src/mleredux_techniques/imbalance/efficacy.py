@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import (
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
+from mleredux_techniques._kit.judging.plans import (
     QUICK,
     QUICK_ROWS,
     best_of,
@@ -32,11 +33,10 @@ from mleredux_techniques._kit.plans import (
     rows_of,
     split_losses,
 )
-from mleredux_techniques._kit.preprocessing import matrices
-from mleredux_techniques._kit.reference import MODELS, Model, predict
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import scorer
-from mleredux_techniques._kit.splits import Pool, Split, assign_folds, pool
+from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.vocabulary.preprocessing import matrices
 from mleredux_techniques.imbalance.document import (
     ClassWeight,
     ImbalanceAnalysis,

@@ -6,10 +6,10 @@ from typing import Any
 
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.columns import class_name
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, facts_of, listing, shortened, versus
-from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import close, component, facts_of, listing, shortened, versus
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.imbalance.document import SEVERITIES, ImbalanceAnalysis
 
 TOLERANCES = """\

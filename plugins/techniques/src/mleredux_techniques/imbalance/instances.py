@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import fresh_names, levels, merged, resized, with_columns
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, resized, with_columns
 
 FEWEST = 40
 """Minimum number of training rows of a class."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mleredux.plugin.task import Task
 
-from mleredux_techniques._kit.columns import AREAS
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared, of_numbers
-from mleredux_techniques._kit.recommendation import spelled
+from mleredux_techniques._kit.data.columns import AREAS
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared, of_numbers
+from mleredux_techniques._kit.vocabulary.recommendation import spelled
 from mleredux_techniques.imbalance.document import ImbalanceAnalysis
 
 

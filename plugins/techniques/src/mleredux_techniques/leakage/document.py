@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
 LeakKind = Literal[
     "copy",

@@ -6,9 +6,9 @@ dropped times the share of honest strength (how well columns predict the target)
 
 from __future__ import annotations
 
-from mleredux_techniques._kit import association
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.results import Efficacy, Figure
+from mleredux_techniques._kit.data import association
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.judging.results import Efficacy, Figure
 from mleredux_techniques.leakage.document import LeakageAnalysis
 
 LEAST_STRENGTH = 0.05

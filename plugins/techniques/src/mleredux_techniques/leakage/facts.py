@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.association import ranks, spearman, strength, strengths
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, soft_f1, versus
-from mleredux_techniques._kit.near import duplicates
-from mleredux_techniques._kit.results import Facts, Figure
-from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.views import in_bins
+from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.near import duplicates
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.views import in_bins
+from mleredux_techniques._kit.judging.marks import close, component, facts_of, finding, listing, soft_f1, versus
+from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.generation import reworded
-from mleredux_techniques._kit.instances import (
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.generation import reworded
+from mleredux_techniques._kit.planting.instances import (
     Array,
     fresh_names,
     levels,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import is_free_text
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.skill import Judge, Skill, overlap
-from mleredux_techniques._kit.structure import in_time, looks_like_time
-from mleredux_techniques._kit.views import View, in_bins, of_values, views_of
+from mleredux_techniques._kit.data.columns import is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.skill import Judge, Skill, overlap
+from mleredux_techniques._kit.data.structure import in_time, looks_like_time
+from mleredux_techniques._kit.data.views import View, in_bins, of_values, views_of
 
 Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import Document, Name, Share, Text, once
-from mleredux_techniques._kit.postprocessing import Step
+from mleredux_techniques._kit.judging.postprocessing import Step
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Share, Text, once
 
 Ignored = Literal["sharpening", "class_weights", "shift", "scale", "order_preserving"]
 MOST_STEPS = 3

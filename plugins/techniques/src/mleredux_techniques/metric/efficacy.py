@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import best_of
-from mleredux_techniques._kit.postprocessing import Known, Step, applied
-from mleredux_techniques._kit.predictions import (
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.plans import best_of
+from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied
+from mleredux_techniques._kit.judging.predictions import (
     KEY,
     OVERLAP,
     REPEATS,
@@ -24,8 +24,8 @@ from mleredux_techniques._kit.predictions import (
     out_of_fold,
     table,
 )
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import Scorer, scorer
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques.metric.document import MetricAnalysis
 from mleredux_techniques.metric.facts import describe
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from mleredux.errors import MlereduxError
 
-from mleredux_techniques._kit.marks import component, f1, facts_of, finding, listing, versus
-from mleredux_techniques._kit.postprocessing import Known, powered, weighted
-from mleredux_techniques._kit.results import Facts
-from mleredux_techniques._kit.scorer import Scorer
+from mleredux_techniques._kit.judging.marks import component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
+from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.scorer import Scorer
 from mleredux_techniques.metric.document import MetricAnalysis
 
 CLOSE = 0.01

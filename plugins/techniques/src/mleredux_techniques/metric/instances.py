@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import clean, merged, skewed, whole
-from mleredux_techniques._kit.predictions import CLASSES, KEY
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.predictions import CLASSES, KEY
+from mleredux_techniques._kit.planting.instances import clean, merged, skewed, whole
 
 NUMBERS = ("whole", "scaled", "moved")
 LEVELS = 60

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
-from mleredux_techniques._kit.imputers import Imputation
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.imputers import Imputation
 
 Mechanism = Literal["MCAR", "MAR", "MNAR"]
 

@@ -6,19 +6,19 @@ training table; missing texts are a separate category in all of them.
 
 from __future__ import annotations
 
-from mleredux_techniques._kit import plans
-from mleredux_techniques._kit.comparison import Difference, undecided
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.imputers import (
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.judging import plans
+from mleredux_techniques._kit.judging.comparison import Difference, undecided
+from mleredux_techniques._kit.judging.plans import Plan, choose, compare
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.vocabulary.imputers import (
     DropColumn,
     Imputation,
     IterativeImputer,
     KNNImputer,
     SimpleImputer,
 )
-from mleredux_techniques._kit.plans import Plan, choose, compare
-from mleredux_techniques._kit.preprocessing import Preprocessing
-from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 from mleredux_techniques.missing.document import MissingAnalysis
 
 NAIVE = "mean of numbers, most frequent text"

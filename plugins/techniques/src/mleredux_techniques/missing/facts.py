@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
-from mleredux_techniques._kit.results import Facts, Figure
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.missing.document import MissingAnalysis
 from mleredux_techniques.missing.mechanisms import mechanisms
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.association import tells_of
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import (
+from mleredux_techniques._kit.data.association import tells_of
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import (
     Array,
     fresh_names,
     levels,

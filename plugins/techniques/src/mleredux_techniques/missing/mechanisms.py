@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.splits import assign_folds
-from mleredux_techniques._kit.structure import in_time, looks_like_time
-from mleredux_techniques._kit.views import View, in_bins, of_values
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.splits import assign_folds
+from mleredux_techniques._kit.data.structure import in_time, looks_like_time
+from mleredux_techniques._kit.data.views import View, in_bins, of_values
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared, without_table
-from mleredux_techniques._kit.recommendation import by_choice
-from mleredux_techniques._kit.spec import WITH_TABLES
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared, without_table
+from mleredux_techniques._kit.declaration.spec import WITH_TABLES
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 from mleredux_techniques.missing.document import MissingAnalysis
 
 

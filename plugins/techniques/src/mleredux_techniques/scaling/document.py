@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Document, Name, Part, Text, once
-from mleredux_techniques._kit.scalers import Scaler
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.scalers import Scaler
 
 ModelFamily = Literal[
     "linear_model",

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit import plans
-from mleredux_techniques._kit.comparison import Difference, undecided
-from mleredux_techniques._kit.dataset import Dataset, Instance
-from mleredux_techniques._kit.plans import Plan, choose, compare
-from mleredux_techniques._kit.preprocessing import Preprocessing
-from mleredux_techniques._kit.reference import Model
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scalers import (
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.judging import plans
+from mleredux_techniques._kit.judging.comparison import Difference, undecided
+from mleredux_techniques._kit.judging.plans import Plan, choose, compare
+from mleredux_techniques._kit.judging.reference import Model
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
+from mleredux_techniques._kit.vocabulary.scalers import (
     Log1p,
     NoScaler,
     PowerTransformer,

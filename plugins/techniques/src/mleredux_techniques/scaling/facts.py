@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
-from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
 SKEWED = 1.0

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import ORDER_METRICS
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import fresh_names, levels, merged, of_the_base, with_columns
+from mleredux_techniques._kit.data.columns import ORDER_METRICS
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, of_the_base, with_columns
 
 KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 

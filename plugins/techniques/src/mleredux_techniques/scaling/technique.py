@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.declaration import declared
-from mleredux_techniques._kit.recommendation import by_choice
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from mleredux_techniques._kit.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
 
 
 class ShiftedFeature(Part):

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import class_name
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.competition import across
-from mleredux_techniques._kit.dataset import Instance
-from mleredux_techniques._kit.encoders import DropFeature
-from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import best_of, of_best, split_losses
-from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
-from mleredux_techniques._kit.reference import MODELS, predict
-from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import scorer
-from mleredux_techniques._kit.skill import Judge
-from mleredux_techniques._kit.splits import Pool, Split, parts_of
-from mleredux_techniques._kit.structure import in_time, moments
-from mleredux_techniques._kit.views import in_bins, of_values
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.data.structure import in_time, moments
+from mleredux_techniques._kit.data.views import in_bins, of_values
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.plans import best_of, of_best, split_losses
+from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.planting.competition import across
+from mleredux_techniques._kit.vocabulary.encoders import DropFeature
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques.shift.document import ShiftAnalysis
 from mleredux_techniques.shift.facts import KEY
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.columns import class_name
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, f1, facts_of, finding, listing, shortened, soft_f1, versus
-from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.judging.marks import close, f1, facts_of, finding, listing, shortened, soft_f1, versus
+from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.shift.document import ShiftAnalysis
 
 Array = np.ndarray[Any, Any]

@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import clean, fresh_names, levels, merged, resized, with_columns, with_level
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.planting.instances import (
+    clean,
+    fresh_names,
+    levels,
+    merged,
+    resized,
+    with_columns,
+    with_level,
+)
 from mleredux_techniques.shift.facts import KEY
 
 Array = np.ndarray[Any, Any]

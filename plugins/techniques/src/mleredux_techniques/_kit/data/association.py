@@ -1,0 +1,105 @@
+"""Association of two columns: rank measures in [0, 1] that need no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+MAX_CLASSES = 100
+_LEVELS = 50
+
+
+def ranks(values: Array) -> Array:
+    """Return average ranks from 1; ties share their mid-rank."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values), dtype=float)
+
+
+def separation(values: Array, positive: Array) -> float:
+    """Return |2 AUC - 1| of ranking positive rows by the values; 0 if either class is empty."""
+    count = int(positive.sum())
+    others = len(values) - count
+    if not count or not others:
+        return 0.0
+    auc = (ranks(values)[positive].sum() - count * (count + 1) / 2) / (count * others)
+    return float(abs(2 * auc - 1))
+
+
+def spearman(values: Array, others: Array) -> float:
+    """Return |Spearman's rank correlation|; 0 if either is constant."""
+    a, b = ranks(values), ranks(others)
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(abs(a @ b) / scale) if scale else 0.0
+
+
+def strength(values: Array, dataset: Dataset) -> float:
+    """Return how well the values (one per training row, NaN if missing) alone predict the target, in [0, 1].
+
+    For numeric targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest,
+    among classes of at least five rows; rows with missing values are omitted.
+    """
+    known = ~np.isnan(values)
+    target = dataset.train[dataset.target].to_numpy()[known]
+    values = values[known]
+    if len(values) < 10:
+        return 0.0
+    if dataset.problem == "regression":
+        return spearman(values, target.astype(float))
+    names, codes = np.unique(target.astype(str), return_inverse=True)
+    sizes = np.bincount(codes, minlength=len(names))
+    ranked = ranks(values)
+    sums = np.bincount(codes, weights=ranked, minlength=len(names))
+    others = len(values) - sizes
+    usable = (sizes >= 5) & (others >= 5)
+    if not usable.any():
+        return 0.0
+    auc = (sums - sizes * (sizes + 1) / 2)[usable] / (sizes * others)[usable]
+    return float(np.abs(2 * auc - 1).max())
+
+
+def strengths(dataset: Dataset) -> dict[str, float]:
+    """Return the `strength` of every numeric and boolean column, ids included, strongest first."""
+    found = {
+        name: round(strength(dataset.train[name].to_numpy(dtype=float), dataset), 6)
+        for name in (*dataset.ids, *dataset.features)
+        if dataset.kinds[name] != "text"
+    }
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def tells_of(indicator: Array, values: pd.Series[Any], kind: str) -> tuple[float, float]:
+    """Measure the association of a column with a binary indicator, and its significance.
+
+    Args:
+        indicator: Booleans, one per row.
+        values: The column.
+        kind: Its kind.
+
+    Returns:
+        Strength in [0, 1] (|2 AUC - 1|, for texts Cramér's V), and the p-value under independence.
+    """
+    from scipy.stats import chi2_contingency, mannwhitneyu
+
+    known = values.notna().to_numpy()
+    hit, held = indicator[known], values[known]
+    if hit.sum() < 10 or (~hit).sum() < 10:
+        return 0.0, 1.0
+    if kind != "text":
+        numbers = held.to_numpy(dtype=float)
+        return separation(numbers, hit), float(mannwhitneyu(numbers[hit], numbers[~hit]).pvalue)
+    import pandas as pd
+
+    if held.nunique() > _LEVELS or held.nunique() < 2:
+        return 0.0, 1.0
+    counts = pd.crosstab(hit, held).to_numpy()
+    chi2, p, *_ = chi2_contingency(counts, correction=False)
+    return float(np.sqrt(chi2 / counts.sum())), float(p)

@@ -1,0 +1,169 @@
+"""The data of a technique task in memory, in the same form for every competition."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mleredux.plugin.task import Task
+
+MAX_TRAIN_ROWS = 10_000
+"""Maximum number of training rows on which strategies are executed."""
+MAX_TEST_ROWS = 5_000
+Problem = Literal["binary", "multiclass", "regression"]
+Kind = Literal["number", "boolean", "text"]
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """The key of a row's group.
+
+    Attributes:
+        column: Its column.
+        separator: If the group is the text before its first one.
+        second: A second column, if the group is a pair of values.
+        after: Whether the group is the text after its last separator instead.
+    """
+
+    column: str
+    separator: str | None = None
+    second: str | None = None
+    after: bool = False
+
+    def of(self, frame: pd.DataFrame) -> pd.Series[str]:
+        """Return the group of each row, as text; empty if a column is missing."""
+        texts = _texts(frame[self.column])
+        if self.second is not None:
+            others = _texts(frame[self.second])
+            return (texts + "\0" + others).where((texts != "") & (others != ""), "")
+        if not self.separator:
+            return texts
+        return texts.str.rpartition(self.separator)[2] if self.after else texts.str.partition(self.separator)[0]
+
+
+def _texts(values: pd.Series[Any]) -> pd.Series[str]:
+    """Return values as texts; numbers that differ by rounding are equal."""
+    if values.dtype.kind == "f":
+        values = values.map("{:.12g}".format, na_action="ignore")
+    return values.astype("string").fillna("").astype(str)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A training table, and held-out rows with their true labels.
+
+    Attributes:
+        task: The base task's id; for planted data, the variant's.
+        problem: The problem type of `target`.
+        train: Training rows in their order: ids, features, targets. Texts are `str` objects or NaN, booleans are
+            0.0/1.0/NaN floats, numbers are floats or ints; the index is 0 … n-1.
+        test: Held-out rows in the same form, with their true targets.
+        target: The column that strategies are evaluated on (the first of several). Classes are texts, as
+            they stand in the table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
+        targets: All target columns; features never contain any of them.
+        outputs: The columns that a submission predicts: targets, or one per class.
+        ids: Columns that identify a row; not features.
+        features: All other columns, in the table's order.
+        kinds: Kind of each id and feature, by the training table.
+        group: Rows that belong together and were not split, if there are such.
+        time: The column by which later rows became the test, if there is one.
+        falling: Whether that column falls as time passes, as days that are left do.
+        metric: The base task's metric, by which strategies are evaluated.
+        direction: Of that metric.
+        train_rows: Number of rows of the full training table, of which `train` is a sample.
+        test_rows: Number of rows of the full test table.
+        sample: One sentence on the sample; empty if all rows are used.
+        known_leaks: Leaks that the base task declares: `{"columns": […], "explanation": …}`.
+        planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
+        thumbnail: The features by which images are compared, if the rows are described images.
+    """
+
+    task: str
+    problem: Problem
+    train: pd.DataFrame
+    test: pd.DataFrame
+    target: str
+    targets: tuple[str, ...]
+    ids: tuple[str, ...]
+    features: tuple[str, ...]
+    kinds: dict[str, Kind]
+    group: GroupColumn | None = None
+    time: str | None = None
+    falling: bool = False
+    outputs: tuple[str, ...] = ()
+    metric: str = ""
+    direction: Literal["maximize", "minimize"] = "maximize"
+    train_rows: int = 0
+    test_rows: int = 0
+    sample: str = ""
+    planted: dict[str, Any] = field(default_factory=dict)
+    known_leaks: list[dict[str, Any]] = field(default_factory=list)
+    thumbnail: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes of the training table, sorted; empty for numeric targets."""
+        return () if self.problem == "regression" else tuple(sorted(self.train[self.target].unique()))
+
+    def of_kind(self, *kinds: Kind) -> list[str]:
+        """Features of these kinds."""
+        return [name for name in self.features if self.kinds[name] in kinds]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A technique task's data and truth, on which a recommendation is executed.
+
+    Attributes:
+        dataset: The data, at most 10,000 training rows and 5,000 test rows with their labels.
+        truth: The result of `TechniqueSpec.truth`, on all rows.
+        base: The task that the data belongs to.
+    """
+
+    dataset: Dataset
+    truth: dict[str, Any]
+    base: Task
+
+
+_FRAMES = ("train", "test")
+FILES = ("dataset.json", *(f"{name}.csv.gz" for name in _FRAMES))
+"""The files of a dataset in a folder."""
+
+
+def save(dataset: Dataset, folder: Path) -> None:
+    """Write a dataset into a folder: `dataset.json`, `train.csv.gz`, `test.csv.gz`; equal data gives equal bytes."""
+    meta = {key: value for key, value in vars(dataset).items() if key not in _FRAMES}
+    meta["group"] = asdict(dataset.group) if dataset.group else None
+    (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    for name in _FRAMES:
+        # texts are quoted, because a bare carriage return would end a row
+        text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            packed.write(text.encode("utf-8"))
+
+
+def load(folder: Path) -> Dataset:
+    """Read a dataset written by `save`; numbers are identical bit for bit."""
+    import pandas as pd
+
+    from mleredux_techniques._kit.data.tables import exact
+
+    meta = json.loads((folder / "dataset.json").read_bytes())
+    meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
+    for name in ("targets", "ids", "features", "outputs", "thumbnail"):
+        meta[name] = tuple(meta[name])
+    texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
+    if meta["problem"] != "regression":
+        texts |= {meta["target"]: object}
+    frames: dict[str, Any] = {}
+    for name in _FRAMES:
+        content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
+        frames[name] = pd.read_csv(io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], **exact())
+    return Dataset(**(meta | frames))

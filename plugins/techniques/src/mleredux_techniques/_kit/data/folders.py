@@ -1,0 +1,87 @@
+"""Training images whose labels are in their paths: the name of a folder, or a part of the file's name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.images import NAMED, Place, images_below
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def labeled(
+    public: Path, classes: set[str], row: str, target: str, text: str
+) -> tuple[pd.DataFrame, list[Place]] | None:
+    """Return a table of the training images with their labels, in random order, and their places.
+
+    The column `row` has the files' names, or numbers if these are not unique or contain the label.
+
+    Args:
+        public: The public files; images in archives are used if those outside have no labels.
+        classes: The classes of the test rows.
+        row: Name of the column of ids.
+        target: Name of the column of labels.
+        text: The competition's description, which may say what the class 1 is, if the classes are 0 and 1.
+
+    Returns:
+        None if the paths of images do not name the classes.
+    """
+    import pandas as pd
+
+    every = images_below(public)
+    for places in ([place for place in every if place[1] is None], [place for place in every if place[1]]):
+        paths = [_path(public, place) for place in places]
+        for wanted in (True, False):
+            kept = [k for k, path in enumerate(paths) if ("train" in path) == wanted and "test" not in path]
+            found = _labels([paths[k] for k in kept], classes, text)
+            if found is None:
+                continue
+            in_name, labels = found
+            known = [(kept[k], label) for k, label in enumerate(labels) if label]
+            known = [known[k] for k in np.random.default_rng(0).permutation(len(known))]
+            names = [(places[k][1] or places[k][0].name).rpartition("/")[2] for k, _label in known]
+            ids = range(len(known)) if in_name or len(set(names)) < len(names) else names
+            return pd.DataFrame({row: ids, target: [label for _k, label in known]}), [places[k] for k, _label in known]
+    return None
+
+
+def _path(public: Path, place: Place) -> str:
+    path, member = place
+    return "/".join([path.relative_to(public).as_posix(), *([member] if member else [])]).lower()
+
+
+def _labels(paths: list[str], classes: set[str], text: str) -> tuple[bool, list[str | None]] | None:
+    """Return whether labels are in the files' names, and the label of each path; None if there are none."""
+    parts = [_parts(path) for path in paths]
+    spelled = {_plain(name): name for name in classes}
+    for key in sorted({key for part in parts for key in part}):
+        values = [part.get(key, "") for part in parts]
+        of = spelled
+        if classes <= {"0", "1"} and len(names := sorted({*values} - {""})) == 2:
+            told = [
+                bool(re.search(rf"(probability of|\b1 ?(=|:|is|means)) *(an? |the )?{name}\b", text)) for name in names
+            ]
+            of = {name: str(int(one)) for name, one in zip(names, told, strict=True)} if sum(told) == 1 else spelled
+        labels = [of.get(value) for value in values]
+        if len({*labels} - {None}) > 1 and np.mean([label is not None for label in labels]) >= NAMED:
+            return key.startswith("name"), labels
+    return None
+
+
+def _parts(path: str) -> dict[str, str]:
+    """Return what may be a label: each folder, from the nearest one, and the first and last word of the name."""
+    *folders, name = path.split("/")
+    words = _plain(name.rpartition(".")[0]).split() or [""]
+    letters = re.sub(r"\d+$", "", words[0])
+    found = {"name, first": words[0], "name, last": words[-1], "name, letters": letters}
+    return found | {f"folder {place}": _plain(folder) for place, folder in enumerate(reversed(folders))}
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", " ", class_name(text)).strip().lower()

@@ -1,0 +1,158 @@
+"""Rows that are equal, or nearly: at a distance far below that of neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from mleredux_techniques._kit.data.columns import is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+NEAR = 0.05
+"""Rows are nearly equal below this share of the typical distance of neighbours."""
+NEAR_IMAGES = 0.2
+"""The same of images, by their thumbnails: the same picture may be stored in another size or quality."""
+CHANCE = 0.01
+"""Expected number of rows that are so near by chance; it makes the share smaller where columns are few."""
+LEAST = 0.005
+"""Fewer rows than this share (or 5) may be near by chance: then only equal ones count."""
+SAME = 0.9
+"""Share of the other columns that are equal in nearly equal rows."""
+MAX_ROWS = 10_000
+ALIKE = 0.6
+MAX_COLUMNS = 100
+MAX_SEARCHED = 10
+SAMPLED = 1_000
+_FREQUENT = 100
+_STEP = 7
+
+
+def duplicates(dataset: Dataset) -> tuple[int, int]:
+    """Count training rows that (nearly) equal an earlier one, and test rows that (nearly) equal a training row."""
+    if not dataset.features:
+        return 0, 0
+    ours, theirs = _plain(dataset, dataset.train), _plain(dataset, dataset.test)
+    repeated, shared = ours.duplicated().to_numpy(copy=True), theirs.isin(set(ours)).to_numpy(copy=True)
+    near = zip(_near(dataset), _near_texts(dataset), strict=True)
+    for exact, (by_numbers, by_texts) in zip((repeated, shared), near, strict=True):
+        found = by_numbers | by_texts
+        if (found & ~exact).sum() >= max(5, LEAST * len(exact)):
+            exact |= found
+    return int(repeated.sum()), int(shared.sum())
+
+
+def _plain(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return a key of each row's features; letters' case, punctuation and spaces of prose don't count."""
+    import pandas as pd
+
+    features = list(dataset.features)
+    plain = frame[features].astype(dataset.train[features].dtypes)
+    for name in features:
+        if dataset.kinds[name] == "text" and is_free_text(dataset.train[name]):
+            words = plain[name].str.lower().str.replace(r"[\W_]+", " ", regex=True).str.strip()
+            plain[name] = words.where(plain[name].notna())
+    return pd.util.hash_pandas_object(plain, index=False)
+
+
+def _near(dataset: Dataset) -> tuple[Array, Array]:
+    """Return which training rows are near an earlier one, and which test rows are near a training row.
+
+    Neighbours are found by some of the columns, and compared by all of them.
+    """
+    from scipy.spatial import cKDTree
+
+    repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
+    measured = [name for name in dataset.of_kind("number") if _is_measured(dataset.train[name])][:MAX_COLUMNS]
+    if dataset.thumbnail:
+        measured = [name for step in range(_STEP) for name in dataset.thumbnail[step::_STEP]]
+    if len(measured) < 2 or max(len(dataset.train), len(dataset.test)) > MAX_ROWS or len(dataset.train) < 20:
+        return repeated, shared
+    ours, theirs = _scaled(dataset, measured)
+    some = ours[:, :MAX_SEARCHED]
+    tree = cKDTree(some)
+    typical = float(np.median(tree.query(some[:SAMPLED], k=2)[0][:, 1]))
+    share = NEAR_IMAGES if dataset.thumbnail else min(NEAR, (CHANCE / len(ours)) ** (1 / len(measured)))
+    near = share * typical
+    if near <= 0:
+        return repeated, shared
+    others = [name for name in dataset.features if name not in measured and not dataset.thumbnail]
+    bound = near * np.sqrt(len(measured) / some.shape[1])
+    pairs = tree.query_pairs(near, output_type="ndarray")
+    pairs = pairs[np.linalg.norm(ours[pairs[:, 0]] - ours[pairs[:, 1]], axis=1) <= bound]
+    alike = _alike(dataset.train.iloc[pairs[:, 0]], dataset.train.iloc[pairs[:, 1]], others)
+    repeated[pairs[alike].max(axis=1)] = True
+    distance, place = tree.query(theirs[:, :MAX_SEARCHED], distance_upper_bound=near)
+    rows = np.flatnonzero(np.isfinite(distance))
+    rows = rows[np.linalg.norm(theirs[rows] - ours[place[rows]], axis=1) <= bound]
+    shared[rows] = _alike(dataset.test.iloc[rows], dataset.train.iloc[place[rows]], others)
+    return repeated, shared
+
+
+def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
+    """As `_near`, by prose: texts that share at least `ALIKE` of their runs of three words (A. Broder, "On the
+    Resemblance and Containment of Documents", 1997).
+    """
+    repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
+    prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
+    if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
+        return repeated, shared
+    others = [name for name in dataset.features if name not in prose]
+    held: dict[int, list[int]] = {}
+    runs: list[set[int]] = []
+
+    def most_alike(own: set[int]) -> int | None:
+        """Return the known text that shares most runs, if enough."""
+        met = Counter(row for run in own for row in held.get(run, ())[:_FREQUENT])
+        for row, both in met.most_common(1):
+            if both >= ALIKE * (len(own) + len(runs[row]) - both):
+                return row
+        return None
+
+    for frame, marks in ((dataset.train, repeated), (dataset.test, shared)):
+        for row, text in enumerate(frame[prose].fillna("").astype(str).agg(" ".join, axis=1)):
+            words = re.findall(r"\w+", text.lower())
+            own = {crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}
+            twin = most_alike(own)
+            if twin is not None:
+                marks[row] = bool(_alike(frame.iloc[[row]], dataset.train.iloc[[twin]], others)[0])
+            if frame is dataset.train:
+                runs.append(own)
+                for run in own:
+                    held.setdefault(run, []).append(row)
+    return repeated, shared
+
+
+def _is_measured(values: pd.Series[Any]) -> bool:
+    return bool(values.nunique() > max(20, 0.1 * len(values)))
+
+
+def _scaled(dataset: Dataset, names: list[str]) -> tuple[Array, Array]:
+    """Return columns in units of their spread, bounded as far outliers would hide all others; missing ones are far."""
+    ours, theirs = (frame[names].to_numpy(dtype=float) for frame in (dataset.train, dataset.test))
+    low, middle, high = np.nanquantile(ours, [0.25, 0.5, 0.75], axis=0)
+    spread = np.where(high > low, high - low, np.nanstd(ours, axis=0))
+    spread = np.where(spread > 0, spread, 1.0)
+    found = [np.where(np.isnan(values), -20.0, np.arcsinh((values - middle) / spread)) for values in (ours, theirs)]
+    return found[0], found[1]
+
+
+def _alike(frame: pd.DataFrame, other: pd.DataFrame, names: list[str]) -> Array:
+    """Whether most of the other columns are equal, row by row."""
+    if not names:
+        return np.ones(len(frame), dtype=bool)
+    import pandas as pd
+
+    same = np.zeros(len(frame))
+    for name in names:
+        a, b = frame[name].reset_index(drop=True), other[name].reset_index(drop=True)
+        equal = (a == b) | (pd.isna(a) & pd.isna(b))
+        same += equal.to_numpy(dtype=float)
+    return np.asarray(same >= SAME * len(names))

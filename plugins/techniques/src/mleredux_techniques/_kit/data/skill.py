@@ -1,0 +1,278 @@
+"""How well codes tell a target: cross-validated in the training table, and from there on the test.
+
+A model of one column is the smoothed mean of the target for each code (D. Micci-Barreca, "A Preprocessing Scheme for
+High-Cardinality Categorical Attributes", 2001). Skill is the correlation of its predictions with an output: a class
+against the rest; for numbers, their rank, and each of seven ranges against the rest. Only NumPy computes it, so that it
+is the same with every version of other libraries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.splits import assign_folds, group_codes
+from mleredux_techniques._kit.data.structure import moments
+from mleredux_techniques._kit.data.views import View
+
+Array = np.ndarray[Any, Any]
+FOLDS = 5
+SMOOTH = 5.0
+MAX_OUTPUTS = 20
+RARE = 10
+RANGES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+NOTABLE = 0.1
+_RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Skill:
+    """Skill of a view, of the output in which it loses most.
+
+    Attributes:
+        inside: Cross-validated in the training table, by the structure of the split, and weighted to the test's values.
+        outside: From the training table to the test.
+        error: Standard error of `inside - outside`, bootstrapped over the test rows (or groups);
+            infinite if less than `NOTABLE` is lost.
+        output: The output's number.
+    """
+
+    view: View
+    inside: float
+    outside: float
+    error: float
+    output: int
+
+    def lost(self, retention: float = 1.0) -> float:
+        """Return the skill that is lost on the test, beyond what other columns lose."""
+        return retention * self.inside - max(self.outside, 0.0)
+
+
+class Judge:
+    """Measures the skill of views of one dataset."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.y, self.asked = _outputs(dataset)
+        self.prior = self.y.mean(axis=0)
+        self.ahead = dataset.time is not None
+        self.groups = group_codes(dataset, dataset.train) if dataset.group else None
+        self.weights = _shift_of_target(self.y, self.asked)
+
+    @cached_property
+    def folds(self) -> Array:
+        """The fold of each training row: at random, by complete groups, or consecutive in time."""
+        return self.folds_of(self.groups)
+
+    @cached_property
+    def inflation(self) -> Array:
+        """By how much the variance of a mean of each output is larger than of independent rows, as rows of a group are
+        alike (L. Kish, "Survey Sampling", 1965: the design effect, 1 + (rows a group - 1) · intraclass correlation).
+        """
+        if self.groups is None:
+            return np.ones(self.y.shape[1])
+        sizes = np.bincount(self.groups).astype(float)
+        means = np.stack([np.bincount(self.groups, column) for column in self.y.T], axis=1) / sizes[:, None]
+        within = ((self.y - means[self.groups]) ** 2).sum(axis=0) / max(len(self.y) - len(sizes), 1)
+        between = (sizes[:, None] * (means - self.prior) ** 2).sum(axis=0) / max(len(sizes) - 1, 1)
+        size = (sizes**2).sum() / sizes.sum()
+        alike = (between - within) / np.maximum(between + (size - 1) * within, 1e-12)
+        return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
+
+    def folds_of(self, groups: Array | None) -> Array:
+        """Return folds that keep groups together; consecutive ones if the test is later."""
+        rows = len(self.y)
+        if self.ahead:
+            order = np.argsort(moments(self.dataset, self.dataset.train).to_numpy(dtype=float), kind="stable")
+            folds = np.empty(rows, dtype=int)
+            folds[order] = np.arange(rows) * FOLDS // rows
+            return folds
+        strata = np.zeros(rows, dtype=int) if self.dataset.problem == "regression" else self.y.argmax(axis=1)
+        return assign_folds(strata, groups, FOLDS, seed=0)
+
+    def cross_validated(self, view: View, folds: Array | None = None) -> tuple[Array, Array]:
+        """Return predictions of the training rows from other folds, and which rows have one."""
+        folds = self.folds if folds is None else folds
+        cells = folds * view.count + view.train
+        sums = np.stack([np.bincount(cells, self.y[:, k], FOLDS * view.count) for k in range(self.y.shape[1])], axis=1)
+        sums = sums.reshape(FOLDS, view.count, -1)
+        sizes = np.bincount(cells, minlength=FOLDS * view.count).reshape(FOLDS, view.count).astype(float)
+        if self.ahead:
+            sums, sizes = np.cumsum(sums, axis=0) - sums, np.cumsum(sizes, axis=0) - sizes
+        else:
+            sums, sizes = sums.sum(axis=0) - sums, sizes.sum(axis=0) - sizes
+        means = self._means(sums, sizes)
+        return means[folds, view.train], (folds > 0) if self.ahead else np.ones(len(folds), dtype=bool)
+
+    def _means(self, sums: Array, sizes: Array) -> Array:
+        return np.asarray((sums + SMOOTH * self.prior) / (sizes[..., None] + SMOOTH))
+
+    def inside(self, view: View, folds: Array | None = None, weights: Array | None = None) -> Array:
+        """Return the cross-validated skill of each output, within folds."""
+        folds = self.folds if folds is None else folds
+        told, usable = self.cross_validated(view, folds)
+        held = np.ones(len(folds)) if weights is None else weights
+        return _correlations(_within(told, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
+
+    def outside(self, view: View) -> Array:
+        """Return predictions of the test rows; the mean for codes that training rows don't have."""
+        sums = np.stack([np.bincount(view.train, self.y[:, k], view.count + 1) for k in range(self.y.shape[1])], axis=1)
+        sizes = np.bincount(view.train, minlength=view.count + 1).astype(float)
+        return self._means(sums, sizes)[view.test]
+
+    def skill(
+        self, view: View, folds: Array | None = None, seen: Array | None = None, *, shifted: bool = True
+    ) -> Skill:
+        """Compare the skill in the training table with that on the test.
+
+        Args:
+            folds: Of the training rows, if not those of the split.
+            seen: The test rows to judge; None for all.
+            shifted: Whether training rows are weighted to the test's values, so that drift alone loses nothing.
+        """
+        raw = self.inside(view, folds)
+        told = self.outside(view)
+        rows = np.ones(len(told), dtype=bool) if seen is None else seen
+        weights = _shift(view, rows) if shifted else None
+        inside = raw if weights is None else np.minimum(raw, self.inside(view, folds, weights))
+        count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
+        return self._lost(view, inside, told, rows, count)
+
+    def skill_of_prose(self, train: Any, test: Any) -> Skill:
+        """Compare the skill of all words together: the mean of their smoothed means of the target, from other folds.
+
+        Args:
+            train, test: The texts, of shape (rows,).
+        """
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        tool = HashingVectorizer(n_features=1 << 18, binary=True, norm="l2", alternate_sign=False)
+        ours, theirs = (tool.transform(texts) for texts in (train, test))
+        folds, apart = self.folds, self.y - self.prior
+
+        def told(known: Array, asked: Any) -> Array:
+            sums, sizes = ours[known].T @ apart[known], np.asarray((ours[known] > 0).sum(axis=0)).ravel()
+            return np.asarray(asked @ (sums / (sizes[:, None] + SMOOTH)))
+
+        first = int(self.ahead)
+        made = np.zeros(self.y.shape)
+        for fold in range(first, FOLDS):
+            made[folds == fold] = told(folds < fold if self.ahead else folds != fold, ours[folds == fold])
+        weights, usable = np.ones(len(folds)), folds >= first
+        inside = _correlations(
+            _within(made, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
+        )
+        everyone = np.ones(len(self.y), dtype=bool)
+        nothing = View("all words", folds[:0], folds[:0], 0, flat=False)
+        return self._lost(nothing, inside, told(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
+
+    def _lost(self, view: View, inside: Array, told: Array, rows: Array, count: float) -> Skill:
+        """Return the skill of the output that loses most on the test.
+
+        Args:
+            inside: Cross-validated, of each output.
+            told: Predictions of the test rows.
+            rows: The test rows to judge.
+            count: The effective number of training rows.
+        """
+        groups = group_codes(self.dataset, self.dataset.test)[rows]
+        held = self.weights[rows]
+        found = np.array(
+            [_correlations(told[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
+        )
+        worst = int((inside - found).argmax())
+        if inside[worst] - found[worst] < NOTABLE:
+            return Skill(view, float(inside[worst]), float(found[worst]), np.inf, worst)
+        error = _error(told[rows, worst], self.asked[rows, worst], held[:, worst], groups)
+        # of a rare output, resamples are too alike
+        error = max(error, float((1 - found[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
+        error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
+        return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
+
+
+def overlap(view: View) -> float:
+    """Return the effective share of the training rows that have the test's values."""
+    weights = _shift(view, np.ones(len(view.test), dtype=bool))
+    return 1.0 if weights is None else float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
+
+
+def _outputs(dataset: Dataset) -> tuple[Array, Array]:
+    """Return the outputs of training and test rows, of shape (rows, outputs)."""
+    ours, theirs = (frame[dataset.target].to_numpy() for frame in (dataset.train, dataset.test))
+    if dataset.problem != "regression":
+        ours, theirs = ours.astype(str), theirs.astype(str)
+        names, sizes = np.unique(ours, return_counts=True)
+        asked = [int((theirs == name).sum()) for name in names]
+        order = np.argsort(-sizes, kind="stable")
+        usable = [str(names[k]) for k in order if sizes[k] >= RARE and asked[k] >= RARE // 2] or [str(names[order[0]])]
+        chosen = usable[-1:] if len(names) == 2 else usable[:MAX_OUTPUTS]
+        return tuple(np.stack([values == name for name in chosen], axis=1).astype(float) for values in (ours, theirs))  # type: ignore[return-value]
+    ours, theirs = ours.astype(float), theirs.astype(float)
+    enough = [share for share in RANGES if min(share, 1 - share) * min(len(ours), len(theirs)) >= RARE]
+    # in the future, numbers of one range may be those of another
+    edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
+    known = np.sort(ours)
+    found = []
+    for values in (ours, theirs):
+        rank = (np.searchsorted(known, values, "left") + np.searchsorted(known, values, "right")) / (2 * len(known))
+        places = np.searchsorted(edges, values, "right")
+        ranges = [places == k for k in range(len(edges) + 1)] if len(edges) else []
+        found.append(np.column_stack([rank, *ranges]).astype(float))
+    return found[0], found[1]
+
+
+def _shift_of_target(ours: Array, theirs: Array) -> Array:
+    """Return weights of the test rows, one per output, by which its classes have the shares of the training table."""
+    found = np.ones(theirs.shape)
+    for k in range(ours.shape[1]):
+        if set(np.unique(ours[:, k])) <= {0.0, 1.0}:
+            mine, other = ours[:, k].mean(), theirs[:, k].mean()
+            if 0 < other < 1:
+                found[:, k] = np.where(theirs[:, k] == 1, mine / other, (1 - mine) / (1 - other)).clip(0.1, 10)
+    return found
+
+
+def _shift(view: View, rows: Array) -> Array | None:
+    """Return weights of the training rows, by which their codes are as frequent as the test's.
+
+    None if nearly all test rows have one value: then the column is not known there, which no drift explains.
+    """
+    if view.flat:
+        return None
+    ours = np.bincount(view.train, minlength=view.count + 1)[: view.count].astype(float)
+    theirs = np.bincount(view.test[rows], minlength=view.count + 1)[: view.count].astype(float)
+    ratio = ((theirs + 0.5) / (theirs.sum() + 0.5 * view.count)) / ((ours + 0.5) / (ours.sum() + 0.5 * view.count))
+    return np.asarray(ratio.clip(0.05, 20)[view.train])
+
+
+def _within(values: Array, folds: Array, weights: Array) -> Array:
+    """Return values minus the mean of their fold."""
+    sizes = np.bincount(folds, weights, FOLDS) + 1e-12
+    means = np.stack([np.bincount(folds, weights * values[:, k], FOLDS) / sizes for k in range(values.shape[1])], 1)
+    return np.asarray(values - means[folds])
+
+
+def _correlations(told: Array, true: Array, weights: Array) -> Array:
+    """Return the weighted correlation of each column of both; 0 if either is constant."""
+    total = weights.sum() or 1.0
+    told, true = told - weights @ told / total, true - weights @ true / total
+    both = weights @ (told * true)
+    scale = np.sqrt((weights @ told**2) * (weights @ true**2))
+    return np.asarray(np.where(scale > 1e-9 * total, both / np.maximum(scale, 1e-300), 0.0))
+
+
+def _error(told: Array, true: Array, weights: Array, groups: Array) -> float:
+    """Return the bootstrapped standard error of a weighted correlation, over groups of rows."""
+    moments = np.stack([np.ones(len(told)), told, true, told**2, true**2, told * true], 1) * weights[:, None]
+    names, members = np.unique(groups, return_inverse=True)
+    summed = np.stack([np.bincount(members, moments[:, k], len(names)) for k in range(6)], 1)
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), _RESAMPLES) @ summed
+    total = np.maximum(drawn[:, 0], 1e-12)
+    _, a, b, aa, bb, ab = (drawn / total[:, None]).T
+    scale = np.sqrt(np.maximum(aa - a**2, 0) * np.maximum(bb - b**2, 0))
+    return float(np.std(np.where(scale > 1e-12, (ab - a * b) / np.maximum(scale, 1e-300), 0.0)))

@@ -1,0 +1,174 @@
+"""The rows on which recommendations are evaluated, and their splits: deterministic, whatever the library's version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.structure import moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+
+FOLDS = 5
+REPEATS = 2
+"""Number of times that the rows are split into folds; each held-out part has its own seed for models and strategies."""
+MAX_ROWS = 4_000
+"""Larger tables are sampled to this number of rows, which bounds the grading time: 6 seconds of CPU time."""
+FUTURE = 0.3
+"""Share of the training rows that count as the future, if the test is later than the training rows."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of a pool for training and evaluation, and the random seed."""
+
+    train: Array
+    held_out: Array
+    seed: int
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Training rows, whose splits have the structure of the split into training and test rows.
+
+    Attributes:
+        frame: The rows; the index is 0 … n-1.
+        y: Outputs of the reference models, of shape (rows, outputs): one-hot classes, or the standardized number.
+        codes: The class of each row, or the number itself.
+        names: The class of each code; empty for numbers.
+        overlap: Held-out rows / training rows of a split.
+        sample: One sentence on how the rows were sampled; empty if all are used.
+    """
+
+    dataset: Dataset
+    frame: pd.DataFrame
+    y: Array
+    codes: Array
+    names: tuple[str, ...]
+    splits: tuple[Split, ...]
+    overlap: float
+    sample: str
+
+
+def pool(
+    dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = FOLDS, repeats: int = REPEATS, seed: int = 0
+) -> Pool:
+    """Return the pool of a dataset: its training rows are split into `count` folds, each held out once, repeatedly.
+
+    Private test rows are not used: what is measured here may be passed on to runs that are graded by them. Classes
+    have the same share in all folds; rows of one group stay together; if the test is later than the training rows, a
+    part of the later training rows is held out and a part of the earlier ones is used for training.
+
+    Args:
+        seed: Of the folds; other seeds give other splits of the same rows.
+    """
+    whole = dataset.train
+    groups = group_codes(dataset, whole)
+    rows = draw(groups, len(whole), max_rows, seed=0)
+    frame = whole.iloc[rows].reset_index(drop=True)
+    y, codes = outputs(dataset, frame)
+    names = () if dataset.problem == "regression" else class_names(dataset)
+    sample = dataset.sample
+    if len(rows) < len(whole):
+        sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} training rows, drawn at random."
+    seeds = range(seed * repeats, (seed + 1) * repeats)
+    if dataset.time is not None and len(rows) >= 4 * count:
+        passed = moments(dataset, frame).fillna(0.0).to_numpy()
+        later = passed > np.quantile(passed, 1 - FUTURE)
+        if not later.any():
+            later = np.arange(len(rows)) >= (1 - FUTURE) * len(rows)
+        parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))
+        return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip())
+    strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
+    folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=one) for one in seeds]
+    parts = tuple(
+        Split(np.flatnonzero(held != k), np.flatnonzero(held == k), seed=place * count + k)
+        for place, held in zip(seeds, folds, strict=True)
+        for k in range(count)
+        if (held == k).any()
+    )
+    return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip())
+
+
+def class_names(dataset: Dataset) -> tuple[str, ...]:
+    """Return the classes of both tables, sorted."""
+    return tuple(sorted({*dataset.train[dataset.target].astype(str), *dataset.test[dataset.target].astype(str)}))
+
+
+def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
+    """Return the outputs of the reference models, and class codes (or the numbers)."""
+    if dataset.problem == "regression":
+        numbers = frame[dataset.target].to_numpy(dtype=float)
+        return ((numbers - numbers.mean()) / (numbers.std() + 1e-12))[:, None], numbers
+    names = np.array(class_names(dataset))
+    codes = np.searchsorted(names, frame[dataset.target].astype(str).to_numpy(dtype=str))
+    return np.eye(len(names))[codes], codes
+
+
+def group_codes(dataset: Dataset, frame: pd.DataFrame) -> Array:
+    """Return the group of each row as a number; without groups, each row is its own."""
+    if dataset.group is None:
+        return np.arange(len(frame))
+    return np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)[1]
+
+
+def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
+    """Return the indices of at most `most` rows, in their order; groups are drawn completely, as long as they fit.
+
+    Raises:
+        NotApplicable: These are less than half of the rows that could be used, because groups are too large.
+    """
+    if rows <= most:
+        return np.arange(rows)
+    rng = np.random.default_rng(seed)
+    names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    kept, count = np.zeros(len(names), dtype=bool), 0
+    for place in rng.permutation(len(names)):
+        if count + sizes[place] <= most:
+            kept[place], count = True, count + int(sizes[place])
+    if count < most / 2:
+        raise NotApplicable(
+            f"Advice can't be executed on these tables: the split kept groups together, the largest of "
+            f"{sizes.max():,} rows, and of {rows:,} rows only {count:,} are left in groups that fit into {most:,} rows."
+        )
+    return np.flatnonzero(kept[members])
+
+
+def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) -> Array:
+    """Return the fold of each row: shuffled within each stratum and assigned round-robin; groups stay together."""
+    rng = np.random.default_rng(seed)
+    if groups is not None:
+        names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        filled, fold_of = np.zeros(count), np.zeros(len(names), dtype=int)
+        order = rng.permutation(len(names))
+        for group in order[np.argsort(-sizes[order], kind="stable")]:  # as GroupKFold: large groups first
+            fold_of[group] = filled.argmin()
+            filled[fold_of[group]] += sizes[group]
+        return fold_of[members]
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(len(strata), dtype=int)
+    folds[order] = np.arange(len(strata)) % count
+    return folds
+
+
+def parts_of(rows: int, most: int = 10) -> list[Array]:
+    """Return test rows in parts, on each of which a metric is computed, of at least 20 rows if possible."""
+    return np.array_split(np.random.default_rng(0).permutation(rows), int(np.clip(rows // 20, 2, most)))
+
+
+def _future(later: Array, seed: int) -> Split:
+    rng = np.random.default_rng(1000 + seed)
+    past, future = np.flatnonzero(~later), np.flatnonzero(later)
+    return Split(
+        np.sort(rng.permutation(past)[: int(0.8 * len(past))]),
+        np.sort(rng.permutation(future)[: len(future) // 2]),
+        seed,
+    )

@@ -1,0 +1,304 @@
+"""How the test was split off: by group, by time, or at random. The split itself is the evidence, not columns' names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+SEPARATORS = ("_", "-", "/", ":")
+MAX_SHARED = 0.02
+"""Maximum share of the test's rows whose group occurs in the training table if the split was by group."""
+MOST_ROWS = 0.5
+"""Minimum share of the rows that have a group."""
+MIN_ROWS_A_GROUP = 1.5
+MIN_GROUPS = 4
+CHANCE = 1e-6
+"""Maximum probability that a random split has the same order."""
+MAX_PAIRED = 12
+WITHIN = 0.95
+"""Share of the groups in which all test rows are later than the training rows, if the split is by time within them."""
+_SMOOTH = 30
+_DATE = (
+    r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{4}[-/]\d{1,2}$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}-\d{1,2}-\d{4}"
+    r"|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}|^[A-Za-z]{3,9} \d{1,2},? \d{4}|^[A-Za-z]{3,9}[- ]\d{4}$"
+)
+_PERIOD = r"^(?P<year>\d{4})[- ]?(?P<kind>[QqWw])(?P<number>\d{1,2})$"
+"""Quarters and weeks: 2019Q3, 2019-W07."""
+_DAYS = {"q": 91.3, "w": 7.0}
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How the test was split off.
+
+    Attributes:
+        group: The key of rows that were kept together; the coarsest.
+        groups: All keys that were kept together, the coarsest first.
+        time: The column by which later rows are the test.
+        times: All columns that do so.
+        falling: Those of them whose values fall as time passes: the test has the smallest.
+        within: The column in whose groups test rows are later; None if they are later than all training rows.
+        alternative: The key of a column that may be read either way, as numbered periods: groups, besides a time.
+    """
+
+    group: GroupColumn | None = None
+    time: str | None = None
+    times: tuple[str, ...] = ()
+    falling: tuple[str, ...] = ()
+    within: str | None = None
+    alternative: GroupColumn | None = None
+    groups: tuple[GroupColumn, ...] = ()
+
+
+def structure_of(dataset: Dataset) -> Structure:
+    """Find the groups and the order by which the test was split off, if any."""
+    rising = separated(dataset)
+    falling = separated(dataset, falling=True)
+    times = rising + falling
+    dated = [name for name in times if looks_like_time(dataset.train[name])]
+    whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
+    groups = tuple(group_columns(dataset, without=set(times)))
+    group = groups[0] if groups else None
+    within = None
+    if not times and group is None and (found := _later_within(dataset)):
+        times, within = [found[0]], found[1]
+        falling = times if found[2] else []
+    named_groups = [name for name in whole if _is_rough(dataset, name)]
+    ordered = [*dated, *(name for name in times if name not in dated and name not in named_groups)]
+    if not ordered and group is None and named_groups:
+        key = GroupColumn(named_groups[0])
+        return Structure(key, None, tuple(times), tuple(falling), None, key, (key,))
+    alternative = GroupColumn(whole[0]) if whole and group is None else None
+    time = ordered[0] if ordered else None
+    return Structure(group, time, tuple(times), tuple(falling), within, alternative, groups)
+
+
+def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
+    """Return numbers and dates by which (nearly) all test rows are later than the training rows; dates first.
+
+    Args:
+        falling: Columns whose smallest values are the latest instead, without ids, which are numbered upwards.
+    """
+    found = []
+    for name in (*dataset.features, *(() if falling else dataset.ids)):
+        if dataset.kinds[name] == "boolean":
+            continue
+        if dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name]):
+            continue
+        train, test = (-frame if falling else frame for frame in _moments_of(dataset, name))
+        if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
+            continue
+        if follows(train, test) and _chance(len(train), len(test)) < CHANCE:
+            found.append(name)
+    return sorted(found, key=lambda name: (dataset.kinds[name] != "text", name in dataset.ids))
+
+
+def follows(train: pd.Series[Any], test: pd.Series[Any]) -> bool:
+    """Whether all but 2 % of the test's times are at or after all but 2 % of the training's."""
+    first, last = test.quantile(MAX_SHARED), train.quantile(1 - MAX_SHARED)
+    return bool(first >= last and first > train.median() and test.max() > train.max())
+
+
+def _chance(train: int, test: int) -> float:
+    """Return the probability that the last rows are the test, if it is drawn at random."""
+    few = max(1, int(test * (1 - 2 * MAX_SHARED)))
+    return math.exp(math.lgamma(few + 1) + math.lgamma(train + 1) - math.lgamma(train + few + 1))
+
+
+def _is_grouping(dataset: Dataset, name: str) -> bool:
+    """Whether values repeat within the training table and do not occur in the test."""
+    return _kept_together(dataset, _codes(dataset, GroupColumn(name))) is not None
+
+
+def _is_rough(dataset: Dataset, name: str) -> bool:
+    """Whether rows with one value are alike, and those with the next value are not: names of groups, not a time."""
+    from scipy.stats import rankdata
+
+    values = dataset.train[name].dropna()
+    codes = np.unique(values.to_numpy(dtype=float), return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    numbers = [other for other in dataset.of_kind("number") if other != name][:_SMOOTH]
+    columns = [dataset.train.loc[values.index, other].to_numpy(dtype=float) for other in numbers]
+    target = dataset.train.loc[values.index, dataset.target]
+    columns.append(
+        target.to_numpy(dtype=float)
+        if dataset.problem == "regression"
+        else (target == target.value_counts().index[0]).to_numpy(dtype=float)
+    )
+    rough = smooth = 0.0
+    for column in columns:
+        ranked = rankdata(np.nan_to_num(column, nan=np.nanmedian(column) if not np.isnan(column).all() else 0.0))
+        spread = ranked.std()
+        if not spread:
+            continue
+        means = np.bincount(codes, (ranked - ranked.mean()) / spread) / sizes
+        excess = max(0.0, float((means**2).mean() * len(means) / (1 / sizes).sum()) - 1.5)
+        alike = (
+            float(np.clip(np.corrcoef(means[:-1], means[1:])[0, 1], 0, 1)) if means.std() and len(means) > 3 else 0.0
+        )
+        rough, smooth = rough + excess * (1 - alike), smooth + excess * alike
+    return rough > smooth and rough > 1
+
+
+def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[GroupColumn]:
+    """Find the groups that the split kept together: values (or pairs of values of two columns) that repeat within the
+    training table, in rows (nearly) none of which shares its value with a row of the test.
+
+    The first is the coarsest of those that share nothing, which contains the finer ones.
+
+    Args:
+        without: Columns that are none, as those of time.
+    """
+    keys = [key for key in candidates(dataset) if key.column not in (without or set())]
+    codes = {key: _codes(dataset, key) for key in keys}
+    found = [(rank, place) for place, key in enumerate(keys) if (rank := _kept_together(dataset, codes[key]))]
+    if found:
+        return [keys[place] for _rank, place in sorted(found)]
+    plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS][:MAX_PAIRED]
+    pairs = list(itertools.combinations(plain, 2))
+    both = []
+    for place, (a, b) in enumerate(pairs):
+        joint = np.where((codes[a] < 0) | (codes[b] < 0), -1, codes[a] * (codes[b].max() + 1) + codes[b])
+        if rank := _kept_together(dataset, joint):
+            both.append((rank, place))
+    return [GroupColumn(pairs[place][0].column, second=pairs[place][1].column) for _rank, place in sorted(both)[:1]]
+
+
+def _codes(dataset: Dataset, key: GroupColumn) -> Array:
+    """Return the group of each row as a number, those of the training table first; -1 if it is missing."""
+    import pandas as pd
+
+    texts = pd.concat([key.of(dataset.train), key.of(dataset.test)], ignore_index=True)
+    return np.asarray(pd.factorize(texts.where(texts != "", None))[0], dtype=np.int64)
+
+
+def _kept_together(dataset: Dataset, codes: Array) -> tuple[bool, int] | None:
+    """Return whether any row of the test shares its group with training rows, and the number of their groups; None if
+    the split did not keep groups together.
+
+    Rows count, not values: most rows have a group, and one large group does not make the others repeat.
+    """
+    train, test = codes[: len(dataset.train)], codes[len(dataset.train) :]
+    sizes = np.bincount(train[train >= 0], minlength=codes.max(initial=0) + 1)
+    known, tested = np.flatnonzero(sizes), test[test >= 0]
+    if len(known) < MIN_GROUPS or len(np.unique(tested)) < 2:
+        return None
+    if min((train >= 0).mean(), (test >= 0).mean()) < MOST_ROWS:
+        return None
+    if (sizes.sum() - sizes.max()) < MIN_ROWS_A_GROUP * (len(known) - 1):
+        return None
+    shared = float((sizes[tested] > 0).mean())
+    return (shared > 0, len(known)) if shared <= MAX_SHARED else None
+
+
+def candidates(dataset: Dataset) -> list[GroupColumn]:
+    """Return columns that could name groups: values that repeat, of texts also the part before or after a separator, of
+    moments also the day.
+    """
+    found = []
+    for name in (*dataset.ids, *dataset.features):
+        values = dataset.train[name].dropna()
+        kind = dataset.kinds[name]
+        if not len(values) or kind == "boolean":
+            continue
+        if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
+            found.append(GroupColumn(name))
+        if kind == "text" and looks_like_time(dataset.train[name]):
+            found += [
+                GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95
+            ]
+        elif kind == "text":
+            head = values.head(1_000)
+            for mark in SEPARATORS:
+                if head.str.contains(mark, regex=False).mean() > 0.95:
+                    found += [GroupColumn(name, mark), GroupColumn(name, mark, after=True)]
+    return found
+
+
+def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
+    """Return a column by which test rows are the last ones of each group, the column of the groups, and whether the
+    last ones have the smallest values.
+
+    A random split has this order in a group of n training and m test rows with the probability n! m! / (n + m)!.
+    """
+    import pandas as pd
+
+    orders = [(name, sign) for name in (*dataset.features, *dataset.ids) if (sign := _order(dataset, name))]
+    for key in [key for key in candidates(dataset) if key.separator is None and key.second is None]:
+        ours, theirs = key.of(dataset.train), key.of(dataset.test)
+        if len(set(ours) & set(theirs)) < 10 or ours.nunique() * 3 > len(ours):
+            continue
+        for name, sign in orders:
+            if name == key.column:
+                continue
+            last = (sign * in_time(dataset.train[name])).groupby(ours).max()
+            first = (sign * in_time(dataset.test[name])).groupby(theirs).min()
+            both = pd.concat([last, first, ours.value_counts(), theirs.value_counts()], axis=1, join="inner").dropna()
+            if len(both) < 10 or (both.iloc[:, 1] > both.iloc[:, 0]).mean() < WITHIN:
+                continue
+            logs = [math.log(_chance(int(n), int(m))) for n, m in both.iloc[:, 2:].itertuples(index=False)]
+            if sum(logs) < math.log(CHANCE):
+                return name, key.column, sign < 0
+    return None
+
+
+def _order(dataset: Dataset, name: str) -> int:
+    """Return 1 if a column has many different numbers or dates, which are higher in the test, -1 if they are lower, and
+    0 if neither holds.
+    """
+    if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
+        return 0
+    train, test = _moments_of(dataset, name)
+    if train.nunique() < MIN_GROUPS or not len(test):
+        return 0
+    error = math.sqrt(train.var() * (1 / len(train) + 1 / len(test)))
+    apart = test.mean() - train.mean()
+    return int(np.sign(apart)) if abs(apart) > 4 * error else 0
+
+
+def _moments_of(dataset: Dataset, name: str) -> list[pd.Series[Any]]:
+    return [in_time(frame[name]).dropna() for frame in (dataset.train, dataset.test)]
+
+
+def moments(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return the time of each row as numbers that grow as time passes, by the dataset's column of time."""
+    assert dataset.time is not None
+    passed = in_time(frame[dataset.time])
+    return -passed if dataset.falling else passed
+
+
+def looks_like_time(values: pd.Series[Any]) -> bool:
+    """Whether a text column contains dates."""
+    if values.dtype.kind in "ifub":
+        return False
+    known = values.dropna().head(500).astype(str)
+    dates = known.str.contains(_DATE, regex=True) | known.str.match(_PERIOD)
+    return bool(len(known)) and bool(dates.mean() > 0.95)
+
+
+def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return dates as seconds since 1970, numbers unchanged, anything else as NaN."""
+    import pandas as pd
+
+    if values.dtype.kind in "ifub":
+        return values.astype(float)
+    if (periods := values.dropna().astype(str).str.extract(_PERIOD)).notna().all(axis=1).mean() > 0.95:
+        passed = (periods["number"].astype(float) - 1) * periods["kind"].str.lower().map(_DAYS)
+        passed += (periods["year"].astype(float) - 1970) * 365.2425
+        seconds: pd.Series[Any] = (passed * 86_400).reindex(values.index)
+        return seconds
+    # 25/03/2021 shows that 04/03/2021 is in March
+    first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)
+    days = bool((pd.to_numeric(first) > 12).any())
+    moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=days)
+    return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()

@@ -1,0 +1,139 @@
+"""The score of a technique task: facts and efficacy, with the details of each component."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import SandboxError, one_line
+from mleredux.plugin.grader import Grader, GradingInput, Score
+from mleredux.plugin.technique import read_document
+
+from mleredux_techniques._kit.data.threads import one_thread
+from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
+from mleredux_techniques._kit.judging.results import Efficacy, Figure, as_json
+from mleredux_techniques._kit.vocabulary.document import Document
+
+if TYPE_CHECKING:
+    from mleredux.plugin.task import Task
+
+    from mleredux_techniques._kit.data.dataset import Dataset, Instance
+    from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+
+MOST_LINES = 200
+"""Of a recommendation."""
+FACTS_SHARE = 0.3
+COUNTS_SHARE = 0.5
+BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
+"""Names of the score: whether the data tells a good recommendation, or at least a judgement, from a bad one."""
+FORMULA = {
+    BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
+    FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
+    COUNTS_ONLY: "score = 0.5 · facts: this data decides no judgement and no recommendation, only counts",
+}
+
+
+def grader(technique: TechniqueSpec) -> Grader:
+    """The grader of a technique."""
+    score = partial(grade, technique)
+    return Grader(id=technique.id, title=technique.title, direction="maximize", perfect=1.0, score=score)
+
+
+def grade(technique: TechniqueSpec, given: GradingInput) -> Score:
+    """Score a document.
+
+    Raises:
+        InvalidSubmission: The document is invalid; the message names the field and the reason.
+    """
+    document = read_document(technique.document, given.submission, given.task.submission.file)
+    return score(technique, document, given)
+
+
+def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> Score:
+    """Grade the facts, then the efficacy, and combine both."""
+    from itertools import islice
+
+    dataset, instance = opened(technique, given)
+    facts = technique.assess(document, instance.truth)
+    efficacy = carry_out(technique, document, instance)
+    if dataset.planted and technique.private_parts:  # what was planted is known without labels of the test
+        efficacy = replace(efficacy, training=efficacy.score)
+    details: dict[str, Any] = {
+        "technique": technique.id,
+        "score": (name := BOTH if efficacy.score is not None else FACTS_ONLY if facts.decided else COUNTS_ONLY),
+        "formula": FORMULA[name],
+        "facts": as_json(facts),
+        "efficacy": as_json(efficacy),
+        "recommendation": list(islice(technique.recommend(document, dataset), MOST_LINES)),
+        "private": [] if dataset.planted else list(technique.private_parts),
+        "sample": dataset.sample or None,
+        "planted": dataset.planted.get("kinds") if dataset.planted else None,
+    }
+    return Score(value=round(combined(facts.score, efficacy.score, decided=facts.decided), 6), details=_plain(details))
+
+
+class _Opened(threading.local):
+    of: tuple[str, Task, bytes] | None = None
+    found: tuple[Dataset, Instance]
+
+
+_opened = _Opened()
+
+
+def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Instance]:
+    """Return the data of a task, and the instance on which advice is executed.
+
+    The same objects as long as a thread grades documents of one task, so that what is remembered of them is found.
+    """
+    from mleredux_techniques._kit.data.dataset import FILES, Instance, load
+    from mleredux_techniques._kit.planting.composition import view
+
+    base = given.task.base or given.task
+    content = hashlib.sha256(b"".join((given.private / name).read_bytes() for name in (TRUTH_FILE, *FILES))).digest()
+    if _opened.of != (of := (technique.id, base, content)):
+        dataset, truth = load(given.private), json.loads((given.private / TRUTH_FILE).read_bytes())
+        _opened.of, _opened.found = of, (dataset, Instance(view(dataset, technique.id), truth, base))
+    return _opened.found
+
+
+def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> float:
+    """Combine both parts by `FORMULA`.
+
+    Args:
+        decided: Whether the facts are about more than counts.
+    """
+    if efficacy is None:
+        return facts if decided else COUNTS_SHARE * facts
+    return facts * (FACTS_SHARE + (1 - FACTS_SHARE) * efficacy)
+
+
+def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) -> Efficacy:
+    """Grade the efficacy. A recommendation that can't be executed scores 0."""
+    if not instance.dataset.features:
+        return Efficacy(None, None, None, None, None)
+    try:
+        with one_thread():  # floating-point sums depend on their order
+            return technique.measure(document, instance)
+    except SandboxError:  # the fault of this machine
+        raise
+    except Exception as error:  # errors that a document causes in the models are attributed to the document
+        told = f"The recommendation could not be executed ({one_line(error)})."
+        return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])
+
+
+def _plain(value: Any) -> Any:
+    """Convert values to JSON types: numpy numbers to numbers, NaN to null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,64 @@
+"""Techniques as short declarations: a package whose modules define the parts by their usual names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mleredux.plugin.task import Task
+
+from mleredux_techniques._kit.data.columns import REGRESSION_METRICS
+from mleredux_techniques._kit.data.discovery import has_table
+from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+
+Reason = Callable[[Task, bool], str | None]
+PARTS = {
+    "facts": ("truth", "assess", "files"),
+    "efficacy": ("measure", "reference", "gap", "files"),
+    "instances": ("plant",),
+}
+"""Module → the fields of a `TechniqueSpec` that it may define."""
+
+
+def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> TechniqueSpec:
+    """Return the technique of a package, named like it: the fields given, and those that its modules define.
+
+    Args:
+        package: Its full name. `facts` defines `TOLERANCES`, too.
+        reason: `reason(base, planted)`: why the question does not apply to a task; None if it may apply.
+        fields: Further fields of the `TechniqueSpec`.
+    """
+    name = package.rpartition(".")[2]
+    for module, parts in PARTS.items():
+        found = import_module(f"{package}.{module}")
+        fields |= {part: getattr(found, part) for part in parts if hasattr(found, part)}
+        if module == "facts":
+            fields |= {"tolerances": found.TOLERANCES, "folder": Path(str(found.__file__)).parent}
+
+    def refuse(base: Task, planted: bool) -> str | None:
+        told = reason(base, planted) if reason else None
+        return told and f"{name} does not apply to {base.id}: {told}."
+
+    return TechniqueSpec(id=name, refuse=refuse, **fields)
+
+
+def of_numbers(base: Task, planted: bool) -> str | None:
+    """Why a question about classes does not apply."""
+    metric = base.metric.id
+    return f"{metric} is a regression metric" if metric in REGRESSION_METRICS else None
+
+
+def without_table(what: str) -> Reason:
+    """Why a question about a table does not apply.
+
+    Args:
+        what: What data of other kinds lacks.
+    """
+
+    def reason(base: Task, planted: bool) -> str | None:
+        applies = planted or has_table(base)
+        return None if applies else f"its category is {base.category}, so its data has no {what}"
+
+    return reason

@@ -1,0 +1,174 @@
+"""From losses on the same splits to a score between a naive and a strong choice, with its uncertainty.
+
+The standard error of a mean over splits that share rows is the corrected one of C. Nadeau and Y. Bengio, "Inference for
+the Generalization Error", Machine Learning 52 (2003): the variance times (1 / splits + held-out rows / training rows),
+with Student's t distribution of one degree of freedom less than there are splits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.judging.reference import NAMES
+from mleredux_techniques._kit.judging.results import Efficacy, Figure
+
+if TYPE_CHECKING:
+    from mleredux_techniques._kit.judging.scorer import Scorer
+
+Array = np.ndarray[Any, Any]
+Losses = Sequence[float] | Array
+
+CONFIDENCE = 0.975
+"""A difference counts if it is larger than this quantile of its noise …"""
+SMALLEST_GAP = 0.005
+"""… and larger than this share of what there is to learn: the loss of a constant minus that of the truth."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference of losses over splits, with its standard error and the number of splits."""
+
+    mean: float
+    standard_error: float
+    splits: int
+
+    @property
+    def significant(self) -> bool:
+        """Whether it is significantly larger than zero, by a t-test."""
+        return self.mean > 0 and self.mean > self._bound
+
+    @property
+    def upper(self) -> float:
+        """The upper end of its confidence interval."""
+        return self.mean + self._bound
+
+    @property
+    def _bound(self) -> float:
+        from scipy.stats import t
+
+        return float(t.ppf(CONFIDENCE, max(self.splits - 1, 1))) * self.standard_error
+
+    @property
+    def ratio(self) -> float:
+        """The mean in standard errors; 0 if it is not positive."""
+        return self.mean / max(self.standard_error, 1e-12) if self.mean > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the three compared choices.
+
+    Attributes:
+        losses: One per split, lower is better.
+        what: A description of the choice.
+        role: What the naive choice is, for the report.
+    """
+
+    losses: Array
+    what: str
+    role: str = "What is done without analysis"
+
+
+def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
+    """Return the mean difference of paired losses, with its standard error.
+
+    Args:
+        worse: Losses, one per split.
+        better: Losses on the same splits.
+        overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
+    """
+    values = np.asarray(worse, dtype=float) - np.asarray(better, dtype=float)
+    return Difference(float(values.mean()), standard_error(values, overlap), len(values))
+
+
+def standard_error(values: Array, overlap: float) -> float:
+    """Return the standard error of the mean of values, one per split."""
+    spread = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+    return math.sqrt(spread * (1 / len(values) + overlap))
+
+
+def judge(
+    naive: Choice,
+    strong: Choice,
+    given: Choice,
+    *,
+    overlap: float,
+    scorer: Scorer,
+    measure: str = f"{{metric}} of the best of {NAMES} on held-out training rows",
+    sample: str = "",
+    distances: bool = False,
+) -> Efficacy:
+    """Score the recommendation between the naive and the strong choice.
+
+    The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. If naive and strong do not
+    differ significantly, there is no score, but a recommendation that is significantly worse than both gets 0.
+
+    Args:
+        overlap: Held-out rows / training rows of a split.
+        scorer: The metric of the losses.
+        measure: A description of the losses, for the report.
+        sample: One sentence on the sample that was used, if any.
+        distances: Whether the losses are distances between scores, which are shown as they are.
+    """
+    shown = abs if distances else scorer.shown
+    gap = difference(naive.losses, strong.losses, overlap)
+    measure = measure.format(metric=scorer.title)
+    means = [shown(float(choice.losses.mean())) for choice in (naive, strong, given)]
+    told = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
+    told += f", mean of {len(given.losses)} splits."
+    decided = gap.significant and gap.mean > SMALLEST_GAP * scorer.unit
+    score, error = None, None
+    if decided:
+        score = round(float(np.clip((naive.losses.mean() - given.losses.mean()) / gap.mean, 0, 1)), 4)
+        error = round(_ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap), 4)
+        told += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
+    else:
+        harm = [difference(given.losses, other.losses, overlap) for other in (naive, strong)]
+        told += " Naive and strong do not differ significantly"
+        if all(one.significant and one.mean > SMALLEST_GAP * scorer.unit for one in harm):
+            score, error = 0.0, 0.0
+            told += ", but the recommendation is worse."
+        else:
+            told += ": only the facts count."
+    apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": decided}
+    figures = [
+        Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0),
+        *(
+            _figure(name, choice, overlap, f"{scorer.task.metric.id}. {said}: {choice.what}.", shown)
+            for name, choice, said in (
+                ("naive choice", naive, naive.role),
+                ("strong choice", strong, "The best of a panel, chosen on other splits"),
+                ("recommended choice", given, "What was recommended"),
+            )
+        ),
+        Figure("gap", apart, "What strong gains over naive. Efficacy is scored if this is larger than its noise."),
+    ]
+    if sample:
+        figures.append(Figure("sample", sample, "Larger tables are sampled."))
+    naive_mean, strong_mean, given_mean = (round(mean, 5) for mean in means)
+    return Efficacy(score, error, naive_mean, strong_mean, given_mean, figures, training=score)
+
+
+def undecided(sentence: str) -> Efficacy:
+    """Return a result without a score: the data can't distinguish a good recommendation from a bad one."""
+    return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} Only the facts count.")])
+
+
+def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
+    """Return a ratio's standard error by the delta method: that of `gain - ratio · gap`, over the mean gap."""
+    gap = float(gaps.mean())
+    return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
+
+
+def _figure(name: str, choice: Choice, overlap: float, explanation: str, shown: Callable[[float], float]) -> Figure:
+    value = {
+        "mean": round(shown(float(choice.losses.mean())), 5),
+        "standard_error": round(standard_error(choice.losses, overlap), 5),
+        "by_split": [round(shown(float(loss)), 5) for loss in choice.losses],
+    }
+    return Figure(name, value, explanation)

@@ -1,0 +1,140 @@
+"""Execution of plans on the splits of a pool, and the best plan of a panel. A plan is a treatment per column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import Pool, Split, pool
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
+
+Array = np.ndarray[Any, Any]
+Plan = Mapping[str, Preprocessing]
+Option = TypeVar("Option")
+
+CHOOSING_ROWS = 1_200
+QUICK: tuple[Model, ...] = ("linear", "neighbors")
+QUICK_ROWS = 800
+TIED = 0.5
+"""Choices whose mean losses differ by at most this number of standard errors are equally good."""
+
+
+def compare(
+    instance: Instance,
+    *,
+    naive: tuple[str, Plan],
+    strong: tuple[str, Plan],
+    given: tuple[str, Plan],
+    models: Sequence[Model] = MODELS,
+) -> Efficacy:
+    """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
+    one, plans = pool(instance.dataset), (naive, strong, given)
+    return judged(instance, one, *(Choice(losses(instance, one, plan, models), what) for what, plan in plans))
+
+
+def judged(instance: Instance, one: Pool, naive: Choice, strong: Choice, given: Choice) -> Efficacy:
+    """Score a choice between a naive and a strong one, by the competition's metric on the splits of a pool."""
+    metric = scorer(instance.dataset, instance.base)
+    return judge(naive, strong, given, overlap=one.overlap, scorer=metric, sample=one.sample)
+
+
+def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:
+    """Return what a strong plan gains over a naive one, quickly: on few splits, with two of the models."""
+    one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
+    return difference(losses(instance, one, naive, QUICK), losses(instance, one, strong, QUICK), one.overlap)
+
+
+def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
+    """Return the rows of a split, to be converted to matrices."""
+    dataset = one.dataset
+    return Rows(
+        train=one.frame.iloc[split.train],
+        held_out=one.frame.iloc[split.held_out],
+        columns={name: dataset.kinds[name] for name in dataset.features},
+        codes=one.codes[split.train],
+        classes=dataset.problem != "regression",
+        seed=split.seed,
+        how=dict(plan),
+    )
+
+
+def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
+    """Return the loss of the best model for each split, of shape (splits,): the metric, negated if it is a gain."""
+    told = sorted((name, repr(how)) for name, how in plan.items())
+    key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
+    return remembered(
+        one.dataset,
+        key,
+        lambda: of_best([loss(instance, one, split, plan, models) for split in one.splits], one.dataset),
+    )
+
+
+def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
+    """Return the losses of the model with the smallest mean: nobody would use the others.
+
+    What is planted is made for models of all families, whose mean counts.
+
+    Args:
+        found: The losses of all models, for each split.
+    """
+    told = np.array(found)
+    return np.asarray(told.mean(axis=1) if dataset.planted else told[:, int(told.mean(axis=0).argmin())])
+
+
+def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:
+    """Return the losses of the models for one split."""
+    trained, judged = matrices(rows_of(one, split, plan))
+    classes, y = one.dataset.problem != "regression", one.y[split.train]
+    told = [predict(model, trained, y, judged, classes=classes, seed=split.seed) for model in models]
+    return split_losses(instance, one, split, told)
+
+
+def split_losses(instance: Instance, one: Pool, split: Split, predicted: Sequence[Array]) -> Array:
+    """Return the losses of predictions of a split's held-out rows, one array of predictions per model.
+
+    Predicted numbers are clipped to the range of the training rows.
+    """
+    frame, truth = one.frame.iloc[split.held_out], one.codes[split.held_out]
+    found = []
+    for told in predicted:
+        if one.dataset.problem == "regression":
+            known = one.codes[split.train]
+            told = np.clip(told * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
+        found.append(scorer(instance.dataset, instance.base).loss(frame, truth, told))
+    return np.array(found)
+
+
+def choosing_pool(instance: Instance) -> Pool:
+    """Return other splits of the training rows than those used for scoring: the strong choice is found here."""
+    return pool(instance.dataset, max_rows=CHOOSING_ROWS, repeats=1, seed=7)
+
+
+def choose(instance: Instance, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
+    """Return the name of the panel's best plan on the choosing pool; of equally good ones, the first."""
+    one = choosing_pool(instance)
+    return best_of(panel, lambda name: losses(instance, one, panel[name], models), one.overlap)
+
+
+def best_of(names: Mapping[str, Option], told: Callable[[str], Array], overlap: float) -> str:
+    """Return the first choice within half a standard error of the one with the smallest mean loss.
+
+    As the rule of L. Breiman et al., "Classification and Regression Trees" (1984), section 3.4.3, on paired losses.
+
+    Args:
+        names: The choices, simplest first.
+        told: Losses of a choice, one per split.
+        overlap: Held-out rows / training rows of a split.
+    """
+    if len(names) == 1:
+        return next(iter(names))
+    found = {name: told(name) for name in names}
+    best = min(found.values(), key=lambda values: float(values.mean()))
+    return next(name for name, values in found.items() if difference(values, best, overlap).ratio <= TIED)

@@ -1,0 +1,196 @@
+"""Predictions of reference models on training rows, each from other folds, and of test rows: files for techniques that
+ask about predictions.
+
+Natural predictions are those of the reference models. In planted data they are distorted in known ways: probabilities
+times weights by class and to a power, or in other columns; numbers times a factor and plus some of their standard
+deviation, or near the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool
+from mleredux_techniques._kit.judging.plans import rows_of
+from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
+from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.scorer import Scorer
+from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+FILE = "predictions.csv"
+ROWS = 1_200
+DIGITS = 6
+FOLDS, REPEATS = 5, 2
+OVERLAP = 1 / (FOLDS - 1)
+MIXED = 0.85
+FRACTION = 0.45
+CLASSES = ("flat", "flat", "turned", "turned", "strength")
+"""Planted distortions of probabilities: two of five each, and one of five that most steps repair."""
+KEY = "predictions"
+"""The key of predictions in the truth, and of their distortions in what was planted."""
+
+
+def out_of_fold(dataset: Dataset) -> dict[str, Any]:
+    """Return rows of the (sampled) training table, and the predictions of each reference model: model → values.
+
+    Values are rounded as in the public file.
+
+    Raises:
+        NotApplicable: The models have nothing to learn from.
+    """
+    if not dataset.features:
+        raise NotApplicable(
+            f"The question does not apply to {dataset.task}: it is about predictions of reference models, and its "
+            "tables have no features in common."
+        )
+
+    def find() -> dict[str, Any]:
+        small = sampled(dataset)
+        one = pool(small, max_rows=ROWS, repeats=1)
+        classes = dataset.problem != "regression"
+        found = {model: np.full(one.y.shape, np.nan) for model in MODELS}
+        for split in one.splits:
+            trained, judged = matrices(rows_of(one, split, {}))
+            for model in MODELS:
+                told = predict(model, trained, one.y[split.train], judged, classes=classes, seed=split.seed)
+                if not classes:
+                    told = told * (one.codes.std() + 1e-12) + one.codes.mean()
+                    told = np.clip(told, one.codes.min(), one.codes.max())
+                found[model][split.held_out] = told
+        held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
+        rows = _places(small, one.frame)[held]
+        values = {name: told[held] for name, told in found.items()}
+        return {"rows": rows.tolist(), "values": values, "truth": one.y[held] if classes else one.codes[held, None]}
+
+    told: dict[str, Any] = remembered(dataset, KEY, find)
+    return told
+
+
+def of_test(dataset: Dataset) -> dict[str, Any]:
+    """Return rows of the (sampled) test table, and the predictions of each reference model, fitted to training rows."""
+    small = sampled(dataset)
+    one = pool(small, max_rows=ROWS, repeats=1)
+    test = small.test.head(ROWS).reset_index(drop=True)
+    classes = dataset.problem != "regression"
+    columns = {name: dataset.kinds[name] for name in dataset.features}
+    trained, judged = matrices(Rows(one.frame, test, columns, one.codes, classes, 0))
+    values = {model: predict(model, trained, one.y, judged, classes=classes, seed=0) for model in MODELS}
+    if not classes:
+        low, high, spread = one.codes.min(), one.codes.max(), one.codes.std() + 1e-12
+        values = {name: np.clip(told * spread + one.codes.mean(), low, high) for name, told in values.items()}
+    return {"rows": list(range(len(test))), "values": values, "truth": None}
+
+
+def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
+    """Return the row numbers of a pool's frame in the training table, from which `pool` draws in order."""
+    from mleredux_techniques._kit.data.splits import draw, group_codes
+
+    return draw(group_codes(dataset, dataset.train), len(dataset.train), ROWS, seed=0)
+
+
+def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Return the predictions of each model for the truth: natural ones, or those with planted distortions."""
+    plans = dataset.planted.get(KEY) or {name: {"model": name} for name in found["values"]}
+    return listed(
+        found["rows"],
+        {name: distorted(found["values"][how["model"]], how, found["truth"]) for name, how in plans.items()},
+    )
+
+
+def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
+    """Return predictions after a planted distortion.
+
+    Args:
+        truth: The true outputs, of the shape of the predictions, where a model that was fitted to its rows knows them.
+    """
+    if "mixed" in how:  # most rows have the predictions of others
+        rng = np.random.default_rng(how["mixed"])
+        places = np.flatnonzero(rng.random(len(told)) < MIXED)
+        told = told.copy()
+        told[places] = told[rng.permutation(places)]
+    if truth is not None and "near" in how:
+        return np.asarray(truth + np.random.default_rng(how["near"]).uniform(-FRACTION, FRACTION, told.shape))
+    if truth is not None and "fitted" in how:
+        told = how["fitted"] * truth + (1 - how["fitted"]) * told
+    if not {"power", "weights", "turned"} & set(how):
+        return np.asarray(told * how.get("factor", 1.0) + how.get("offset", 0.0) * told.std())
+    found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
+    return turned(found) if how.get("turned") else found
+
+
+def turned(told: Array) -> Array:
+    """Return probabilities whose logarithms are turned by a quarter: each class has the difference of two others.
+
+    All columns together tell as much as before, if the number of classes is odd; each alone tells little of its class.
+    Of two classes, each has the other's.
+    """
+    if told.shape[1] == 2:
+        return told[:, ::-1]
+    logs = np.log(told)
+    return powered(np.exp((np.roll(logs, 1, axis=1) - np.roll(logs, -1, axis=1)) / 3**0.5), 1.0)
+
+
+def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
+    """Return predictions as JSON values, for the truth."""
+    return {"rows": rows, "values": {name: np.round(told, DIGITS).tolist() for name, told in values.items()}}
+
+
+def known_of(instance: Instance, model: str, *, test: bool = False) -> Known:
+    """Return the predictions of a model that are in the truth, of training rows or of test rows."""
+    held, small = instance.truth[f"test {KEY}" if test else KEY], sampled(instance.dataset)
+    frame = (small.test if test else small.train).iloc[held["rows"]].reset_index(drop=True)
+    return Known(np.array(held["values"][model]), outputs(instance.dataset, frame)[1], frame)
+
+
+def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
+    """Return the public file: ids, target (of training rows), and a column `MODEL` or `MODEL CLASS` per prediction."""
+    import pandas as pd
+
+    small = sampled(dataset)
+    frame = (small.test if test else small.train).iloc[held["rows"]].reset_index(drop=True)
+    columns: dict[str, Any] = {name: frame[name] for name in dataset.ids}
+    columns |= {} if test else {"target": frame[dataset.target]}
+    for model, values in held["values"].items():
+        told = np.array(values)
+        names = [model] if dataset.problem == "regression" else [f"{model} {name}" for name in class_names(dataset)]
+        columns |= {name: told[:, place] for place, name in enumerate(names)}
+    text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def losses(
+    judge: Scorer,
+    known: Sequence[Known],
+    carry: Callable[[list[Known], list[Array]], Array],
+    seed: int = 0,
+    repeats: int = REPEATS,
+) -> Array:
+    """Return the losses of predictions of held-out rows, by splits of the rows.
+
+    Args:
+        known: The predictions of each model, of the same rows.
+        carry: From the models' predictions of the rows to fit to, and of the held-out rows, to those to be scored.
+        seed: Of the folds.
+    """
+    codes, frame = known[0].codes, known[0].frame
+    strata = np.zeros(len(codes), dtype=int) if judge.asked == "numbers" else codes
+    found = []
+    for repeat in range(repeats):
+        folds = assign_folds(strata, None, FOLDS, seed=seed * REPEATS + repeat)
+        for fold in range(FOLDS):
+            fit, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            parts = [Known(one.told[fit], codes[fit], frame.iloc[fit]) for one in known]
+            told = carry(parts, [one.told[held] for one in known])
+            found.append(judge.loss(frame.iloc[held], codes[held], told))
+    return np.array(found)

@@ -1,0 +1,298 @@
+"""The competition's own metric as the loss of predictions: its grader scores a submission file of held-out rows.
+
+What the metric asks for is found by submitting the truth: one column per class, scores between 0 and 1, labels or
+numbers. Of several numeric targets, the first is scored by itself, which is named. If the metric can't be computed so,
+or for single rows of the training table (it scores boxes, or needs columns that the table lacks), a standard metric of
+the same kind of target is used, and named.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.grader import Grader, GradingInput, Score
+from mleredux.plugin.task import Metric, Submission, Task
+from mleredux_tables import Table, read_table
+
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import class_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+Asked = Literal["class columns", "scores", "labels", "numbers"]
+"""The predictions that a metric asks for: a probability per class, a score of the second class, classes, or numbers."""
+
+ROW = "mleredux row"
+PROBED = 400
+"""Maximum number of training rows that are submitted to find out what the metric asks for."""
+SOFT = 0.75
+WORST = 5.0
+"""Losses are clipped at this number of times that of a constant, so that one split does not outweigh all others."""
+_EPSILON = 1e-6
+_SUBSTITUTES: dict[str, str] = {"classes": "log-loss", "labels": "balanced-accuracy", "numbers": "rmse"}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric, applied to rows of a dataset.
+
+    Attributes:
+        task: A task of these rows, with the competition's metric.
+        asked: The predictions that the metric asks for.
+        names: The class of each code; empty for numbers.
+        positive: The code of the class that `scores` refer to.
+        perfect: Score of the truth on the training rows.
+        constant: Score of the best constant there.
+        substitute: Whether the competition's own metric could not be computed.
+        single: Whether it is that of one of several targets.
+    """
+
+    task: Task
+    asked: Asked
+    names: tuple[str, ...]
+    positive: int
+    perfect: float
+    constant: float
+    substitute: bool
+    single: bool = False
+
+    @property
+    def unit(self) -> float:
+        """Loss of a constant minus that of the truth: what there is to learn."""
+        return abs(self.constant - self.perfect)
+
+    @property
+    def title(self) -> str:
+        """The metric, with its direction."""
+        better = "higher" if self.task.direction == "maximize" else "lower"
+        column = f" of {self.task.submission.target_columns[0]} alone" if self.single else ""
+        told = f"{self.task.metric.id}{column} ({better} is better)"
+        return f"{told}; the competition's own metric can't be computed here" if self.substitute else told
+
+    def shown(self, loss: float) -> float:
+        """Return a loss as the metric's score."""
+        return -loss if self.task.direction == "maximize" else loss
+
+    def loss(self, frame: pd.DataFrame, truth: Array, predicted: Array) -> float:
+        """Return the loss: the score, negated if higher is better.
+
+        Args:
+            frame: The rows.
+            truth: Class codes, or numbers, of shape (rows,).
+            predicted: Probabilities of shape (rows, classes), or numbers of shape (rows, 1).
+        """
+        score = self.score(frame, truth, predicted)
+        score = self.constant if math.isnan(score) else score
+        return min(self.shown(score), self.shown(self.perfect) + WORST * self.unit)
+
+    def score(self, frame: pd.DataFrame, truth: Array, predicted: Array) -> float:
+        """Return the metric's score of predictions.
+
+        Raises:
+            MlereduxError: The metric can't be computed.
+        """
+        wanted, options = self.task.submission.target_columns, self.task.metric.options
+        needed = [name for name in frame.columns if name in wanted or name in repr(options)]
+        true, submitted = self._true(truth), self._submitted(predicted)
+        if self._grader.score_tables is not None and set(needed) <= {self.task.submission.id_columns[0], *true}:
+            mine, theirs = self._read(submitted), self._read(true)
+            if mine is not None and theirs is not None:
+                return _value(self._grader.score_tables(mine, theirs, self.task, options))
+        with tempfile.TemporaryDirectory(prefix="mleredux-scorer-") as folder:
+            private = Path(folder) / "private"
+            private.mkdir()
+            self._table(frame[needed], true).to_csv(private / self.task.answers, index=False)
+            submission = Path(folder) / self.task.submission.file
+            told = self._table(frame[needed], submitted)
+            told[[*self.task.submission.id_columns, *wanted]].to_csv(submission, index=False)
+            return _value(self._grader.score(GradingInput(submission, private, self.task, options)))
+
+    def _read(self, columns: dict[str, Any]) -> Table | None:
+        """Return rows with these columns as they would be read from a CSV; None if that is not sure.
+
+        Numbers are written and read exactly; how texts are read depends only on which occur.
+        """
+        import pandas as pd
+
+        row, size = self.task.submission.id_columns[0], len(next(iter(columns.values())))
+        found: dict[str, Any] = {row: np.arange(size, dtype=np.int64)}
+        for name, values in columns.items():
+            if values.dtype.kind == "O":
+                codes, texts = pd.factorize(values)
+                key = tuple(map(str, texts))
+                if key not in self._texts:
+                    self._texts[key] = _read_texts(key)
+                read = self._texts[key]
+                if len(read) != len(texts):
+                    return None
+                found[name] = read.take(codes)
+            elif values.dtype in (np.float64, np.int64):
+                found[name] = values
+            else:
+                return None
+        return Table(pd.DataFrame(found))
+
+    @cached_property
+    def _texts(self) -> dict[tuple[str, ...], Any]:
+        return {}
+
+    @cached_property
+    def _grader(self) -> Grader:
+        chosen = self.task.metric.grader
+        grader: Grader = current().get("graders", chosen) if isinstance(chosen, str) else chosen
+        return grader
+
+    def _table(self, frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
+        """Return rows with the given columns, and what else the metric may need."""
+        import pandas as pd
+
+        row = self.task.submission.id_columns[0]
+        others = {name: frame[name].to_numpy() for name in frame.columns if name not in (row, *columns)}
+        return pd.DataFrame({row: np.arange(len(frame)), **others, **columns})
+
+    def _true(self, truth: Array) -> dict[str, Any]:
+        if self.asked == "class columns":
+            return {name: (truth == code).astype(int) for name, code in self._columns()}
+        values = truth if self.asked == "numbers" else np.array(self.names, dtype=object)[truth]
+        return {self.task.submission.target_columns[0]: values}
+
+    def _submitted(self, predicted: Array) -> dict[str, Any]:
+        if self.asked == "numbers":
+            return {self.task.submission.target_columns[0]: predicted[:, 0]}
+        shares = np.clip(predicted, _EPSILON, 1.0)
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        if self.asked == "class columns":
+            none = np.full(len(shares), _EPSILON)
+            told = np.column_stack([none if code is None else shares[:, code] for _name, code in self._columns()])
+            told = told / told.sum(axis=1, keepdims=True)
+            return {name: told[:, place] for place, (name, _code) in enumerate(self._columns())}
+        if self.asked == "scores":
+            return {self.task.submission.target_columns[0]: shares[:, self.positive]}
+        labels = np.array(self.names, dtype=object)[predicted.argmax(axis=1)]
+        return {self.task.submission.target_columns[0]: labels}
+
+    def _columns(self) -> list[tuple[str, int | None]]:
+        codes = {name: code for code, name in enumerate(self.names)}
+        return [(name, codes.get(class_name(name))) for name in self.task.submission.target_columns]
+
+
+def _value(found: Score | float) -> float:
+    return float(found if isinstance(found, float | int) else found.value)
+
+
+def _read_texts(texts: tuple[str, ...]) -> Any:
+    """Return texts as a grader reads them from a column of a CSV beside others."""
+    import pandas as pd
+
+    written = pd.DataFrame({ROW: np.arange(len(texts)), "text": np.array(texts, dtype=object)}).to_csv(index=False)
+    return read_table(io.BytesIO(written.encode())).series("text").array
+
+
+def scorer(dataset: Dataset, base: Task) -> Scorer:
+    """Return the scorer of a dataset: by the metric of its competition, or a standard one."""
+    return remembered(dataset, "scorer", lambda: _find(dataset, base))
+
+
+def _find(dataset: Dataset, base: Task) -> Scorer:
+    substitutes = ("numbers",) if dataset.problem == "regression" else ("classes", "labels")
+    for metric in (base.metric, *(Metric(grader=_SUBSTITUTES[kind]) for kind in substitutes)):
+        for task, asked, positive in _candidates(dataset, base, metric, own=metric is base.metric):
+            names = () if asked == "numbers" else class_names(dataset)
+            single = asked == "numbers" and len(dataset.targets) > 1
+            draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric, single)
+            try:
+                found = _probed(draft, dataset)
+            except Exception:  # a grader of another package may raise anything on what it does not ask for
+                continue
+            if found is not None:
+                return found
+    raise MlereduxError(f"No metric can be computed for {dataset.target!r} of {dataset.task}.")
+
+
+def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> list[tuple[Task, Asked, int]]:
+    """Return the forms of a submission that may suit the metric, the most informative first."""
+    outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
+    if dataset.problem == "regression":  # of several numbers, the first alone
+        return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
+    found: list[tuple[Task, Asked, int]] = []
+    names = class_names(dataset)
+    if not own:
+        if metric.grader == _SUBSTITUTES["classes"]:
+            return [(_task(base, metric, names, "", own), "class columns", 0)]
+    elif len(outputs) > 1 and dataset.target not in outputs:
+        return [(_task(base, metric, outputs, "", own), "class columns", 0)]
+    single = _task(base, metric, outputs, dataset.target, own)
+    if len(names) == 2:
+        found += [(single, "scores", 1), (single, "scores", 0)]
+    return [*found, (single, "labels", 0)]
+
+
+def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: bool) -> Task:
+    """Return a task of numbered rows, named like the competition's, with the predicted target as its first column."""
+    ordered = (first, *(name for name in columns if name != first)) if first else tuple(columns)
+    types = {name: kind for name, kind in base.submission.types.items() if name in ordered} if own else {}
+    direction = base.direction
+    row = next(iter(base.submission.id_columns), ROW) if own else ROW
+    if not own:
+        grader: Grader = current().get("graders", str(metric.grader))
+        direction = grader.direction
+    return Task(
+        id=base.id,
+        title=base.title,
+        description=base.description,
+        submission=Submission(id_columns=(row,), target_columns=ordered, sample=None, types=types),
+        metric=metric,
+        direction=direction,
+    )
+
+
+def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
+    """Return the scorer if the metric prefers the truth to a constant, and half of the truth to its opposite."""
+    rows = _probe_rows(dataset)
+    frame = dataset.train.iloc[rows].reset_index(drop=True)
+    if draft.asked == "numbers":
+        truth = frame[dataset.target].to_numpy(dtype=float)
+        true, level = truth[:, None], np.median(dataset.train[dataset.target].to_numpy(dtype=float))
+        constants = [np.full_like(true, level), np.full_like(true, truth.mean())]
+        soft = opposite = true
+    else:
+        codes = {name: code for code, name in enumerate(draft.names)}
+        truth = frame[dataset.target].astype(str).map(codes).to_numpy(dtype=int)
+        true = np.eye(len(draft.names))[truth]
+        constants = [np.tile(true.mean(axis=0), (len(true), 1))]
+        soft, opposite = SOFT * true + (1 - SOFT) * (1 - true), SOFT * (1 - true) + (1 - SOFT) * true
+    sign = 1.0 if draft.task.direction == "maximize" else -1.0
+    perfect = draft.score(frame, truth, true)
+    told = [value for one in constants if not math.isnan(value := draft.score(frame, truth, one))]
+    constant = max(told, key=lambda value: sign * value, default=perfect - sign)
+    if not math.isfinite(perfect) or sign * perfect <= sign * constant:
+        return None
+    if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):
+        return None
+    values = {**vars(draft), "perfect": perfect, "constant": constant}
+    for cached in ("_grader", "_texts"):
+        values.pop(cached, None)
+    return Scorer(**values)
+
+
+def _probe_rows(dataset: Dataset) -> Array:
+    """Return rows of the training table: some at random, and one of each class."""
+    order = np.random.default_rng(0).permutation(len(dataset.train))[:PROBED]
+    if dataset.problem == "regression":
+        return np.sort(order)
+    firsts = np.unique(dataset.train[dataset.target].astype(str).to_numpy(dtype=str), return_index=True)[1]
+    return np.unique(np.concatenate([order, firsts]))

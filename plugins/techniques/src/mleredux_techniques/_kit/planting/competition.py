@@ -1,0 +1,219 @@
+"""Planted and synthetic competitions: declaration, files, and a leaderboard of reference pipelines."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+from mleredux.plugin.task import Competition, Submission, Task
+
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.discovery import discover
+from mleredux_techniques._kit.data.threads import one_thread
+from mleredux_techniques._kit.planting.composition import ID, keep, planted
+from mleredux_techniques._kit.planting.pictures import keep_sketches
+from mleredux_techniques._kit.planting.seeds import Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mleredux_techniques._kit.data.splits import Pool
+    from mleredux_techniques._kit.vocabulary.preprocessing import Rows
+
+REVISION = "6"
+"""Part of the version of all planted tasks; increased whenever equal seeds give other data."""
+TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
+    "train.csv", "test.csv", "sample_submission.csv", "answers.csv", "leaderboard.csv"
+)  # fmt: skip
+_ABOUT = """\
+# {title}
+
+Predict `{target}` of the rows in `test.csv` from those in `train.csv`. The metric is {metric} ({better} is better).
+Write a file like `sample_submission.csv`. Other files are not provided.
+
+The rows were generated: they resemble those of {origin}, but none of them was ever published. Columns were added,
+changed and renamed. Not every column is of use, some may mislead, and rows may depend on one another: inspect the
+tables first.
+"""
+
+
+class PlantedCompetition(Competition):
+    """A competition on generated rows with a metric, a private test, and known truth for all techniques."""
+
+    origin: str
+    """What the rows resemble."""
+
+    def describe(self, *, obfuscated: bool = False) -> str:
+        """Return the description for the agent."""
+        origin = "those of another competition" if obfuscated else self.origin
+        return _ABOUT.format(
+            title="Generated rows" if obfuscated else self.title,
+            target=", ".join(self.submission.target_columns) or "the target",
+            metric=self.metric.id,
+            better="higher" if self.direction == "maximize" else "lower",
+            origin=origin,
+        )
+
+
+def planted_competition(base: Task, seed: Seed) -> PlantedCompetition:
+    """Return the task `base+planted-SEED`.
+
+    Raises:
+        NotApplicable: The base is not a competition.
+    """
+    if base.kind == "technique" or "planted" in base.tags:
+        raise NotApplicable(f"Nothing is planted in {base.id}.", hint="Plant in a competition with its own data.")
+    name = f"planted-{'public-' if seed.public else ''}{seed.number}"
+    return PlantedCompetition(
+        id=f"{base.id.replace('+', '-')}+{name}",
+        version=f"{base.version}+planted{REVISION}.{seed.mark}",
+        title=f"Rows like those of {base.title}",
+        description=base.description,
+        description_obfuscated=base.description,
+        origin=f"the competition {base.title}",
+        prepare=partial(_prepare_planted, base=base, seed=seed),
+        base=base,
+        tags=("planted",),
+        note=seed.note,
+        **shared(base),
+    )
+
+
+def shared(base: Task) -> dict[str, Any]:
+    """Return what a generated competition has in common with its base."""
+    return {
+        "submission": Submission(
+            id_columns=(base.submission.id_columns or (ID,))[:1],
+            target_columns=base.submission.target_columns,
+            types=base.submission.types,
+        ),
+        "answers": ANSWERS,
+        "metric": base.metric,
+        "direction": base.direction,
+        "category": "Tabular",
+        "complexity": base.complexity,
+    }
+
+
+def _prepare_planted(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed) -> None:
+    dataset, _source = discover(base, raw)
+    name = f"{base.id}+planted-{'public-' if seed.public else ''}{seed.number}"
+    made = replace(planted(dataset, base, seed), task=name)
+    write(made, base, public, private)
+    keep(made, private)
+    if dataset.thumbnail:
+        keep_sketches(replace(dataset, task=name), seed.generator(base.id, "pictures"), private)
+
+
+def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
+    """Write the files of a competition on these rows, and its leaderboard.
+
+    Raises:
+        NotApplicable: The metric can't be computed for other rows than those of the base's test.
+    """
+    from mleredux_techniques._kit.judging.scorer import scorer
+
+    metric = scorer(dataset, base)
+    if metric.substitute:
+        raise NotApplicable(f"The metric {base.metric.id} of {base.id} can't be computed for other rows.")
+    write_tables(dataset, public)
+    test = dataset.test
+    answers: dict[str, Any] = {}
+    sample: dict[str, Any] = {}
+    known = dataset.train[dataset.target]
+    for name in dataset.outputs:
+        if name == dataset.target:
+            usual: dict[str, Any] = {"numbers": known.median, "labels": lambda: known.mode().iloc[0]}
+            answers[name], sample[name] = test[name], usual.get(metric.asked, lambda: 0.5)()
+        elif name in test:
+            answers[name], sample[name] = test[name], float(dataset.train[name].median())
+        else:
+            answers[name] = (test[dataset.target].astype(str) == class_name(name)).astype(int)
+            sample[name] = 1 / len(dataset.outputs)
+    row = dataset.ids[0]
+    _frame({row: test[row], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
+    _frame({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
+        public / SAMPLE, index=False, lineterminator="\n"
+    )
+    scores = sorted(board(Instance(dataset, {}, base)), reverse=base.direction == "maximize")
+    (private / BOARD).write_text("score\n" + "".join(f"{score:.6f}\n" for score in scores), encoding="utf-8")
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def write_tables(dataset: Dataset, public: Path, train: str = TRAIN, test: str | None = TEST) -> None:
+    """Write the training and the test table; booleans are written as True and False."""
+    booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
+    for path, frame in ((train, dataset.train), (test or TEST, dataset.test.drop(columns=list(dataset.targets)))):
+        told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
+        told.to_csv(public / path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+
+
+def board(instance: Instance) -> list[float]:
+    """Return the private scores of reference pipelines: a constant, and each model with all columns or without leaks.
+
+    Pipelines with all columns impute the mean and standardize; those without leaks mark gaps, encode targets and rank.
+    """
+    from mleredux_techniques._kit.judging.plans import split_losses
+    from mleredux_techniques._kit.judging.reference import MODELS, predict
+    from mleredux_techniques._kit.judging.scorer import scorer
+    from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
+
+    metric = scorer(instance.dataset, instance.base)
+    found = [metric.constant]
+    careful = _careful(instance.dataset)
+    leaking = {name for leak in instance.dataset.planted.get("leaks", ()) for name in leak["columns"]}
+    plans: list[tuple[Dataset, dict[str, Preprocessing]]] = [
+        (instance.dataset, {}),
+        (replace(instance.dataset, features=tuple(name for name in careful if name not in leaking)), careful),
+    ]
+    with one_thread():
+        for dataset, plan in plans:
+            one, rows = across(dataset, plan)
+            split = one.splits[0]
+            trained, judged = matrices(rows)
+            for model in MODELS:
+                told = predict(
+                    model, trained, one.y[split.train], judged, classes=dataset.problem != "regression", seed=0
+                )
+                found.append(metric.shown(float(split_losses(instance, one, split, [told])[0])))
+    return found
+
+
+def _careful(dataset: Dataset) -> dict[str, Any]:
+    from mleredux_techniques._kit.vocabulary.encoders import TargetEncoder
+    from mleredux_techniques._kit.vocabulary.imputers import SimpleImputer
+    from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
+    from mleredux_techniques._kit.vocabulary.scalers import QuantileTransformer
+
+    marked = SimpleImputer(name="SimpleImputer", strategy="median", add_indicator=True)
+    ranks = QuantileTransformer(name="QuantileTransformer", output_distribution="normal")
+    numbers = {name: Preprocessing(imputation=marked, scaler=ranks) for name in dataset.of_kind("number")}
+    texts = {name: Preprocessing(encoding=TargetEncoder(name="TargetEncoder")) for name in dataset.of_kind("text")}
+    return {**numbers, **texts}
+
+
+def across(dataset: Dataset, plan: dict[str, Any]) -> tuple[Pool, Rows]:
+    """Return a pool whose only split is that of training and private test rows, and its rows."""
+    import pandas as pd
+
+    from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs
+    from mleredux_techniques._kit.judging.plans import rows_of
+
+    frame = pd.concat([dataset.train, dataset.test], ignore_index=True)
+    y, codes = outputs(dataset, frame)
+    places = np.arange(len(frame))
+    split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
+    names = () if dataset.problem == "regression" else class_names(dataset)
+    one = Pool(dataset, frame, y, codes, names, (split,), 0.0, "")
+    return one, rows_of(one, split, plan)

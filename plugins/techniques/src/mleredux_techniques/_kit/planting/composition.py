@@ -1,0 +1,206 @@
+"""Planted instances: new rows like those of a competition, in which every built-in technique has something to find.
+
+All is drawn from the seed's secret generator; names and places of columns tell nothing.
+An instance is kept if good advice is better than naive advice by `DECIDED` standard errors for each technique, by the
+training rows alone; otherwise what was planted for a technique without such a gap is drawn again, with all after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+from mleredux.plugin.task import Task
+
+from mleredux_techniques._kit.data.columns import AREAS
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, load, save
+from mleredux_techniques._kit.data.threads import one_thread
+from mleredux_techniques._kit.planting.generation import generated
+from mleredux_techniques._kit.planting.seeds import Seed
+
+if TYPE_CHECKING:
+    from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+
+ORDER = ("cv", "imbalance", "encoding", "scaling", "missing", "leakage")
+"""The techniques of which each planted instance has something, in the order of planting."""
+SLOWEST = "cv"
+"""The technique whose gap takes the longest to measure."""
+DECIDED = 4.0
+ATTEMPTS = 8
+FOLDER = "planted"
+"""The folder of the truth, among the private files of a planted competition."""
+ID = "id"
+
+
+def techniques() -> dict[str, TechniqueSpec]:
+    """Return the techniques whose findings share planted instances."""
+    return {name: resolve_name(f"mleredux_techniques.{name}.technique:technique") for name in ORDER}
+
+
+def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
+    """Return the planted instance of a seed.
+
+    `planted` records kinds and columns, and under `gaps` what good advice gains by technique, in standard errors.
+
+    Args:
+        dataset: The data of the competition.
+        base: The competition.
+
+    Raises:
+        NotApplicable: Nothing can be planted in this data.
+    """
+    best: tuple[int, float] = len(ORDER) + 1, 0.0
+    made, before, since = dataset, dict[str, Dataset](), None
+    for attempt in range(ATTEMPTS):
+        states = dict(before)
+        draw = draft(dataset, seed.generator(base.id, attempt), states, since)
+        gaps = _gaps(draw, base, best, since)
+        if gaps is not None and (
+            not attempt or set(gaps) == set(made.planted["gaps"])
+        ):  # to plant no groups is no way out
+            best, before = _rank(gaps), states
+            made = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
+        undecided = [name for name, gap in made.planted["gaps"].items() if gap < DECIDED]
+        if not undecided:
+            break
+        since = undecided[attempt % len(undecided)]
+    return _with_ids(made, next(iter(base.submission.id_columns), ID))
+
+
+def _with_ids(dataset: Dataset, name: str) -> Dataset:
+    """Name the ids as the competition does, whose grader may expect it."""
+    names = {ID: name}
+    return replace(
+        dataset,
+        train=dataset.train.rename(columns=names),
+        test=dataset.test.rename(columns=names),
+        ids=(name,),
+        kinds={names.get(key, key): kind for key, kind in dataset.kinds.items()},
+        planted=_renamed(dataset.planted, names),
+    )
+
+
+def draft(
+    dataset: Dataset, rng: np.random.Generator, states: dict[str, Dataset] | None = None, since: str | None = None
+) -> Dataset:
+    """Return one attempt: new rows, everything planted in turn, columns renamed and in random order.
+
+    Args:
+        states: The data before each technique was planted: of the attempt before, then of this one.
+        since: The technique from which on an attempt differs from the one before; from the rows on by default.
+    """
+    states = {} if states is None else states
+    made = states[since] if since else generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
+    kept = ORDER[: ORDER.index(since)] if since else ()
+    without = ("imbalance",) if dataset.problem == "regression" or dataset.metric in AREAS else ()
+    for name, technique in techniques().items():
+        assert technique.plant is not None
+        if name not in kept and name not in without:
+            states[name] = made
+            known = set(made.features)
+            made = technique.plant(made, rng)
+            added = [column for column in made.features if column not in known]
+            if name != "cv" or made.group or made.time:
+                about = {**made.planted.get("about", {}), name: added}
+                made = replace(made, planted={**made.planted, "about": about})
+    return anonymous(made, rng)
+
+
+def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Give all features neutral names, in random order, and ids that tell only what was planted."""
+    order = [str(name) for name in rng.permutation(dataset.features)]
+    names = {name: f"x{place:02d}" for place, name in enumerate(order, start=1)}
+    train, test, kinds = dataset.train.copy(), dataset.test.copy(), dict(dataset.kinds)
+    if not dataset.ids:
+        numbers = rng.permutation(len(train) + len(test))
+        train[ID], test[ID], kinds[ID] = numbers[: len(train)], numbers[len(train) :], "number"
+    row = dataset.ids[0] if dataset.ids else ID
+    columns = [row, *order, *dataset.targets]
+    return replace(
+        dataset,
+        train=train[columns].rename(columns=names),
+        test=test[columns].rename(columns=names),
+        ids=(row,),
+        features=tuple(names.values()),
+        kinds={names.get(name, name): kind for name, kind in kinds.items() if name in names or name == row},
+        group=GroupColumn(names[dataset.group.column]) if dataset.group else None,
+        time=names[dataset.time] if dataset.time else None,
+        planted=_renamed(dataset.planted, names),
+    )
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """Rename the columns in the facts; kinds and classes stay."""
+    if isinstance(value, dict):
+        return {key: item if key in ("kinds", "thinned") else _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None) -> dict[str, float] | None:
+    """Return what good advice gains over naive advice on the training rows, in standard errors, by technique.
+
+    None if the draft does not rank before the best so far: what remains to measure could only make its rank worse.
+    The technique that was undecided before, `since`, comes first, as it is the likeliest to be so again.
+    """
+    gaps: dict[str, float] = {}
+    with one_thread():
+        for name, technique in sorted(techniques().items(), key=lambda item: (item[0] != since, item[0] == SLOWEST)):
+            if technique.gap is not None and name in made.planted["about"]:
+                gaps[name] = round(technique.gap(Instance(view(made, name), {}, base)).ratio, 2)
+                if _rank(gaps) >= best:
+                    return None
+    return {name: gaps[name] for name in ORDER if name in gaps}
+
+
+def _rank(gaps: dict[str, float]) -> tuple[int, float]:
+    """Return how many techniques are undecided, and the smallest gap, negated."""
+    return sum(gap < DECIDED for gap in gaps.values()), -min(gaps.values())
+
+
+def view(dataset: Dataset, technique: str) -> Dataset:
+    """Return the data on which a technique's recommendations are executed.
+
+    In planted data, these are the columns that were planted for it: groups and time matter only for `cv`, which has
+    the columns of the competition too. Other data is unchanged.
+    """
+    about = dataset.planted.get("about")
+    if about is None or technique not in about:
+        return dataset
+    if technique == "cv":
+        others = {name for other, names in about.items() if other != "cv" for name in names}
+        return replace(dataset, features=tuple(name for name in dataset.features if name not in others))
+    features = tuple(name for name in dataset.features if name in about[technique])
+    return replace(dataset, features=features, group=None, time=None) if features else dataset
+
+
+def keep(dataset: Dataset, private: Path) -> None:
+    """Write the truth of a planted instance next to its answers."""
+    (private / FOLDER).mkdir()
+    save(dataset, private / FOLDER)
+
+
+def kept(prepared: Path) -> Dataset | None:
+    """Return the planted instance of a prepared task; None if it is none."""
+    folder = prepared / "private" / FOLDER
+    return load(folder) if folder.is_dir() else None
+
+
+def refuse_undecided(dataset: Dataset, technique: str) -> None:
+    """Check that advice on a technique can be told good from bad on a planted instance.
+
+    Raises:
+        NotApplicable: No attempt of its seed distinguishes them.
+    """
+    ratio = dataset.planted.get("gaps", {}).get(technique)
+    if ratio is not None and ratio < DECIDED:
+        raise NotApplicable(
+            f"{technique} does not apply to {dataset.task}: by its metric {dataset.metric}, good advice is not "
+            f"significantly better than naive advice on this instance.",
+            hint="Use another seed, or a competition with another metric.",
+        )

@@ -1,0 +1,156 @@
+"""Planted pictures: drawn from generated thumbnails, so that none was ever published, beside a planted table.
+
+Their size, a text in the file and a mark in a corner differ from picture to picture; of the training pictures, some of
+these may tell the class. Copies are drawn again, in another size.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Kind, load, save
+from mleredux_techniques._kit.data.images import COLUMNS, SIDE, THUMBNAIL, describe
+from mleredux_techniques._kit.planting.composition import FOLDER, anonymous
+from mleredux_techniques._kit.planting.generation import generated
+from mleredux_techniques._kit.planting.instances import merged, target_signal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+
+Array = np.ndarray[Any, Any]
+ROWS = 800
+SKETCHES = "pictures"
+COLUMN_KINDS = ("future_value", "copy", "noisy_copy", "target_encoding")
+"""What a leak of a picture may be called."""
+WAYS = ("text in the file", "size", "mark in a corner")
+"""What a picture may tell besides what it shows."""
+ERRORS = 0.05
+LETTERS = list("ABCDEFGHKLMNPRST")
+
+
+def keep_sketches(dataset: Dataset, rng: np.random.Generator, private: Path) -> None:
+    """Write generated thumbnails with their targets, from which techniques draw pictures, next to the answers."""
+    small = replace(dataset, features=dataset.thumbnail, targets=(dataset.target,))
+    made = generated(small, rng, rows=ROWS, most=len(THUMBNAIL))
+    folder = private / FOLDER / SKETCHES
+    folder.mkdir(parents=True)
+    save(replace(made, thumbnail=dataset.thumbnail), folder)
+
+
+def kept_sketches(prepared: Path) -> Dataset | None:
+    """Return the thumbnails of a prepared planted competition; None if it has no images."""
+    folder = prepared / "private" / FOLDER / SKETCHES
+    return load(folder) if folder.is_dir() else None
+
+
+def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator) -> tuple[Dataset, dict[str, bytes]]:
+    """Return the described pictures of a planted instance, and their files: path → content.
+
+    Args:
+        technique: Plants in the table of thumbnails, whose other columns stay in a table beside the pictures.
+        sketches: Thumbnails and targets.
+    """
+    assert technique.plant is not None
+    made = technique.plant(sketches, rng)
+    pixels = [_pixels(frame, sketches) for frame in (made.train, made.test)]
+    beside = anonymous(replace(made, features=tuple(name for name in made.features if name not in THUMBNAIL)), rng)
+    told = [str(way) for way in rng.permutation(WAYS)[: int(rng.integers(1, 3))]] if technique.id == "leakage" else []
+    signal = target_signal(made, made.train, rng)
+    high = signal > (np.median(signal) if made.problem == "regression" else 0.5)
+    shares = rng.uniform(0.3, 0.7, (2, len(WAYS)))
+    if technique.id != "eda":  # or pictures of the test come from elsewhere
+        shares[1] = shares[0]
+    look = _Look(rng)
+    files: dict[str, bytes] = {}
+    described: list[pd.DataFrame] = []
+    for place, (name, frame) in enumerate((("train", beside.train), ("test", beside.test))):
+        marks = rng.random((len(frame), len(WAYS))) < shares[place]
+        marks[:, -1] = 1e3 * pixels[place].mean(axis=(1, 2)) % 1 < shares[place, -1]  # copies are marked alike
+        for way in told if name == "train" else ():
+            marks[:, WAYS.index(way)] = high ^ (rng.random(len(frame)) < ERRORS)
+        contents = [look.file(one, mark, rng) for one, mark in zip(pixels[place], marks, strict=True)]
+        described.append(_described(contents, frame))
+        names = [f"{name}/{number:.0f}.png" for number in frame[beside.ids[0]]]
+        files |= dict(zip(names, contents, strict=True))
+    shown = [name for name in COLUMNS if name in THUMBNAIL or len({*described[0][name], *described[1][name]}) > 1]
+    kinds: dict[str, Kind] = {
+        name: "text" if name in ("image format", "image metadata") else "number" for name in shown
+    }
+    features = (*beside.features, *shown)
+    columns = [*beside.ids, *features, *beside.targets]
+    found = replace(
+        beside,
+        train=beside.train.join(described[0])[columns],
+        test=beside.test.join(described[1])[columns],
+        features=features,
+        kinds={**beside.kinds, **kinds},
+        thumbnail=THUMBNAIL,
+    )
+    leaks = [{"kinds": list(COLUMN_KINDS), "columns": [look.shows(way)], "planted": True} for way in told]
+    facts = {"leaks": [*found.planted.get("leaks", ()), *leaks]} if leaks else {}
+    return merged(found, told, **facts), files
+
+
+def without_descriptions(dataset: Dataset) -> Dataset:
+    """Return the table beside the pictures."""
+    others = [*dataset.ids, *(name for name in dataset.features if name not in COLUMNS), *dataset.targets]
+    return replace(dataset, train=dataset.train[others], test=dataset.test[others])
+
+
+def _pixels(frame: pd.DataFrame, sketches: Dataset) -> Array:
+    """Return thumbnails of shape (rows, `SIDE`, `SIDE`) from 0 to 1; parts that are not in the table are as usual."""
+    usual = sketches.train[list(THUMBNAIL)].mean()
+    table = frame.reindex(columns=list(THUMBNAIL)).fillna(usual).to_numpy(dtype=float)
+    return np.asarray(np.clip(table, 0, 1).reshape(len(frame), SIDE, SIDE))
+
+
+class _Look:
+    """What all pictures of an instance have in common: size, colors, the corner of marks, texts in files."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.side = int(rng.integers(24, 41))
+        self.tint = rng.uniform(0.75, 1.0, 3)
+        self.corner = [int(place) for place in rng.choice([0, SIDE - 1], 2)]
+        first, second = rng.choice(LETTERS, 2, replace=False)
+        self.texts = (f"unit {first}", f"unit {second}")
+
+    def shows(self, way: str) -> str:
+        """Return the described column in which a way to tell shows most."""
+        row, column = self.corner
+        return {"text in the file": "image metadata", "size": "image width"}.get(way, f"image pixel {row} {column}")
+
+    def file(self, pixels: Array, marks: Array, rng: np.random.Generator) -> bytes:
+        """Return a PNG file of a thumbnail.
+
+        Args:
+            pixels: Of shape (`SIDE`, `SIDE`), from 0 to 1.
+            marks: For each of `WAYS`, which of the two kinds this picture is of.
+            rng: Of its noise and tint.
+        """
+        from PIL import Image, PngImagePlugin
+
+        text, wide, marked = marks
+        height = self.side + int(rng.integers(0, 5))
+        size = (round(height * (1.4 if wide else 1.0)), height)
+        gray = np.asarray(Image.fromarray(255 * pixels.astype(np.float32)).resize(size, Image.Resampling.BICUBIC))
+        colored = gray[:, :, None] * self.tint * rng.uniform(0.98, 1.02, 3) + rng.normal(0, 2, (*gray.shape, 3))
+        if marked:
+            row, column = (round(place * extent / SIDE) for place, extent in zip(self.corner, size[::-1], strict=True))
+            colored[row : row + height // SIDE + 1, column : column + size[0] // SIDE + 1] = 255
+        told, file = PngImagePlugin.PngInfo(), io.BytesIO()
+        told.add_text("Source", self.texts[int(text)])
+        Image.fromarray(np.clip(colored, 0, 255).astype(np.uint8)).save(file, "PNG", pnginfo=told)
+        return file.getvalue()
+
+
+def _described(contents: list[bytes], frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([describe(content) for content in contents], index=frame.index, columns=list(COLUMNS))

@@ -1,0 +1,73 @@
+"""Shadow validation: a competition whose test is rows held back from the training table of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from mleredux.errors import NotApplicable
+from mleredux.plugin.task import Competition, Task
+
+from mleredux_techniques._kit.data.discovery import discover
+from mleredux_techniques._kit.data.splits import pool
+from mleredux_techniques._kit.planting.competition import shared, write
+
+VARIANT = "shadow"
+_VERSION = "1"
+_ABOUT = """
+
+---
+
+This is a validation: the rows of `test.csv` are rows held back from the training table, `train.csv` has others of them,
+and `sample_submission.csv` names those to predict. Other files are not provided.
+"""
+
+
+class ShadowCompetition(Competition):
+    """A competition on the training rows of its base, with the same metric."""
+
+    def describe(self, *, obfuscated: bool = False) -> str:
+        """Return the base's description, and what is different here."""
+        assert self.base is not None
+        return self.base.describe(obfuscated=obfuscated) + _ABOUT
+
+
+def shadow_competition(base: Task) -> ShadowCompetition:
+    """Return the task `base+shadow`.
+
+    Raises:
+        NotApplicable: The base is not a competition.
+    """
+    if base.kind == "technique":
+        raise NotApplicable(f"No rows are held back from {base.id}.", hint="Use a competition.")
+    return ShadowCompetition(
+        id=f"{base.id.replace('+', '-')}+{VARIANT}",
+        version=f"{base.version}+{VARIANT}{_VERSION}",
+        title=f"{base.title}: validation",
+        description=base.description,
+        description_obfuscated=base.description_obfuscated,
+        prepare=partial(_prepare, base=base),
+        base=base,
+        known_answers=base.known_answers,
+        license=base.license,
+        note=f"Scored on rows held back from the training table of {base.id}, none of its private test.",
+        **shared(base),
+    )
+
+
+def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
+    """Hold back a fifth of the training rows as the test was: whole groups, or later rows, or at random.
+
+    Raises:
+        NotApplicable: The competition's data is no training and test table with ids.
+    """
+    dataset, source = discover(base, raw, images=False)
+    if source.test is None or dataset.ids[:1] != base.submission.id_columns[:1] or not dataset.ids:
+        raise NotApplicable(
+            f"No rows are held back from {base.id}: it needs a training and a test table with the submission's ids.",
+            hint="Reward by `valid`, or use another competition.",
+        )
+    rows, split = dataset.train, pool(dataset, max_rows=len(dataset.train), repeats=1).splits[0]
+    train, held = (rows.iloc[places].reset_index(drop=True) for places in (split.train, split.held_out))
+    write(replace(dataset, train=train, test=held, train_rows=len(train), test_rows=len(held)), base, public, private)

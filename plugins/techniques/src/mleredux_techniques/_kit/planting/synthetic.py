@@ -1,0 +1,92 @@
+"""Synthetic competitions: tables with a known structure, generated from a seed, on which nothing can be memorized."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mleredux.plugin.task import Competition, Metric, Submission, Task
+
+from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.planting.competition import ANSWERS, REVISION, PlantedCompetition, write
+from mleredux_techniques._kit.planting.composition import ID, keep, planted
+from mleredux_techniques._kit.planting.seeds import Seed
+
+NAME = re.compile(r"synthetic-(easy-|hard-)?(public-)?(0|[1-9][0-9]{0,8})")
+NOISE = {"easy": 0.5, "medium": 1.0, "hard": 2.0}
+"""Standard deviation of the noise in the target by difficulty, in that of what the features contribute."""
+METRICS = (("log-loss", "minimize"), ("f1", "maximize"), ("rmse", "minimize"))
+TARGET = "target"
+_ROWS = 1_200
+
+
+def synthetic_competition(name: str) -> PlantedCompetition | None:
+    """Return the competition `synthetic[-easy|-hard][-public]-SEED`; None for other names."""
+    match = NAME.fullmatch(name)
+    if match is None:
+        return None
+    seed, difficulty = Seed(int(match[3]), bool(match[2])), (match[1] or "medium-").rstrip("-")
+    grader, direction = METRICS[int(seed.generator("metric", difficulty).integers(len(METRICS)))]
+    base = Competition(
+        id=name,
+        title=f"Synthetic table {match[3]} ({difficulty})",
+        description=Path(__file__),
+        submission=Submission(id_columns=(ID,), target_columns=(TARGET,)),
+        answers=ANSWERS,
+        metric=Metric(grader=grader),
+        direction=direction,
+    )
+    return PlantedCompetition(
+        id=name,
+        version=f"{REVISION}.{seed.mark}",
+        title=base.title,
+        description=base.description,
+        description_obfuscated=base.description,
+        origin="no other table",
+        fetch=_fetch,
+        prepare=partial(_prepare, base=base, seed=seed, difficulty=difficulty),
+        submission=base.submission,
+        answers=ANSWERS,
+        metric=base.metric,
+        direction=base.direction,
+        tags=("planted", "synthetic"),
+        note=seed.note,
+    )
+
+
+def _fetch(raw: Path) -> None:
+    (raw / "empty.txt").write_text("Synthetic tables need no raw data.\n", encoding="utf-8")
+
+
+def _prepare(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed, difficulty: str) -> None:
+    made = planted(table(base, seed.generator("table", difficulty), NOISE[difficulty]), base, seed)
+    structure = {**made.planted, "difficulty": difficulty}
+    made = replace(made, task=base.id, planted=structure)
+    write(made, base, public, private)
+    keep(made, private)
+
+
+def table(base: Task, rng: np.random.Generator, noise: float) -> Dataset:
+    """Return rows whose target is a smooth function of some features, two of them by their product, with noise."""
+    import pandas as pd
+
+    count = int(rng.integers(8, 15))
+    x = rng.standard_normal((_ROWS, count)) @ (np.eye(count) + 0.3 * rng.standard_normal((count, count)))
+    weights = rng.standard_normal(count) * (rng.random(count) < 0.6)
+    level = x @ weights + x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2])
+    level = level / level.std() + noise * rng.standard_normal(_ROWS)
+    names = [f"f{place}" for place in range(count)]
+    frame = pd.DataFrame(np.round(x * rng.uniform(0.5, 30, count) + rng.uniform(-20, 20, count), 3), columns=names)
+    numeric = base.metric.id == "rmse"
+    share = float(rng.uniform(0.35, 0.65))
+    target: Any = np.round(100 + 25 * level, 2) if numeric else (level > np.quantile(level, share)).astype(int)
+    frame[TARGET] = target if numeric else target.astype(str).astype(object)
+    return Dataset(
+        task=base.id, problem="regression" if numeric else "binary", train=frame, test=frame.iloc[:0], target=TARGET,
+        targets=(TARGET,), ids=(), features=tuple(names), kinds=dict.fromkeys(names, "number"), outputs=(TARGET,),
+        metric=base.metric.id, direction=base.direction, train_rows=_ROWS,
+    )  # fmt: skip

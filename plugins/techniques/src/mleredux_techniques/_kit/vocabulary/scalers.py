@@ -1,0 +1,91 @@
+"""Scalers of numeric columns: a closed vocabulary for documents, executed with scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mleredux_techniques._kit.vocabulary.document import Part
+
+
+class NoScaler(Part):
+    """Keep the column unchanged."""
+
+    name: Literal["none"]
+
+
+class StandardScaler(Part):
+    """sklearn.preprocessing.StandardScaler."""
+
+    name: Literal["StandardScaler"]
+
+
+class MinMaxScaler(Part):
+    """sklearn.preprocessing.MinMaxScaler to [0, 1]."""
+
+    name: Literal["MinMaxScaler"]
+
+
+class MaxAbsScaler(Part):
+    """sklearn.preprocessing.MaxAbsScaler."""
+
+    name: Literal["MaxAbsScaler"]
+
+
+class RobustScaler(Part):
+    """sklearn.preprocessing.RobustScaler."""
+
+    name: Literal["RobustScaler"]
+
+
+class PowerTransformer(Part):
+    """sklearn.preprocessing.PowerTransformer, standardized; box-cox falls back to yeo-johnson for values below 0."""
+
+    name: Literal["PowerTransformer"]
+    method: Literal["yeo-johnson", "box-cox"] = "yeo-johnson"
+
+
+class QuantileTransformer(Part):
+    """sklearn.preprocessing.QuantileTransformer."""
+
+    name: Literal["QuantileTransformer"]
+    output_distribution: Literal["uniform", "normal"] = "uniform"
+    n_quantiles: Annotated[int, Field(ge=10, le=1_000)] = 1_000
+
+
+class Log1p(Part):
+    """numpy.log1p of the value, minus the training minimum if that is negative, then standardized."""
+
+    name: Literal["log1p"]
+
+
+Scaler = Annotated[
+    NoScaler
+    | StandardScaler
+    | MinMaxScaler
+    | MaxAbsScaler
+    | RobustScaler
+    | PowerTransformer
+    | QuantileTransformer
+    | Log1p,
+    Field(discriminator="name"),
+]
+
+
+def scaler_of(scaler: Scaler | None) -> Any:
+    """Return the transformer of a scaler, for imputed, non-constant columns; without a scaler, all become 0."""
+    from sklearn import preprocessing
+
+    from mleredux_techniques._kit.vocabulary import transformers
+
+    if scaler is None:
+        return preprocessing.FunctionTransformer(np.zeros_like)
+    if isinstance(scaler, NoScaler):
+        return "passthrough"
+    if isinstance(scaler, Log1p):
+        return transformers.standardized(transformers.Log1p())
+    options = scaler.model_dump(exclude={"name"})
+    home = transformers if isinstance(scaler, PowerTransformer) else preprocessing
+    return getattr(home, scaler.name)(**options)
