@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mleredux._core.masks import Mask, forms
+from mleredux._core.sandboxes.variables import callers_proxies, secret_values
 from mleredux._core.stages import produce
 
 KEY = "sk-0123456789abcdef"
@@ -42,6 +43,34 @@ def test_as_many_stars_as_bytes_in_texts_and_in_bytes() -> None:
 def test_secrets_that_overlap_are_hidden_whole() -> None:
     assert Mask(["abcdef", "defabc"]).hide(b"-abcdefabc-") == b"-*********-"
     assert Mask(["abcabc"]).hide(b"-abcabcabc-") == b"-*********-"
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("address", "secrets"),
+    [
+        ("http://ada:pass-word@proxy:3128", {"pass-word"}),
+        ("http://ada:p%40ss-word@proxy", {"p%40ss-word", "p@ss-word"}),
+        ("ada:pass-word@proxy:3128", {"pass-word"}),
+        ("socks5h://a-token@proxy:1080", {"a-token"}),
+        ("http://ada:pass/wo#rd?@proxy", {"pass/wo#rd?"}),
+        ("http://ada:pa[ss]@wo:rd@proxy", {"pa[ss]@wo:rd"}),
+        ("http://[proxy", {""}),
+        ("http://proxy:3128", {""}),
+    ],
+)
+@pytest.mark.parametrize("name", ["https_proxy", "HTTP_PROXY", "all_proxy"])
+def test_passwords_of_the_callers_proxies_are_secrets_of_an_open_network(
+    address: str, secrets: set[str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for known in [known for known in os.environ if known.lower().endswith("_proxy")]:
+        monkeypatch.delenv(known)
+    monkeypatch.setenv(name, address)
+    run: Any = SimpleNamespace(agent="repo:x", network="open", grants=SimpleNamespace(variables=()))
+    assert secret_values(run, None) == secrets
+    assert callers_proxies() == {name.lower(): address, name.upper(): address}
+    run.network = "none"
+    assert secret_values(run, None) == set()
 
 
 @given(SECRETS, TEXTS, st.integers(0, 60), st.integers(0, 60))

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors.protocol import Executor, open_nodes
-from mleredux._core.loans import caller_variables, lent_values
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
-from mleredux._core.sandboxes.variables import secret_variables
+from mleredux._core.sandboxes.variables import secret_values
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.failures import Failure, failure_of
 from mleredux._core.stages.grade import sweep_folders
@@ -167,9 +166,7 @@ class Pipeline:
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
-        known = caller_variables()
-        passed = {known[name] for name in self._secrets(run) if name in known}
-        mask_secrets(run, sorted(passed | context.secrets | lent_values()))
+        mask_secrets(run, sorted(self._secrets(run) | context.secrets))
         produce(run, self.catalogue)
         run.emit(ProduceEnded(seconds=_since(started)))
         state = final_state(failure.cause if failure else None)
@@ -182,11 +179,11 @@ class Pipeline:
         except MlereduxError:
             return True  # preparing reports the problem
 
-    def _secrets(self, run: Run) -> tuple[str, ...]:
+    def _secrets(self, run: Run) -> set[str]:
         try:
-            return secret_variables(run.spec, self.catalogue)
+            return secret_values(run.spec, self.catalogue)
         except MlereduxError:
-            return run.spec.grants.variables
+            return secret_values(run.spec, None)
 
     def _notify_plugins(self, run: Run, event: Event) -> None:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():

@@ -24,7 +24,7 @@ from mleredux._core.resume import check_resumable
 from mleredux._core.sandboxes.processes import birth as process_birth
 from mleredux._core.sandboxes.slots import Machine, Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
-from mleredux._core.sandboxes.variables import is_foreign, protected_variables, secret_variables
+from mleredux._core.sandboxes.variables import is_foreign, protected_variables, secret_values
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import Job, ask_child, grade, make_report, score_in_children
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
@@ -81,7 +81,7 @@ __all__ = [
     "run_agent",
     "run_in_sandbox",
     "score_in_children",
-    "secret_variables",
+    "secret_values",
     "set_current",
     "submitted",
     "task_record",

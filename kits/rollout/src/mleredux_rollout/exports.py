@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import secrets
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 from mleredux import Report, Run, Task
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
-from mleredux._core.sandboxes.variables import protected_variables, secret_variables
+from mleredux._core.sandboxes.variables import protected_variables, secret_values
 from mleredux.errors import MlereduxError, PluginError, one_line
 from mleredux.models.export import Format
 from mleredux.models.rollout import Trajectory
@@ -37,10 +36,12 @@ class ExportedRun:
     """
 
     def __init__(self, run: Run, catalogue: Catalogue, hidden: Collection[str]) -> None:
-        self.run, variables = run, run.spec.grants.variables
-        with contextlib.suppress(MlereduxError):
-            variables = secret_variables(run.spec, catalogue)
-        self._mask = Mask({*hidden, *(os.environ[name] for name in variables if name in os.environ)})
+        self.run = run
+        try:
+            values = secret_values(run.spec, catalogue)
+        except MlereduxError:
+            values = secret_values(run.spec, None)
+        self._mask = Mask({*hidden, *values})
         try:
             self.task: Task | None = catalogue.task(run.spec.task)
         except MlereduxError:

@@ -317,8 +317,12 @@ def _users_proxy(host: str) -> str | None:
 
 def _through(proxy: str, host: str, port: int) -> socket.socket:
     """A connection to a host through another proxy, with the password that its address holds."""
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    there = socket.create_connection((parts.hostname or "", parts.port or 3128), _CONNECT_SECONDS)
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        place = (parts.hostname or "", parts.port or 3128)
+    except ValueError:
+        raise OSError("the address of your proxy is not valid") from None
+    there = socket.create_connection(place, _CONNECT_SECONDS)
     if parts.scheme == "https":
         there = ssl.create_default_context().wrap_socket(there, server_hostname=parts.hostname)
     lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
@@ -357,16 +361,6 @@ def variables(*, local: bool) -> dict[str, str]:
     names = ("http_proxy", "https_proxy", "all_proxy")
     found = {spelling: url for name in names for spelling in (name, name.upper())} | {"NODE_USE_ENV_PROXY": "1"}
     return found | ({"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"} if local else {})
-
-
-def callers_proxies() -> tuple[dict[str, str], set[str]]:
-    """The proxies of this program's own variables, in both spellings, and the passwords in their addresses."""
-    found = dict[str, str]()
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        if value := os.environ.get(name) or os.environ.get(name.upper()):
-            found |= {name: value, name.upper(): value}
-    passwords = {password for value in found.values() if (password := urlsplit(value).password)}
-    return found, passwords | {unquote(password) for password in passwords}
 
 
 def configured_rules() -> list[Rule]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+from mleredux._core.loans import caller_variables, lent_values
 from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
@@ -47,13 +49,37 @@ def passed_variables(
     }
 
 
-def secret_variables(spec: RunSpec, catalogue: Catalogue) -> tuple[str, ...]:
-    """The variables whose values are masked in all that a run leaves: granted ones, and those that its agent declares.
+def secret_values(spec: RunSpec, catalogue: Catalogue | None) -> set[str]:
+    """Return what is masked in all that a run leaves.
 
-    An agent that was found by a reference has none but granted ones, and need not be fetched.
+    These are the values of variables that are granted or that its agent declares as secrets, everything that is lent to
+    this thread, and the passwords of the caller's proxies. An agent that was found by a reference has only granted
+    variables, and need not be fetched.
+
+    Args:
+        catalogue: Where its agent is declared; None: it is not installed any more.
 
     Raises:
         MlereduxError: The agent is not installed any more.
     """
-    declared = catalogue.agent(spec.agent, spec.options).secrets if ":" not in spec.agent else ()
-    return (*declared, *spec.grants.variables)
+    known, names = caller_variables(), spec.grants.variables
+    if catalogue is not None and ":" not in spec.agent:
+        names += catalogue.agent(spec.agent, spec.options).secrets
+    passwords = _passwords(callers_proxies()) if spec.network == "open" else set[str]()
+    return {known[name] for name in names if name in known} | lent_values() | passwords
+
+
+def callers_proxies() -> dict[str, str]:
+    """Return the proxies of this program's own variables, in both spellings."""
+    found = dict[str, str]()
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        if value := os.environ.get(name) or os.environ.get(name.upper()):
+            found |= {name: value, name.upper(): value}
+    return found
+
+
+def _passwords(proxies: Mapping[str, str]) -> set[str]:
+    """Return the passwords in addresses `[SCHEME://]USER[:PASSWORD]@HOST`, or lone users, as they are and decoded."""
+    users = [address.rpartition("@")[0].rpartition("://")[2] for address in proxies.values()]
+    secrets = {password if colon else user for user, colon, password in (text.partition(":") for text in users)}
+    return secrets | {unquote(secret) for secret in secrets}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
-from mleredux._core.loans import caller_variables, lent_values
+from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
 from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
@@ -19,7 +19,12 @@ from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
 from mleredux._core.sandboxes.tools import digests, find_tools, give_tools
-from mleredux._core.sandboxes.variables import passed_variables, protected_variables
+from mleredux._core.sandboxes.variables import (
+    callers_proxies,
+    passed_variables,
+    protected_variables,
+    secret_values,
+)
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
@@ -121,10 +126,8 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
     """The outcome of a command that failed, with the line of its log that tells why."""
     if outcome.cause is not Cause.AGENT_CRASHED or outcome.limit is not None or not outcome.message:
         return outcome
-    named = (*context.agent.secrets, *context.run.spec.grants.variables)
-    known = caller_variables()
-    secrets = {known[name] for name in named if name in known}
-    line = failure_line(context.run.agent_log, Mask(secrets | context.secrets | lent_values()))
+    secrets = secret_values(context.run.spec, context.catalogue) | context.secrets
+    line = failure_line(context.run.agent_log, Mask(secrets))
     return outcome.model_copy(update={"message": f"{outcome.message.partition(';')[0]}: {line}"}) if line else outcome
 
 
@@ -285,11 +288,7 @@ def _launch(
 
         variables = {**proxy_variables(local=True), **variables}
     elif run.spec.network == "open":
-        from mleredux._core.sandboxes.egress import callers_proxies
-
-        proxies, passwords = callers_proxies()
-        context.secrets |= passwords
-        variables = {**proxies, **variables}
+        variables = {**callers_proxies(), **variables}
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)

@@ -14,7 +14,7 @@ from fastapi import Request
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
-from mleredux.plugin.host import secret_variables
+from mleredux.plugin.host import secret_values
 
 from mleredux_server.accounts.lent import lent_to
 from mleredux_server.accounts.secrets import secrets_of
@@ -106,8 +106,8 @@ class Masks:
         """Return exactly what is masked at the end, for an installed agent; others would have to be fetched first."""
         try:
             spec = Run(run.path).spec
-            if ":" not in spec.agent:
-                return _values(secret_variables(spec, self._service.catalogue))
+            known = secret_values(spec, self._service.catalogue)
+            return known | self._any if ":" in spec.agent else known
         except (MlereduxError, OSError, ValueError):
             pass  # a directory that can't be read, an agent that is no longer installed
         return self._any
