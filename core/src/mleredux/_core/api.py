@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -128,16 +128,13 @@ def experiment(
         A `mleredux_experiments.sdk.Experiment`.
 
     Raises:
-        MlereduxError: mleredux-experiments is not installed, or the plan is not possible here.
+        MlereduxError: No installed package executes experiments, or the plan is not possible here.
     """
-    try:
-        import_module("mleredux_experiments")
-    except ModuleNotFoundError:
-        raise MlereduxError(
-            "Experiments need mleredux-experiments, which is not installed.",
-            hint="Install it: `pip install mleredux-experiments`.",
-        ) from None
-    return import_module("mleredux_experiments.sdk").experiment(plan, runs_dir=runs_dir, data_dir=data_dir)
+    for entry_point in entry_points(group="mleredux.api", name="experiment"):
+        return entry_point.load()(plan, runs_dir=runs_dir, data_dir=data_dir)
+    raise MlereduxError(
+        "No installed package executes experiments.", hint="Install one: `pip install mleredux-experiments`."
+    )
 
 
 def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = False) -> Prepared:

@@ -12,6 +12,7 @@ from mleredux.models.base import ID_PATTERN, Model
 from mleredux.models.tool import ToolKind
 
 Network = Literal["none", "gateway", "open"]
+Need = Literal["answers", "person"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
 
 
@@ -128,13 +129,13 @@ class Agent(Model):
     unisolated: Literal["never", "named", "fallback", "first"] = "never"
     """When users run an agent on their own machine, not on a server, in a sandbox that is not isolated although
     `isolated` is set: never; if they name it; also if no isolated one works; or always, unless they name another."""
-    oracle: bool = False
-    """Whether it submits the task's own answers, so that authors of tasks see the best possible score. It runs on its
-    user's own machine only, never on a server, and each of its results is tainted."""
+    needs: tuple[Need, ...] = ()
+    """What it needs besides a sandbox, and no server has: `answers`, those of the task, so that authors of tasks see
+    the best possible score, and each of its results is tainted; `person`, someone who works in the sandbox."""
+    attend: str = ""
+    """How a person begins, with `{run}` for the id of the run: a sentence that is shown when a run is created."""
     outside: Callable[[Any], Any] | None = None
     """`outside(launch)` returns the `Outcome`, in place of running the command in a sandbox."""
-    attended: bool = False
-    """Whether it waits for a person at this machine, so that it never runs on a server."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux_rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""

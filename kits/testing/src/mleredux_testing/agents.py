@@ -112,7 +112,7 @@ def _check_run(
     task, sandbox, time_limit, options = asked
     limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}
     request = Request.single(task, agent.id, sandbox=sandbox, limits=limits, options=options)
-    [planned] = plan(request, catalogue, own_machine=agent.attended)
+    [planned] = plan(request, catalogue, own_machine=bool(agent.needs))
     store, data = RunStore(tmp / "runs"), DataStore(tmp / "data")
     run = store.create(planned, data.path)
     Pipeline(store, catalogue, data).execute([run])

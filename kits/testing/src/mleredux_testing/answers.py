@@ -33,7 +33,7 @@ oracle = Agent(
     command=("false",),
     limits=Limits(time_limit=300, cpus=1, memory_mb=512),
     tags=("no-llm",),
-    oracle=True,
+    needs=("answers",),
     outside=submit_answers,
 )
 

@@ -122,11 +122,8 @@ class LocalBackend:
         for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
             echo(sentence, err=True)
         runs = [self.store.create(plan, data.path.absolute()) for plan in plans]
-        waits = [run.id for run in runs if self._catalogue.agent(run.spec.agent).attended]
-        note = "\n".join(
-            f"{name} waits for you: in another terminal, `mleredux start --attach {name}`." for name in waits
-        )
-        return _LocalBatch(runs, pipeline, note)
+        attend = [self._catalogue.agent(run.spec.agent).attend.format(run=run.id) for run in runs]
+        return _LocalBatch(runs, pipeline, "\n".join(filter(None, attend)))
 
     def resume(self, name: str, base_image: str | None, executor: str | None, store: str | None) -> Batch:
         """Open an interrupted run to resume it."""

@@ -140,15 +140,15 @@ class _Planner:
 
 def _check_served(agent: Agent) -> None:
     """Check that an agent can be run on a machine other than its user's own."""
-    if agent.oracle:
+    if "answers" in agent.needs:
         raise NotGranted(
             f"Agent {agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
             hint="Run it without --server, with the task's package installed.",
         )
-    if agent.attended:
+    if "person" in agent.needs:
         raise NotGranted(
             f"Agent {agent.id} waits for a person, and nobody sits at a server.",
-            hint="Work on the task on your own machine: `mleredux start TASK`.",
+            hint="Work on the task on your own machine.",
         )
 
 

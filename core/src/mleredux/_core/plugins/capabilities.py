@@ -128,13 +128,17 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
 
 
 def fitting(needs: Needs, installed: Mapping[str, Capabilities]) -> list[str]:
-    """Sandboxes that meet the requirements, best first: isolated ones come after the others, `process` and
-    `docker` before others of the same type, then in order of ids."""
-    preferred = ("process", "docker")
-    return sorted(
-        (name for name, has in installed.items() if not needs.lacking(has)),
-        key=lambda name: (installed[name].isolated, name not in preferred, name),
-    )
+    """Sandboxes that meet the requirements, best first.
+
+    Isolated ones come after the others, and `process` before all. Of the same type, those come first that enforce more
+    limits and build from more sources, then in order of ids.
+    """
+
+    def rank(name: str) -> tuple[Any, ...]:
+        has = installed[name]
+        return has.isolated, name != "process", -len(has.enforces), -len(has.builds), name
+
+    return sorted((name for name, has in installed.items() if not needs.lacking(has)), key=rank)
 
 
 def choose(

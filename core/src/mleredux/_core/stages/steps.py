@@ -120,7 +120,7 @@ def judge(
         again: Whether to execute the code again.
     """
     run, evidence = context.run, list(exposed)
-    if context.agent.oracle:
+    if "answers" in context.agent.needs:
         why = f"Agent {context.agent.id} submits the task's own answers."
         evidence.insert(0, Evidence(kind="oracle", level="seen", why=why))
     if not context.sandbox.capabilities.isolated:

@@ -41,7 +41,8 @@ agent = Agent(
     limits=Limits(time_limit=7200),
     options=Options().model_dump(),
     configure=configure,
-    attended=True,
+    needs=("person",),
+    attend="{run} waits for you: in another terminal, `mleredux start --attach {run}`.",
     tags=("no-llm",),
 )
 

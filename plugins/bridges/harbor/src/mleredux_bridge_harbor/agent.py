@@ -11,7 +11,7 @@ agent = Agent(
     title="Runs the solution that a task of Harbor brings",
     command=("sh", "-c", "echo 'This agent runs on tasks of Harbor only.' >&2; exit 1"),
     build=Build(context=Path(__file__).with_name("oracle")),
-    oracle=True,
+    needs=("answers",),
     isolated=True,
     tags=("no-llm",),
 )

@@ -60,7 +60,7 @@ def run(launch: Launch, session: Session, sandbox: Sandbox, task: str) -> Outcom
     """
     home = folder_of(task)
     command = launch.command
-    if launch.agent.oracle:
+    if "answers" in launch.agent.needs:
         shutil.copytree(home / "solution", launch.scratch_dir / Path(_SOLUTION).name, dirs_exist_ok=True)
         command = ("sh", "-c", _SOLVE)
     outcome = run_in_sandbox(replace(launch, command=("sh", "-c", _WORK, "work", *command)), session, sandbox)
