@@ -38,6 +38,7 @@ class StoredExperiment(NamedTuple):
     title: str
     plan: Plan
     created_at: datetime
+    """When it was created, in UTC."""
     cells: Sequence[tuple[Cell, RunPlan]] = ()
     changes: Sequence[Mapping[str, Any]] = ()
     stopped: str | None = None
@@ -165,14 +166,18 @@ class Download(NamedTuple):
     """What the function of a page returns to send a file instead of the page; the file is closed when it was sent."""
 
     name: str
+    """The file name that the browser suggests."""
     file: BinaryIO
+    """The content, open for reading."""
 
 
 class Registered(NamedTuple):
     """A page, panel or action, and the plugin that adds it."""
 
     item: Page | Panel | Action
+    """The declaration."""
     plugin: str
+    """The distribution that registered it."""
 
     @property
     def package(self) -> str:

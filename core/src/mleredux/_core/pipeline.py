@@ -54,8 +54,10 @@ class Pipeline:
     jobs: int = 1
     base_image: str | None = None
     progress: Progress = lambda _run, _message: None
+    """Called with a run and a sentence whenever a stage starts or ends."""
     smoke: bool = True
     cancelled: Callable[[], bool] = lambda: False
+    """Returns whether the user has stopped the runs; called about every second."""
     tracked: bool = True
     executor: Executor | None = None
     object_store: str | None = None

@@ -34,10 +34,15 @@ class BuildRequest:
     """The input of `Sandbox.build`: the agent, the path of the build log, and a callback for progress."""
 
     agent: Agent
+    """The agent to build for, configured by its options."""
     log: Path
+    """The file to which the output of the build is appended."""
     progress: Callable[[str], None] = lambda _message: None
+    """Called with a sentence on each step."""
     base_image: str | None = None
+    """The image to build on; None: the default of the sandbox."""
     time_limit: float = 3600
+    """Seconds that the build may take."""
     hosts: tuple[str, ...] | None = None
     """Hosts that the build may reach besides package registries; None: every public host."""
     record: Callable[[HostUse], object] = lambda _use: None
@@ -103,10 +108,15 @@ class Launch:
     run_id: str
     owner: str
     agent: Agent
+    """The agent, configured by its options."""
     built: Built
+    """The environment that `Sandbox.build` returned."""
     command: tuple[str, ...]
+    """The program and its arguments, with the paths that `layout()` returned."""
     limits: Limits
+    """The limits to enforce."""
     network: str
+    """`none`, `gateway` or `open`."""
     task_dir: Path
     data_dir: Path
     output_dir: Path
@@ -162,8 +172,11 @@ class Usage:
     """Resources used so far; None if unknown to the sandbox."""
 
     memory_mb: float | None = None
+    """Memory in MiB of all processes together, now."""
     cpu_seconds: float | None = None
+    """CPU seconds used since the start."""
     processes: int | None = None
+    """Number of processes and threads, now."""
 
 
 class Handle(Protocol):
@@ -195,11 +208,17 @@ class Layout:
     """The paths and URLs under which the agent finds its files and services."""
 
     task: str
+    """The folder with the description and the instructions, read-only."""
     data: str
+    """The folder with the public files of the task, read-only."""
     output: str
+    """The folder of the submission and of all files to store."""
     scratch: str
+    """The folder for temporary files."""
     validate_url: str
+    """The URL of the validation endpoint."""
     gateway_url: str = ""
+    """The URL of the gateway, without a path; empty without one."""
 
 
 class Gateway(Protocol):
@@ -226,7 +245,9 @@ class Sandbox(Protocol):
     """Builds and runs agents. `mleredux_testing.check_sandbox` runs the conformance checks against any sandbox."""
 
     id: str
+    """The name that `--sandbox` takes."""
     title: str
+    """A short description for lists."""
     capabilities: Capabilities
     """What it supports; it can run agents whose requirements it meets."""
 

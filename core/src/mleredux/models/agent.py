@@ -26,22 +26,28 @@ class Limits(Model):
     grace: float = Field(default=10, ge=0)
     """Seconds between SIGTERM and SIGKILL."""
     cpus: float = Field(default=1, gt=0)
+    """CPU cores; fractions are allowed."""
     memory_mb: int = Field(default=4096, ge=64)
+    """Memory in MiB."""
     disk_mb: int = Field(default=10240, ge=1)
     """Everything the agent writes: output, scratch and logs."""
     processes: int = Field(default=512, ge=1)
+    """Maximum number of processes and threads at a time."""
     gpus: int = Field(default=0, ge=0)
+    """Number of GPUs, for exclusive use."""
     llm_calls: int | None = Field(default=None, ge=0)
     """LLM calls through the gateway; None: no limit. The same applies to the next two."""
     llm_tokens: int | None = Field(default=None, ge=0)
     """Input and output tokens."""
     llm_cost_usd: float | None = Field(default=None, ge=0)
+    """Cost of LLM calls in US dollars, by the price list of the gateway."""
 
 
 class AgentFolder(Model):
     """An agent's own files, for sandboxes that build no image: they run a copy of the folder on this machine."""
 
     path: Path
+    """The folder on this machine."""
     place: str = "/opt/agent"
     """The path that commands use; the sandbox replaces it with that of the copy."""
     python: tuple[str, ...] = ()
@@ -58,6 +64,7 @@ class Build(Model):
     context: Path | None = None
     """A folder with a Dockerfile, whose base is `ARG BASE_IMAGE`."""
     dockerfile: str = "Dockerfile"
+    """The name of the Dockerfile in the context."""
     python: tuple[str, ...] = ()
     """Without a context: Python requirements, `name==version`, installed into the base image."""
     python_alone: tuple[str, ...] = ()
@@ -92,19 +99,26 @@ class Smoke(Model):
     """A short run on a small task that an agent must pass before its first real run."""
 
     task: str
+    """Id of the task; small, and prepared without credentials."""
     time_limit: float = Field(default=300, gt=0)
+    """Seconds that the agent may run."""
     options: dict[str, Any] = {}
+    """Options of the agent in this run."""
 
 
 class Agent(Model):
     """An image or a build, a command, default limits, and a reader for native logs."""
 
     id: str = Field(pattern=ID_PATTERN)
+    """The name that `--agent` takes, unique among installed agents."""
     version: str = "1"
+    """The version of the agent; a run is resumed only with the same one."""
     title: str
+    """A short description for lists."""
     command: tuple[str, ...]
     """Run in the sandbox with `/output` (or its stand-in) as working directory. `python` is the environment's own."""
     build: Build = Build()
+    """How the environment of the agent is built."""
     env: dict[str, str] = {}
     """Environment variables set for the agent."""
     pass_env: tuple[str, ...] = ()
@@ -113,7 +127,9 @@ class Agent(Model):
     secrets: tuple[str, ...] = ()
     """Names of variables passed on whose values are masked in all stored files."""
     limits: Limits = Limits()
+    """Default limits, which a run may change."""
     network: Network = "none"
+    """Default network access, which a run may change."""
     hosts: tuple[str, ...] = ()
     """With network `none` or `gateway`: hosts that it reaches, through a recorded proxy."""
     options: dict[str, Any] = {}
@@ -143,6 +159,7 @@ class Agent(Model):
     """The kinds of tools that it can be given: of `mcp`, it finds the file `$MLEREDUX_MCP_FILE` with the servers as the
     key `mcpServers`; of `skill`, folders in `$MLEREDUX_SKILLS_DIR`. Its instructions name both."""
     tags: tuple[str, ...] = ()
+    """Words by which lists are filtered."""
     smoke: Smoke | None = None
     """Must pass once for each environment that is built; None: no smoke run."""
     verify: tuple[str, ...] = ()

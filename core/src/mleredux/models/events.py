@@ -20,6 +20,7 @@ class Payload(Model):
     model_config = ConfigDict(extra="allow")
 
     type: str
+    """The event's name."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -32,42 +33,57 @@ class StateEntered(Payload):
     """The run entered a state; with the cause if it failed."""
 
     type: Literal["state"] = "state"
+    """The event's name."""
     state: State
+    """The new state."""
     cause: Cause | None = None
+    """Why the run failed, with state `failed`, `timed_out` or `cancelled`."""
     message: str | None = None
+    """One sentence on the cause."""
 
 
 class StageEnded(Payload):
     """A stage finished, failed or was cancelled. For stages without a result; the others have their own type."""
 
     type: Literal["stage"] = "stage"
+    """The event's name."""
     stage: State
+    """The state of the run during the stage."""
     status: Literal["finished", "failed", "cancelled"] = "finished"
+    """How the stage ended."""
     seconds: float | None = None
+    """The duration of the stage in seconds."""
     cause: Cause | None = None
     """Why the stage failed."""
     message: str | None = None
+    """One sentence on the failure, if the stage failed."""
 
 
 class PrepareEnded(StageEnded):
     """The data is prepared."""
 
     stage: Literal[State.PREPARING] = State.PREPARING
+    """The stage, always `preparing`."""
 
 
 class BuildEnded(StageEnded):
     """The agent's environment is built."""
 
     stage: Literal[State.BUILDING] = State.BUILDING
+    """The stage, always `building`."""
     image: str | None = None
+    """Identity of the environment: the digest of an image, or of the installed packages."""
     cached: bool | None = None
+    """Whether nothing had to be built."""
 
 
 class AgentEnded(StageEnded):
     """The agent has ended."""
 
     stage: Literal[State.RUNNING] = State.RUNNING
+    """The stage, always `running`."""
     outcome: Outcome | None = None
+    """How the agent ended; None if the stage failed before it started."""
     submission: str | None = None
     """The version to grade, relative to the run."""
     problem: str | None = None
@@ -85,8 +101,11 @@ class GradeEnded(StageEnded):
     """The submission is graded."""
 
     stage: Literal[State.GRADING] = State.GRADING
+    """The stage, always `grading`."""
     score: float | None = None
+    """The score; None if the submission is not valid."""
     valid: bool | None = None
+    """Whether the submission could be scored."""
     versions: int | None = None
     """How many versions of the submission were graded."""
 
@@ -95,6 +114,7 @@ class ProduceEnded(StageEnded):
     """Artifacts are produced."""
 
     stage: Literal[State.PRODUCING] = State.PRODUCING
+    """The stage, always `producing`."""
 
 
 class Judged(Payload):
@@ -110,35 +130,48 @@ class Attempt(Payload):
     """An agent is about to start, has ended, or was interrupted because its machine is taken away."""
 
     type: Literal["attempt"] = "attempt"
+    """The event's name."""
     status: Literal["starting", "ended", "interrupted"]
+    """What happened to the attempt."""
     outcome: Outcome | None = None
+    """How the agent ended, with status `ended`."""
 
 
 class AgentFound(Payload):
     """The agent was started, or found again after this program was killed."""
 
     type: Literal["agent"] = "agent"
+    """The event's name."""
     status: Literal["started", "adopted"]
+    """`started`, or `adopted` if an earlier process started it."""
     sandbox: str | None = None
+    """Id of the sandbox."""
     handle: str | None = None
+    """Id of the container or process."""
     agent: str | None = None
+    """Id of the agent."""
     started_at: float | None = None
     """Unix time."""
     monotonic: float | None = None
+    """When it was started, in seconds of the machine's monotonic clock."""
 
 
 class Notice(Payload):
     """The agent was informed of the remaining time."""
 
     type: Literal["notice"] = "notice"
+    """The event's name."""
     seconds_left: float
+    """Seconds until the time limit."""
 
 
 class Signal(Payload):
     """The agent was sent a signal."""
 
     type: Literal["signal"] = "signal"
+    """The event's name."""
     signal: str
+    """The name of the signal, such as `SIGTERM`."""
     grace: float | None = None
     """Seconds before the next signal."""
 
@@ -147,17 +180,24 @@ class LimitReached(Payload):
     """The agent reached a limit: `time`, `memory`, `disk` or `processes`."""
 
     type: Literal["limit"] = "limit"
+    """The event's name."""
     limit: str
+    """The name of the limit."""
     value: float | None = None
+    """The time limit in seconds; None for other limits."""
     message: str | None = None
+    """One sentence for the user."""
 
 
 class Validation(Payload):
     """The agent asked whether its submission is well-formed."""
 
     type: Literal["validation"] = "validation"
+    """The event's name."""
     valid: bool
+    """Whether the submission was well-formed."""
     message: str
+    """The sentence that the agent received."""
     seconds: float = 0.0
     """As in `Verdict`."""
 
@@ -166,28 +206,39 @@ class SubmissionKept(Payload):
     """A version of the submission was copied."""
 
     type: Literal["submission"] = "submission"
+    """The event's name."""
     number: int
+    """The number of the version, counted from 1."""
     path: str
     """Relative to the run."""
     size: int
+    """Size in bytes."""
 
 
 class Retry(Payload):
     """A stage is tried once more."""
 
     type: Literal["retry"] = "retry"
+    """The event's name."""
     stage: State
+    """The stage that is repeated."""
     cause: Cause
+    """Why it failed."""
     message: str
+    """One sentence on the failure."""
 
 
 class DataNoted(Payload):
     """A fingerprint of the prepared data before the agent started, or the fact that the data has changed since."""
 
     type: Literal["data"] = "data"
+    """The event's name."""
     status: Literal["noted", "changed"]
+    """`noted` before the start of the agent, `changed` if a later check found another fingerprint."""
     stamp: str | None = None
+    """The fingerprint."""
     message: str | None = None
+    """One sentence on what has changed."""
 
 
 class DiskOpened(Payload):
@@ -205,11 +256,15 @@ class GatewayUse(Payload):
     """The gateway closed, or a budget was used up."""
 
     type: Literal["gateway"] = "gateway"
+    """The event's name."""
     status: str
+    """`closed`, or `exhausted` when a budget was used up."""
     use: LlmUse | None = None
     """Usage in all attempts so far."""
     budget: str | None = None
+    """The exhausted budget: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
     limit: float | None = None
+    """The size of the exhausted budget."""
 
 
 class NetworkUse(Payload):
@@ -223,9 +278,13 @@ class Warned(Payload):
     """Something failed that does not end a run."""
 
     type: Literal["warning"] = "warning"
+    """The event's name."""
     message: str
+    """One sentence on the failure."""
     plugin: str | None = None
+    """The plugin that failed, if one did."""
     path: str | None = None
+    """The file that could not be processed, if any."""
 
 
 class Other(Payload):
@@ -263,6 +322,7 @@ class Event(Model):
     seq: int
     """From 0, without gaps."""
     time: datetime
+    """When it happened, in UTC."""
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
     `disk`, `gateway`, `network`, `verdict`, `warning`."""

@@ -20,7 +20,9 @@ class Design(Model):
     """What is asked, and of which tasks and seeds: the table `experiment` of a plan."""
 
     name: Name
+    """The name of the experiment, unique in its runs directory or project."""
     question: str = Field(default="", max_length=2000)
+    """The question that the experiment answers, printed with its results."""
     primary: str = "any_medal"
     """The measure that decides."""
     margin: float = Field(default=0, ge=0, allow_inf_nan=False)
@@ -32,6 +34,7 @@ class Design(Model):
     tasks: tuple[str, ...] = Field(min_length=1)
     """Ids of tasks, and sets as `set:lite`."""
     seeds: tuple[Seed, ...] = Field(default=(0,), min_length=1)
+    """Seeds; each task is run with each arm and each seed."""
     order: Order = "interleaved"
     """`interleaved`: each task with all arms before the next, so that load and drift affect arms alike."""
 
@@ -57,10 +60,13 @@ class Plan(Model):
     """The plan of an experiment: each task with each arm and each seed."""
 
     experiment: Design
+    """The question, the tasks and the seeds."""
     limits: PlanLimits = PlanLimits()
     """Limits of all arms."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=MOST_ARMS)
+    """The compared ways to run, by name."""
     stop: Stop = Stop()
+    """When the experiment ends before all runs are done."""
 
     @model_validator(mode="after")
     def _check_grids(self) -> Plan:

@@ -66,8 +66,11 @@ class Grader(Model):
     id: str = Field(pattern=ID_PATTERN)
     """The standard name of the metric, in lower case with hyphens: `accuracy`, `roc-auc`, `rmse`."""
     version: str = "1"
+    """The version of the metric; grades of different versions are not compared."""
     title: str
+    """A short description for lists."""
     direction: Direction
+    """Whether a larger or a smaller score is better."""
     requires: dict[str, str] = {}
     """Optional libraries that `score` or `check` imports: the module → what pip installs for it. They are looked for
     before an agent starts."""

@@ -30,10 +30,13 @@ class LlmUse(Model):
     prompt_tokens: int = 0
     """Input tokens, cached ones included."""
     cached_tokens: int = 0
+    """Prompt tokens that the provider read from its cache."""
     completion_tokens: int = 0
+    """Tokens that the models generated."""
     cost_usd: float | None = None
     """Cost by the gateway's price table; None if a model has no price there."""
     models: tuple[str, ...] = ()
+    """Names of the models that were called."""
     hosts: tuple[str, ...] = ()
     """Upstream hosts."""
     exhausted: str | None = None
@@ -56,6 +59,7 @@ class DiskLimit(Model):
     """The disk limit of a run, and how firmly it is held."""
 
     limit_mb: int
+    """The limit in MiB."""
     enforced_by: Annotated[Literal["volume", "walk"], Open]
     """`volume`: a file system of that size, which can't be exceeded. `walk`: the supervisor counts files about once a
     second and stops the agent; files without a name are not counted."""
@@ -67,10 +71,13 @@ class HostUse(Model):
     phase: str
     """`build` or `run`."""
     host: str
+    """The name or address."""
     port: int
+    """The TCP port."""
     allowed: bool
     """Whether the connection was allowed."""
     connections: int = 0
+    """Number of connections."""
     sent: int = 0
     """Bytes to the host."""
     received: int = 0
@@ -92,6 +99,7 @@ class Ledger(Model):
     validation_seconds: float = 0.0
     """CPU seconds outside the agent's limits in which these validations executed the submission, if it is a program."""
     network: str = "none"
+    """The network access that the agent had."""
     hosts: tuple[str, ...] = ()
     """Hosts reached while the agent ran, those of the gateway's upstreams included."""
     egress: tuple[HostUse, ...] = ()
@@ -102,6 +110,7 @@ class Ledger(Model):
     llm: LlmUse | None = None
     """The usage of these calls."""
     disk: DiskLimit | None = None
+    """The disk limit, and how it was enforced."""
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False
@@ -109,6 +118,7 @@ class Ledger(Model):
     answers_seen: bool = False
     """Whether something the agent left or printed proves that it had held-out data."""
     notes: tuple[str, ...] = ()
+    """Further sentences that qualify the result."""
 
 
 class VersionScore(Model):
@@ -117,52 +127,76 @@ class VersionScore(Model):
     number: int
     """From 1, in order of submission."""
     time: datetime
+    """When the version was copied, in UTC."""
     seconds: float
     """Seconds after the agent's start."""
     size: int
+    """Size in bytes."""
     score: float | None
     """As in the report."""
     valid: bool
+    """Whether the version could be scored."""
     medal: str | None = None
+    """`gold`, `silver`, `bronze` or None."""
     message: str | None = None
+    """Why the version could not be scored."""
 
 
 class Report(Model):
     """One graded submission. The first block has the names and meanings of MLE-bench's grading report."""
 
     competition_id: str
+    """Id of the task."""
     score: Annotated[float | None, Shown("score", ("{score:.5f} ({metric})",), brief=True)]
     """Rounded to five decimals; None if there is no score. JSON has no NaN and no infinities: these become null, and
     `valid_submission` is true."""
     gold_threshold: Annotated[float | None, Shown("thresholds", _THRESHOLDS)] = None
+    """The score needed for gold; None if the task has no medals."""
     silver_threshold: float | None = None
+    """The score needed for silver."""
     bronze_threshold: float | None = None
+    """The score needed for bronze."""
     median_threshold: float | None = None
+    """The median score of the leaderboard."""
     any_medal: Annotated[bool, Shown("medal", ("{medal_name}",), when="gold_threshold", brief=True)] = False
+    """Whether the score earns a medal."""
     gold_medal: bool = False
+    """Whether the best medal that the score earns is gold."""
     silver_medal: bool = False
+    """Whether the best medal that the score earns is silver."""
     bronze_medal: bool = False
+    """Whether the best medal that the score earns is bronze."""
     above_median: Annotated[bool, Shown("above median", when="median_threshold", brief=True)] = False
+    """Whether the score is strictly better than the median."""
     submission_exists: bool
+    """Whether there was a file to grade."""
     valid_submission: Annotated[bool, Shown("valid")]
+    """Whether the file could be scored."""
     is_lower_better: bool
+    """Whether smaller scores are better."""
     created_at: datetime
+    """When it was graded, in UTC."""
     submission_path: str
+    """The path of the graded file."""
 
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
     """What the score can't be compared with, if the task declares it."""
     task_version: str
+    """The version of the task."""
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]
+    """The name of the metric."""
     percentile: Annotated[float | None, Shown("percentile", _PERCENTILE, brief=True)] = None
     """Percentage of the leaderboard's entries that the score beats or equals."""
     teams: int | None = None
     """Number of entries on the leaderboard."""
     details: dict[str, Any] = {}
+    """Additional values that the grader returned, by name."""
     limit: Annotated[str | None, Shown("ended by limit")] = None
     """Which limit ended the agent: time, memory, disk, processes."""
     ledger: Ledger | None = None
+    """The feedback and access that the agent had; None outside a run."""
     verdict: Annotated[ResultVerdict, Shown("verdict", ("{verdict.status}",), brief=True)] = ResultVerdict()
     """How far the result can be trusted. If `verdict.trusted` is false, the medals, `above_median` and `percentile` of
     this report are withheld, so that sums over reports respect the verdict; `score` stays, and is not for averages."""

@@ -48,12 +48,17 @@ class Arm(Model):
     """One of the compared ways to run."""
 
     agent: str
+    """Id or reference of the agent."""
     model: str | None = None
     """The agent's option `model`."""
     options: dict[str, Any] = {}
+    """Options of the agent."""
     limits: PlanLimits = PlanLimits()
+    """Limits that differ from the defaults of the agent."""
     sandbox: str | None = None
+    """Id of the sandbox; None: the first that can run the agent."""
     network: Network | None = None
+    """Network access; None: the default of the agent."""
     grants: Grants = Grants()
     """What the agent may have besides its network; on a server, within what its administrator allows."""
     image: str | None = None
@@ -97,9 +102,11 @@ class Cell(NamedTuple):
     """One run of a plan."""
 
     arm: str
+    """The name of the arm."""
     task: str
     """Without the arm's variant: the pair's task."""
     seed: int
+    """The seed of the run."""
 
 
 class Request(Model):
@@ -110,7 +117,9 @@ class Request(Model):
     arms: dict[str, Arm]
     """The ways to run, by name."""
     seeds: tuple[Seed, ...] = (0,)
+    """Seeds; each task is run with each arm and each seed."""
     order: Order = "by_task"
+    """`by_task`: all runs of a task in a row; `interleaved`: the arms take turns."""
     experiment: str | None = None
     """The experiment that the runs belong to, if any: they then record their arms."""
 

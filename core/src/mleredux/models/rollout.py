@@ -204,10 +204,10 @@ class SubagentTrajectoryRef(_Part):
 class ToolCall(_Part):
     """An action of the agent."""
 
-    tool_call_id: str
-    function_name: str
-    arguments: dict[str, Any]
-    extra: Extra | None = None
+    tool_call_id: str  #: Links the action to its result.
+    function_name: str  #: The name of the tool.
+    arguments: dict[str, Any]  #: The arguments of the tool, by name.
+    extra: Extra | None = None  #: Further facts.
 
 
 class ObservationResult(_Part):
@@ -215,15 +215,15 @@ class ObservationResult(_Part):
 
     source_call_id: str | None = None
     """The `tool_call_id` of an action of the same step; None where no action asked for it."""
-    content: Message | None = None
-    subagent_trajectory_ref: Annotated[list[SubagentTrajectoryRef], _FIRST] | None = None
-    extra: Extra | None = None
+    content: Message | None = None  #: The text, or parts with images.
+    subagent_trajectory_ref: Annotated[list[SubagentTrajectoryRef], _FIRST] | None = None  #: Agents that it started.
+    extra: Extra | None = None  #: Further facts.
 
 
 class Observation(_Part):
     """What came back from the environment."""
 
-    results: Annotated[list[ObservationResult], _FIRST]
+    results: Annotated[list[ObservationResult], _FIRST]  #: One result per action.
 
 
 class Metrics(_Part):
@@ -231,25 +231,25 @@ class Metrics(_Part):
 
     prompt_tokens: int | None = None
     """Cached ones included."""
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    cost_usd: float | None = None
-    prompt_token_ids: Annotated[list[int], _FIRST] | None = None
-    completion_token_ids: Annotated[list[int], _FIRST] | None = None
-    logprobs: Annotated[list[float], _FIRST] | None = None
-    extra: Extra | None = None
+    completion_tokens: int | None = None  #: Generated tokens.
+    cached_tokens: int | None = None  #: Prompt tokens read from a cache.
+    cost_usd: float | None = None  #: Cost in US dollars.
+    prompt_token_ids: Annotated[list[int], _FIRST] | None = None  #: Ids of the prompt's tokens.
+    completion_token_ids: Annotated[list[int], _FIRST] | None = None  #: Ids of the generated tokens.
+    logprobs: Annotated[list[float], _FIRST] | None = None  #: Log-probabilities, one per generated token.
+    extra: Extra | None = None  #: Further facts.
 
 
 class FinalMetrics(_Part):
     """What the whole trajectory took."""
 
-    total_prompt_tokens: int | None = None
-    total_completion_tokens: int | None = None
-    total_cached_tokens: int | None = None
-    total_cost_usd: float | None = None
+    total_prompt_tokens: int | None = None  #: Prompt tokens, cached ones included.
+    total_completion_tokens: int | None = None  #: Generated tokens.
+    total_cached_tokens: int | None = None  #: Prompt tokens read from a cache.
+    total_cost_usd: float | None = None  #: Cost in US dollars.
     total_steps: Annotated[int, Field(ge=0)] | None = None
     """May differ from the number of steps in the document, where copied context is not counted."""
-    extra: Extra | None = None
+    extra: Extra | None = None  #: Further facts.
 
 
 class Step(_Part):
@@ -274,14 +274,14 @@ class Step(_Part):
     """1 for the first step of a document, then one more each."""
     timestamp: str | None = None
     """ISO 8601."""
-    source: Annotated[Literal["system", "user", "agent"], Open]
-    model_name: str | None = None
-    reasoning_effort: Effort | None = None
-    message: Message
-    reasoning_content: str | None = None
-    tool_calls: Annotated[list[ToolCall], _FIRST] | None = None
-    observation: Observation | None = None
-    metrics: Metrics | None = None
+    source: Annotated[Literal["system", "user", "agent"], Open]  #: Who acted.
+    model_name: str | None = None  #: The model that was called.
+    reasoning_effort: Effort | None = None  #: The effort requested of the model.
+    message: Message  #: The text, or parts with images.
+    reasoning_content: str | None = None  #: The reasoning that the model returned.
+    tool_calls: Annotated[list[ToolCall], _FIRST] | None = None  #: The actions of the step.
+    observation: Observation | None = None  #: The results of the actions.
+    metrics: Metrics | None = None  #: Tokens and cost of the step.
     is_copied_context: bool | None = None
     """Whether the step repeats one of an earlier document, for context."""
     llm_call_count: Annotated[int, Field(ge=0)] | None = None
@@ -323,32 +323,32 @@ class Step(_Part):
 class AgentInfo(_Part):
     """Who acted."""
 
-    name: str
-    version: str
+    name: str  #: The name of the agent.
+    version: str  #: The version of the agent.
     model_name: str | None = None
     """The default one; a step may name another."""
     tool_definitions: Annotated[list[dict[str, Any]], _FIRST] | None = None
     """In the form of OpenAI's function schema."""
-    extra: Extra | None = None
+    extra: Extra | None = None  #: Further facts.
 
 
 class Trajectory(_Part):
     """An ATIF document."""
 
-    schema_version: Annotated[SchemaVersion, Open] = SCHEMA_VERSION
+    schema_version: Annotated[SchemaVersion, Open] = SCHEMA_VERSION  #: The version of the format.
     session_id: str | None = None
     """The run's id in `rollout.json`; several documents may share it. An agent's own goes to `extra`."""
     trajectory_id: str | None = None
     """This document, the run's id in `rollout.json`; needed where it is embedded in another."""
-    agent: AgentInfo
-    steps: Annotated[list[Step], _FIRST, Field(min_length=1)]
-    notes: str | None = None
-    final_metrics: FinalMetrics | None = None
+    agent: AgentInfo  #: The agent that acted.
+    steps: Annotated[list[Step], _FIRST, Field(min_length=1)]  #: The steps, in order.
+    notes: str | None = None  #: Remarks on the document.
+    final_metrics: FinalMetrics | None = None  #: Tokens and cost of all steps.
     continued_trajectory_ref: str | None = None
     """The file in which the trajectory goes on."""
     extra: Extra | None = None
     """For ML engineering: key `mleredux` holds the fields of `mleredux_rollout.RunExtra`."""
-    subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None
+    subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None  #: Agents that it started.
 
     @model_validator(mode="after")
     def _steps_are_counted_from_one(self) -> Trajectory:

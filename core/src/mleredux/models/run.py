@@ -36,12 +36,19 @@ class Cause(StrEnum):
     """Why a run failed."""
 
     AGENT_CRASHED = "agent_crashed"
+    """The agent ended with an error."""
     AGENT_TIMED_OUT = "agent_timed_out"
+    """The agent exceeded its time limit."""
     OUT_OF_MEMORY = "out_of_memory"
+    """The agent exceeded its memory limit."""
     OUT_OF_DISK = "out_of_disk"
+    """The agent exceeded its disk limit."""
     ENVIRONMENT_BROKE = "environment_broke"
+    """The sandbox failed, not the agent."""
     TASK_BROKEN = "task_broken"
+    """The data or the grader of the task failed, not the agent."""
     CANCELLED = "cancelled"
+    """A user stopped the run."""
 
 
 class CausePolicy(NamedTuple):
@@ -52,6 +59,7 @@ class CausePolicy(NamedTuple):
     counts: bool
     """Whether the run counts against the agent."""
     meaning: str
+    """The cause in words."""
 
 
 CAUSES: dict[Cause, CausePolicy] = {
@@ -70,21 +78,28 @@ class Outcome(Model):
     """How the agent ended."""
 
     exit_code: int | None = None
+    """The exit code; None if a signal ended the agent."""
     signal: int | None = None
+    """The number of the signal that ended the agent."""
     cause: Cause | None = None
     """None if the agent ended on its own with exit code 0."""
     limit: str | None = None
     """The limit that ended it: time, memory, disk, processes."""
     message: str | None = None
+    """One sentence on the cause."""
     seconds: float = 0.0
+    """Seconds that the agent ran."""
     max_memory_mb: float | None = None
+    """The most memory in use at a time, in MiB."""
     cpu_seconds: float | None = None
+    """CPU seconds used."""
 
 
 class NotSubmitted(Model):
     """There is no submission."""
 
     problem: ClassVar[str] = "does not exist"
+    """The end of a sentence that starts with the file's name."""
 
 
 class Unusable(Model):
@@ -115,16 +130,23 @@ class RunPlan(Model):
     """A run that can be created: its request, validated, with all defaults."""
 
     task: str
+    """Id of the task."""
     agent: str
+    """Id of the agent, or its reference."""
     sandbox: str
+    """Id of the sandbox."""
     seed: int
+    """The seed that the agent receives."""
     limits: Limits
+    """All limits, with defaults."""
     network: Network = "none"
+    """The network access."""
     grants: Grants = Grants()
     """What the agent gets beyond its sandbox, and the hosts it may reach."""
     options: dict[str, Any] = {}
     """Agent options given for this run."""
     obfuscated: bool = False
+    """Whether the agent gets the description without the competition's name and story."""
     context: str | None = None
     """Additional text for the agent, if given."""
     replay: str | None = None
@@ -143,17 +165,22 @@ class RunSpec(RunPlan):
     """The specification of a run, as requested."""
 
     id: str
+    """The id of the run, which is also the name of its folder."""
     data_dir: str
+    """The folder of prepared data."""
     created_at: datetime
+    """When the run was requested, in UTC."""
 
 
 class RunUse(Model):
     """The environment of a run; a run is resumed only with the same one."""
 
     task_version: str | None = None
+    """The version of the task."""
     task_data: str | None = None
     """Digest of the prepared files' record."""
     agent_version: str | None = None
+    """The version of the agent."""
     image: str | None = None
     """Identity of the agent's environment: the digest of an image, or of the interpreter's packages."""
     packages: dict[str, str] = {}
@@ -161,15 +188,20 @@ class RunUse(Model):
     tools: dict[str, str] = {}
     """The SHA-256 of each tool that the agent was given, its declaration and its files, by id."""
     python: str | None = None
+    """The version of Python that executed the run."""
     git_commit: str | None = None
+    """The commit of the current folder, if it is in a repository."""
     host: str | None = None
+    """The name of the machine."""
 
 
 class RunRecord(Model):
     """`run.json`."""
 
     spec: RunSpec
+    """The specification of the run."""
     use: RunUse = RunUse()
+    """The environment of the run."""
 
 
 class Sample(Model):
@@ -178,10 +210,15 @@ class Sample(Model):
     seconds: float
     """Seconds since the agent's start."""
     memory_mb: float | None = None
+    """Memory in MiB."""
     cpu_seconds: float | None = None
+    """CPU seconds since the start."""
     processes: int | None = None
+    """Number of processes and threads."""
     gpu_percent: float | None = None
+    """Utilization of the GPUs, in percent."""
     gpu_memory_mb: float | None = None
+    """Memory of the GPUs in MiB."""
 
 
 class Artifact(Model):
@@ -190,17 +227,23 @@ class Artifact(Model):
     path: str
     """Relative to the run directory, with `/`; bytes that are not UTF-8 as backslash escapes."""
     media_type: str = "application/octet-stream"
+    """The media type."""
     size: int = 0
+    """Size in bytes."""
     sha256: str | None = None
+    """SHA-256 of the content, in hexadecimal."""
     producer: str
     """`agent`, `mleredux`, or the plugin that created it."""
     title: str | None = None
+    """A short description for lists."""
 
 
 class Manifest(Model):
     """`artifacts.json`: every stored file, and the skipped files with the reason."""
 
     run: str
+    """Id of the run."""
     artifacts: tuple[Artifact, ...] = ()
+    """The stored files."""
     left_out: tuple[dict[str, str], ...] = ()
     """`{"path": …, "reason": …}`; at most 1,000 entries; a last entry counts the rest."""

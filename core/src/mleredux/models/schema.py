@@ -14,9 +14,13 @@ class Column(Model):
     """One column of a submission."""
 
     name: str
+    """The column's name in the header."""
     role: Literal["id", "target"]
+    """`id` identifies rows, `target` is scored."""
     type: ColumnType = "string"
+    """The type of the values."""
     nullable: bool = False
+    """Whether values may be missing."""
 
 
 class SubmissionSchema(Model):
@@ -26,9 +30,13 @@ class SubmissionSchema(Model):
     """Version of this model that wrote the file."""
 
     task: str
+    """Id of the task."""
     task_version: str
+    """The version of the task."""
     file: str = "submission.csv"
+    """The expected file name."""
     columns: tuple[Column, ...] = ()
+    """The expected columns, in order."""
     rows: int | None = None
     """Exact number of rows, if ids are fixed."""
     ids: Path | None = None
@@ -39,6 +47,7 @@ class SubmissionSchema(Model):
     public: Path | None = None
     """For a submission that is a program: the folder of public files, on whose sample inputs it is checked."""
     extra_columns: bool = True
+    """Whether other columns are permitted, and ignored."""
     json_schema: dict[str, object] | None = None
     """For a submission that is a JSON document: its JSON schema."""
     document: str | None = None
@@ -49,6 +58,7 @@ class Verdict(Model):
     """The result of validation: whether a submission is well-formed, never its score."""
 
     valid: bool
+    """Whether the submission is well-formed."""
     message: str
     """One fixed sentence; names columns and row numbers of the submission, never values of answers."""
     seconds: float = 0.0

@@ -21,7 +21,9 @@ class Metric(Model):
     """How a task is scored: a grader by its id (or the task's own grader), and its options."""
 
     grader: str | Grader
+    """Id of an installed grader, or the task's own."""
     options: dict[str, Any] = {}
+    """Options of the grader."""
 
     @property
     def id(self) -> str:
@@ -63,9 +65,13 @@ class Thresholds(Model):
     """Scores that earn medals (at or better) and the median (strictly better)."""
 
     gold: float
+    """The score for gold."""
     silver: float
+    """The score for silver."""
     bronze: float
+    """The score for bronze."""
     median: float
+    """The median of the leaderboard."""
 
 
 class KnownLeak(Model):
@@ -83,8 +89,11 @@ class Resources(Model):
     size_gb: float | None = None
     """Size of the raw data, if known."""
     cpus: float | None = None
+    """CPU cores to plan for."""
     memory_mb: int | None = None
+    """Memory in MiB to plan for."""
     gpus: int = 0
+    """Number of GPUs to plan for."""
     time_limit: int | None = None
     """A reasonable time limit for an agent in seconds, if the task declares one."""
 
@@ -93,10 +102,13 @@ class Task(Model):
     """A problem to solve, with public files, a submission format and a grader."""
 
     id: str = Field(pattern=TASK_ID_PATTERN)
+    """The name that commands take, unique among installed tasks."""
     version: str = "1"
     """Incremented whenever prepared bytes, the metric or the thresholds change."""
     kind: Literal["competition", "technique"] = "competition"
+    """Whether the task is a competition or derived by a technique."""
     title: str
+    """A short description for lists."""
     description: Path
     """A Markdown file for the agent."""
     description_obfuscated: Path | None = None
@@ -112,14 +124,18 @@ class Task(Model):
     fetch_leaderboard: Callable[[Path], None] | None = None
     """`fetch_leaderboard(path)` writes the current leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()
+    """The file that agents submit."""
     answers: str = "answers.csv"
     """The name of the answers file in the private folder."""
     metric: Metric
+    """How submissions are scored."""
     direction: Direction
+    """Whether a larger or a smaller score is better."""
     rounding: Literal["decimal", "numpy"] = "decimal"
     """How reports round the score to five decimals: correctly, or by NumPy's scaling (`x * 1e5`, to the nearest
     integer, `/ 1e5`), as a published grader that returns a NumPy float does. They differ next to ties."""
     thresholds: Thresholds | None = None
+    """Scores that earn medals; None: the task has no medals."""
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""
     known_answers: tuple[str, ...] = ()
@@ -129,13 +145,17 @@ class Task(Model):
     checksums: dict[str, dict[str, str]] = {}
     """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()
+    """Size of the data, and resources to plan for."""
     known_leaks: tuple[KnownLeak, ...] = ()
     """Leaks that a competition declares; technique tasks count them as true."""
     category: str = "Tabular"
+    """The kind of data, by which lists are filtered."""
     complexity: Literal["low", "medium", "high"] | None = None
+    """The effort of a solution, by which lists are filtered."""
     sets: tuple[str, ...] = ()
     """Named sets the task belongs to: `low`, `dev`, `starter`."""
     tags: tuple[str, ...] = ()
+    """Words by which lists are filtered."""
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
     license: str | None = None
@@ -176,8 +196,11 @@ class Technique(Model):
     """A method of deriving tasks from other tasks: technique `cv` derives the task `cv@digits` from `digits`."""
 
     id: str = Field(pattern=ID_PATTERN)
+    """The part of task names before `@`."""
     version: str = "1"
+    """The version of the technique; results of different versions are not compared."""
     title: str
+    """A short description for lists."""
     derive: Callable[[Task, str | None], Task]
     """`derive(task, variant)` returns the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`.
     It raises `NotApplicable` with one sentence on why the technique does not apply to the task."""
@@ -191,3 +214,4 @@ class Competition(Task):
     """A task with medals and a leaderboard of human or reference-model entries."""
 
     kind: Literal["competition"] = "competition"
+    """The kind of task, always `competition`."""

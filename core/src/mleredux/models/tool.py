@@ -17,8 +17,11 @@ class Tool(Model):
     """An MCP server, by its command or its address, or a skill, a folder with the file SKILL.md."""
 
     id: str = Field(pattern=ID_PATTERN)
+    """The name that `--tool` takes."""
     version: str = "1"
+    """The version of the tool."""
     title: str
+    """A short description for lists."""
     command: tuple[str, ...] = ()
     """Of an MCP server that speaks on its standard streams: the agent starts it in its own sandbox, with its network.
     `{folder}` stands for the server's files there."""

@@ -29,6 +29,7 @@ class Verification(Model):
     """The result of executing the final code of a run again, on renamed and permuted test data."""
 
     status: Annotated[Literal["verified", "not reproducible", "not attempted"], Open]
+    """Whether the score was reproduced."""
     why: str
     """One sentence."""
     entry: str | None = None
@@ -51,7 +52,9 @@ class ResultVerdict(Model):
     why: str | None = None
     """One sentence on the reason for the status."""
     evidence: tuple[Evidence, ...] = ()
+    """The reasons for doubt that were found."""
     verification: Verification | None = None
+    """The result of executing the code again; None if that was not requested."""
     withheld: dict[str, Any] = {}
     """The report's fields that an untrusted result loses (`gold_medal`, `above_median`, `percentile`, …), as they would
     be by the score alone."""

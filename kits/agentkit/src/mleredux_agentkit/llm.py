@@ -29,8 +29,11 @@ class Answer(NamedTuple):
     """A model's answer, with the tokens that the provider counted."""
 
     text: str
+    """The text of the answer."""
     prompt_tokens: int
+    """Tokens of the prompt."""
     completion_tokens: int
+    """Tokens of the answer."""
 
 
 def speaks_anthropic(model: str) -> bool:

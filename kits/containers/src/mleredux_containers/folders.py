@@ -38,8 +38,11 @@ class Bind:
     """A host path as it is seen in the container."""
 
     source: Path
+    """The path on the host."""
     target: str
+    """The path in the container."""
     writable: bool = False
+    """Whether the container may write to it."""
 
     def line(self) -> str:
         """As Podman's and Apptainer's `--mount` takes it, which not every version reads as CSV."""

@@ -139,6 +139,7 @@ class ImageEngine(Protocol):
     """What has images. An engine that builds nothing, of which no agent with a build is asked, may raise in `build`."""
 
     id: str
+    """The name of the engine, in messages."""
 
     def find_image(self, name: str) -> Image | None:
         """An image by name or id, None where it is not there."""

@@ -25,8 +25,11 @@ class Action:
     """A tool call. `arguments` is text if it is not a JSON object."""
 
     id: str
+    """Links the call to its result."""
     name: str
+    """The name of the tool."""
     arguments: dict[str, Any] | str
+    """The arguments by name, or the text that the model returned."""
 
     @property
     def key(self) -> str:
@@ -39,10 +42,15 @@ class Turn:
     """A message, a reply with its tool calls, or the result of a tool call (`answers` is the call's id)."""
 
     role: Role
+    """Who speaks."""
     texts: tuple[str, ...]
+    """The parts of the message that are text."""
     reasoning: str = ""
+    """The reasoning that the model returned."""
     actions: tuple[Action, ...] = ()
+    """The tool calls of a reply."""
     answers: str | None = None
+    """The id of the call that the message answers."""
 
     @property
     def text(self) -> str:

@@ -39,6 +39,7 @@ class StepExtra(_Convention):
     stage: str | None = None
     """What the agent was about: `draft`, `debug`, `improve`, `tune`, `ensemble`, `submit`, …"""
     metric_name: str | None = None
+    """The name of the metric."""
     validation_metric: float | None = None
     """As the agent measured it on data of its own; None where it failed to."""
     lower_is_better: bool | None = None
@@ -61,7 +62,9 @@ class SubmissionFact(_Convention):
     """One version of the submission that the run kept."""
 
     version: int
+    """The number of the version, counted from 1."""
     time: datetime
+    """When it was copied, in UTC."""
     seconds: float | None = None
     """Since the agent was started."""
     size: int | None = None
@@ -74,24 +77,43 @@ class RunExtra(_Convention):
     """The facts of the run that a document was made in. Environment variables never belong here."""
 
     run: str
+    """Id of the run."""
     task: str
+    """Id of the task."""
     task_version: str | None = None
+    """The version of the task."""
     agent: str
+    """Id of the agent."""
     agent_version: str | None = None
+    """The version of the agent."""
     seed: int | None = None
+    """The seed that the agent received."""
     sandbox: str | None = None
+    """Id of the sandbox."""
     image: str | None = None
+    """Identity of the agent's environment."""
     packages: dict[str, str] = {}
+    """Versions of mleredux and its plugins."""
     state: str | None = None
+    """The final state of the run."""
     cause: str | None = None
+    """Why the run failed."""
     metric: str | None = None
+    """The name of the metric."""
     lower_is_better: bool | None = None
+    """Whether smaller scores are better."""
     score: float | None = None
+    """The score of the submission."""
     medal: str | None = None
+    """`gold`, `silver`, `bronze` or None."""
     above_median: bool | None = None
+    """Whether the score is better than the median of the leaderboard."""
     percentile: float | None = None
+    """Percentage of the leaderboard's entries that the score beats or equals."""
     valid_submission: bool | None = None
+    """Whether the submission could be scored."""
     submissions: list[SubmissionFact] = []
+    """The versions of the submission, in order."""
     made_from: str | None = None
     """`agent` (its own document), `native logs`, `llm calls` (the gateway's record of them), or `events` (put together
     from events, logs and code)."""

@@ -38,6 +38,7 @@ class Text:
     where: str
     kind: Kind
     content: str
+    """The text itself."""
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Line numbers from 1, and lines, cut where they are very long."""

@@ -77,9 +77,12 @@ class Graded(NamedTuple):
     """
 
     score: float
+    """The score."""
     metric: str
+    """The name of the metric."""
     ids: tuple[str, ...]
     rows: int
+    """Number of scored rows."""
 
 
 def grade_files(metric: Callable[..., Any] | Grader, predictions: Path, answers: Path) -> Graded:

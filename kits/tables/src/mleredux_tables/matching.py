@@ -31,14 +31,19 @@ class Rows:
     """Matched rows: row `submission_rows[i]` of the submission belongs to row `answer_rows[i]` of the answers."""
 
     submission: Table
+    """The submitted table."""
     answers: Table
+    """The table of answers."""
     ids: tuple[str, ...]
+    """Names of the id columns."""
     targets: tuple[str, ...]
     """Columns of the submission with predictions."""
     truth: tuple[str, ...]
     """Columns of the answers with the truth."""
     submission_rows: Array
+    """Indices into the submission, shape `(n,)`."""
     answer_rows: Array
+    """Indices into the answers, shape `(n,)`."""
     weight: Array | None = field(default=None)
     """Shape (rows,), where the options name a column."""
     form: bool = False

@@ -27,6 +27,7 @@ class Options(Model):
     """What every grader takes."""
 
     match: Match = "id"
+    """How rows of the submission find their rows of the answers: by ids, by order, or by a combination."""
     truth: tuple[str, ...] = ()
     """Columns of the answers that hold the truth, where they are not named like the target columns."""
     where: dict[str, str | int | float | bool] = Field(default={})

@@ -26,6 +26,7 @@ class RunRequest:
     base_image: str | None = None
     """This field and those up to `jobs` apply to this machine only."""
     source: Path | None = None
+    """A folder or zip file with the raw data of the task, if it is not prepared yet."""
     watch: bool = False
     """Whether it runs again when its agents change: the run itself then takes the place of a smoke run."""
     executor: str | None = None
@@ -35,14 +36,21 @@ class RunRequest:
     replay: str | None = None
     """The run whose recorded answers of language models are given."""
     jobs: int = 1
+    """Maximum number of runs that execute at the same time."""
     plan: Plan | None = None
     """The experiment's plan that the runs are of. This field and all that follow apply to a server only."""
     project: str | None = None
+    """The project of the runs; None: the default project of the token."""
     priority: int | None = None
+    """Runs with a higher number start first; None: 0."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the runs, by name."""
     name: str | None = None
+    """The name of the batch, if the user gave one."""
     secrets: tuple[str, ...] = ()
+    """Names of stored secrets that the runs get as environment variables."""
     preemptible: bool = False
+    """Whether the scheduler may interrupt the runs for others."""
 
 
 @dataclass
@@ -90,9 +98,13 @@ class RunView:
     """
 
     task: str
+    """Id of the task."""
     agent: str
+    """Id of the agent, or its pinned reference."""
     status: str
+    """The state of the run, with the cause if it failed."""
     report: Report | None
+    """The grading report, if the submission was graded."""
     message: str | None
     seconds: float
     artifacts: str

@@ -47,8 +47,11 @@ class Node:
     """
 
     name: str
+    """The name of the machine at the executor."""
     cpus: float
+    """Number of CPU cores."""
     memory_mb: int
+    """Memory in MiB."""
     gpus: int = 0
     labels: tuple[str, ...] = ()
     up: bool = True
@@ -69,6 +72,7 @@ class Ticket:
     """
 
     run_id: str
+    """Id of the run, unique among the runs of the executor."""
     folder: Path
     command: tuple[str, ...]
     limits: Limits
@@ -99,7 +103,9 @@ class Executor(Protocol):
     """Places runs on machines. All methods may be called from several threads."""
 
     id: str
+    """The name that `--executor` takes."""
     title: str
+    """A short description for lists."""
     allocates: bool
     """Whether a node gives each job CPUs, memory and GPUs of its own; else runs share the slots of the machine."""
 

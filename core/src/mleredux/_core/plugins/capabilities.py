@@ -71,12 +71,19 @@ class Needs:
     """An agent's requirements for a sandbox, with the network and limits of a run. Fields as in `Capabilities`."""
 
     isolated: bool = False
+    """Whether the agent runs untrusted code, so that the sandbox must be a security boundary."""
     builds: tuple[Source, ...] = ()
+    """The sources of environments of which the sandbox must support one."""
     network: str = "none"
+    """The network access of the run."""
     gpus: bool = False
+    """Whether the run uses GPUs."""
     writable_root: bool = False
+    """Whether the agent writes outside its folders."""
     hosts: bool = False
+    """Whether the agent reaches named hosts through a recorded proxy."""
     from_folder: bool = False
+    """Whether a copy of the agent's folder replaces the image in sandboxes that build none."""
 
     def lacking(self, has: Capabilities) -> list[str]:
         """The missing capabilities of a sandbox, in words; empty if it can run the agent."""

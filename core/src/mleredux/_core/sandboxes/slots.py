@@ -33,8 +33,11 @@ class Machine:
     """The resources of this machine that runs share."""
 
     cpus: float
+    """Number of CPU cores."""
     memory_mb: int
+    """Memory in MiB."""
     gpus: tuple[str, ...]
+    """Ids of the GPUs."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,17 @@ class Slot:
     """What one run holds."""
 
     run: str
+    """Id of the run."""
     pid: int
+    """Process id of the program that executes the run."""
     started: float
     """The process's `birth`, so that a number used again is not taken for it."""
     cpus: float
+    """CPU cores that the run reserves."""
     memory_mb: int
+    """Memory in MiB that the run reserves."""
     gpus: tuple[str, ...]
+    """Ids of the GPUs that the run uses exclusively."""
 
 
 def machine() -> Machine:

@@ -57,8 +57,11 @@ class Job(NamedTuple):
     """A submission to score, and the answers."""
 
     task: Task
+    """The task of the submission."""
     submission: Path
+    """The submitted file."""
     private: Path
+    """The folder with the answers."""
 
 
 def score_in_children(

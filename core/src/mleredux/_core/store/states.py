@@ -50,9 +50,13 @@ class SubmissionVersion:
     """One version of the submission file, as it lay in the output folder at a time."""
 
     number: int
+    """Counted from 1."""
     path: Path
+    """The copy in the run's folder."""
     time: datetime
+    """When it was copied, in UTC."""
     size: int
+    """Size in bytes."""
 
     @property
     def code(self) -> Path:

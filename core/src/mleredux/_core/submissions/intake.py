@@ -36,9 +36,13 @@ class IntakeLimits:
     """What is taken into the manifest; the rest is named as left out."""
 
     files: int = 10_000
+    """Maximum number of files."""
     depth: int = 40
+    """Maximum depth of folders."""
     file_bytes: int = 4 << 30
+    """Maximum size of a file, in bytes."""
     total_bytes: int = 32 << 30
+    """Maximum size of all files together, in bytes."""
     named: int = 1_000
     """How many left-out paths are named one by one."""
 
@@ -48,8 +52,11 @@ class Found:
     """Something in the tree: a regular file to take, or the reason why it is left out."""
 
     path: bytes
+    """The path below the folder, as bytes."""
     size: int = 0
+    """Size in bytes."""
     reason: str | None = None
+    """Why the file is left out; None if it is taken."""
 
 
 def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:

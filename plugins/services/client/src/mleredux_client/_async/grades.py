@@ -23,6 +23,7 @@ class AsyncGrades:
     """The part of a client that has files graded."""
 
     project: str | None
+    """The project of all requests; None: the default project of the token."""
     _http: AsyncHttp
 
     @overload

@@ -11,24 +11,38 @@ class Task(Model):
     """Something to solve. Lists have the first block; `client.task(id)` has everything."""
 
     id: str
+    """The name that `run` takes."""
     kind: str = "competition"
+    """`competition` or `technique`."""
     title: str = ""
+    """A short description."""
     version: str | None = None
+    """The version of the task."""
     category: str | None = None
+    """The kind of data."""
     complexity: str | None = None
+    """`low`, `medium` or `high`."""
     sets: list[str] = []
+    """Named sets that the task belongs to."""
     tags: list[str] = []
+    """Words by which lists are filtered."""
     metric: str | None = None
+    """The name of the metric."""
     direction: str | None = None
     """`maximize` or `minimize`."""
     size_gb: float | None = None
+    """Size of the data in gigabytes."""
     variants: list[str] = []
+    """Names that can follow `+`."""
     plugin: str | None = None
+    """The distribution that provides the task."""
     prepared: bool | None = None
+    """Whether the data is ready on the server."""
 
     submission: dict[str, Any] | None = None
     """File, columns and their types."""
     thresholds: dict[str, float | None] | None = None
+    """Scores that earn medals, by medal."""
     description: str | None = None
     """Markdown, as the agent gets it."""
 
@@ -37,33 +51,49 @@ class Technique(Model):
     """A question that can be asked of tasks: `cv` makes the task `cv@digits` of the task `digits`."""
 
     id: str
+    """The part of task names before `@`."""
     title: str = ""
+    """A short description."""
     version: str | None = None
+    """The version of the technique."""
     variants: list[str] = []
     """A placeholder in capitals where there are many: `planted-SEED`."""
     categories: list[str] = []
     """Of tasks that it makes sense of; empty: all."""
     plugin: str | None = None
+    """The distribution that provides the technique."""
 
 
 class Agent(Model):
     """Something that solves tasks. Lists have the first block; `client.agent(id)` has everything."""
 
     id: str
+    """The name that `run` takes."""
     title: str = ""
+    """A short description."""
     version: str | None = None
+    """The version of the agent."""
     network: str | None = None
+    """The default network access."""
     sandboxes: list[str] = []
+    """Sandboxes of the server that can run the agent."""
     tags: list[str] = []
+    """Words by which lists are filtered."""
     plugin: str | None = None
+    """The distribution that provides the agent."""
 
     command: list[str] | None = None
+    """The command that is run in the sandbox."""
     build: dict[str, Any] | None = None
+    """How the environment is built."""
     limits: dict[str, Any] | None = None
+    """Default limits."""
     options: dict[str, Any] | None = None
     """Names and defaults."""
     smoke: dict[str, Any] | None = None
+    """The smoke run, if the agent has one."""
     reference: str | None = None
+    """The exact reference of an agent that is not installed."""
 
 
 class Grader(Model):

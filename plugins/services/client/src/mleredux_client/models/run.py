@@ -46,43 +46,69 @@ class RunRecord(Model):
     """A run as the service tells it."""
 
     id: str
+    """The id of the run."""
     task: str
+    """Id of the task."""
     agent: str
+    """Id of the agent, or its pinned reference."""
     sandbox: str | None = None
+    """Id of the sandbox."""
     seed: int = 0
+    """The seed that the agent receives."""
     network: str | None = None
+    """The network access of the agent."""
     limits: dict[str, Any] = {}
+    """The limits of the run, by name."""
     options: dict[str, Any] = {}
+    """The options of the agent."""
     obfuscated: bool = False
+    """Whether the agent gets the description without the competition's name and story."""
     labels: dict[str, str] = {}
+    """Labels, by name."""
     notes: str | None = None
+    """Free text of the users."""
     pinned: bool = False
     """Whether retention rules do not apply to it."""
     project: str | None = None
     """Id of the project."""
     user: str | None = None
+    """The user who requested the run."""
     experiment: str | None = None
+    """Id of the experiment, if the run belongs to one."""
     arm: str | None = None
     """The experiment's arm, if it has a plan."""
     retry_of: str | None = None
+    """Id of the run that this one repeats."""
     priority: int = 0
+    """Runs with a higher number start first."""
     preemptible: bool = False
+    """Whether the scheduler may interrupt the run for others."""
     status: str
+    """The state of the run."""
     cause: str | None = None
+    """Why the run failed: `agent_crashed`, `out_of_memory`, …"""
     message: str | None = None
     """One sentence on why it failed, where it did."""
     waiting_for: str | None = None
     """Why it is still queued."""
     score: float | None = None
+    """The score of the submission."""
     medal: str | None = None
+    """`gold`, `silver`, `bronze` or None."""
     verdict: str | None = None
     """How far the result can be trusted: `verified`, `not reproducible`, `not checked` or `tainted`."""
     valid: bool | None = None
+    """Whether the submission could be scored."""
     created_at: datetime | None = None
+    """When the run was requested, in UTC."""
     started_at: datetime | None = None
+    """When the run left the queue, in UTC."""
     ended_at: datetime | None = None
+    """When the run became final, in UTC."""
     updated_at: datetime | None = None
+    """When the record last changed, in UTC."""
     report: Report | None = None
+    """The grading report; in lists, None."""
     queue: QueuePlace | None = None
     """While it is queued; lists do not have it."""
 
@@ -112,7 +138,9 @@ class LogFile(Model):
     """A log of a run."""
 
     name: str
+    """The file name of the log."""
     size: int | None = None
+    """Size in bytes."""
 
 
 class SubmissionRecord(Model):
