@@ -92,5 +92,5 @@ class Cancelled(MlereduxError):
 
 
 def one_line(error: BaseException) -> str:
-    """The type and the message of an exception of somebody's code, for a sentence that states it."""
+    """Return the type and the message of an exception in foreign code, for a sentence that states it."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

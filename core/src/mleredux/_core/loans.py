@@ -30,7 +30,7 @@ def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[No
 
 
 def lent() -> Mapping[str, str]:
-    """The secrets that are lent to this thread."""
+    """Return the secrets that are lent to this thread."""
     return _LENT.get({})
 
 

@@ -9,7 +9,7 @@ DATA_VARIABLE = "MLEREDUX_DATA"
 
 
 def cache_dir() -> Path:
-    """`mleredux` in the user's cache folder."""
+    """Return `mleredux` in the user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux"
 
 
@@ -19,6 +19,6 @@ def default_data_dir() -> Path:
 
 
 def looks_prepared(data_dir: Path, task: str) -> bool:
-    """Whether a task seems to be prepared: only checks that the folders exist."""
+    """Return whether a task seems to be prepared: only checks that the folders exist."""
     prepared = data_dir / task / "prepared"
     return (prepared / "public").is_dir() and (prepared / "private").is_dir()

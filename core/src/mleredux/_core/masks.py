@@ -10,7 +10,7 @@ SHORTEST = 6
 
 
 def forms(secrets: Iterable[str]) -> list[bytes]:
-    """How secrets may be written, longest first: as they are, and as strings in JSON with and without `\\u` escapes."""
+    """Return spellings of secrets, longest first: plain, and as JSON strings with and without `\\u` escapes."""
     found = {
         form.encode("utf-8", "surrogateescape")
         for secret in secrets
@@ -35,11 +35,11 @@ class Mask:
         return bool(self._forms)
 
     def finds(self, data: bytes) -> bool:
-        """Whether there is a whole secret."""
+        """Return whether the bytes contain a whole secret."""
         return any(form in data for form in self._forms)
 
     def hide(self, data: bytes) -> bytes:
-        """As many bytes, without secrets."""
+        """Return the bytes with each secret masked; the length stays the same."""
         hidden: bytearray | None = None
         for form in self._forms:
             place = data.find(form)
@@ -50,7 +50,7 @@ class Mask:
         return data if hidden is None else bytes(hidden)
 
     def read(self, source: Callable[[int, int], bytes], offset: int, most: int) -> bytes:
-        """A part of a file without secrets, those that lie across its ends included.
+        """Return a part of a file without secrets, those that lie across its ends included.
 
         Args:
             source: Gives up to so many bytes (the second) from a place on (the first).
@@ -62,7 +62,7 @@ class Mask:
         return self.hide(data)[before : before + most]
 
     def begun(self, data: bytes) -> int:
-        """How many bytes at the end may be the beginning of a secret whose rest is not there yet."""
+        """Return how many bytes at the end may be the beginning of a secret that is not complete yet."""
         tail = data[-self.reach :] if self.reach else b""
         longest = 0
         for form in self._forms:

@@ -84,19 +84,19 @@ class Visit(Protocol):
         """The directory of prepared data; None: the default one."""
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value of a name in the query."""
+        """Return the last value of a name in the query."""
 
     def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
-        """Rows of the list of runs, newest first, that have one of the values in each of these columns."""
+        """Return rows of the list of runs, newest first, that have one of the values in each of these columns."""
 
     def open(self, run_id: str) -> Run:
-        """A run, for reading only; raises `NotFound`."""
+        """Return a run, for reading only; raises `NotFound`."""
 
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
-        """Experiments of a server, newest first, without cells; or the one with this id."""
+        """Return experiments of a server, newest first, without cells; or the experiment with this id."""
 
     def submissions(self) -> Sequence[Record]:
-        """What people submitted to technique tasks of a server: the last submission to each task by its deadline.
+        """Return the last submission of each user to each technique task of a server by its deadline.
 
         Each has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and whether
         the task has a deadline as `class`.
@@ -199,7 +199,7 @@ class Registered(NamedTuple):
             raise self.failed(error) from error
 
     def failed(self, error: Exception) -> PluginError:
-        """The error of a page whose function or template fails."""
+        """Return the error of a page whose function or template fails."""
         told = one_line(error)[:300]
         name = self.item.title if isinstance(self.item, Panel) else self.item.path
         return PluginError(
@@ -208,7 +208,7 @@ class Registered(NamedTuple):
 
 
 def registered_pages(catalogue: Catalogue) -> list[Registered]:
-    """Pages, panels and actions of all plugins; what one can't register is skipped, and noted as its problem."""
+    """Return pages, panels and actions of all plugins; invalid ones are skipped, and noted as problems."""
     found = []
     for implementation in catalogue.hook(HOOK).get_hookimpls():
         name = implementation.plugin_name

@@ -191,7 +191,7 @@ class Handle(Protocol):
         """Return how it ended, or None while it runs."""
 
     def usage(self) -> Usage:
-        """Resources used so far."""
+        """Return the resources used so far."""
 
     def terminate(self) -> None:
         """Request it to stop (SIGTERM)."""

@@ -20,7 +20,7 @@ def listed(
     category: str | None = None,
     technique: str | None = None,
 ) -> list[Record]:
-    """Everything of a kind, in order of its ids, without importing any of it.
+    """Return everything of a kind, in order of ids, without importing any of it.
 
     Args:
         catalogue: What is installed.
@@ -51,7 +51,7 @@ def listed(
 
 
 def task_record(task: Task, *, obfuscated: bool = False) -> Record:
-    """A task in full, with its description.
+    """Return a task in full, with its description.
 
     Raises:
         TaskBroken: It has no such description, or it can't be read.
@@ -67,7 +67,7 @@ def task_record(task: Task, *, obfuscated: bool = False) -> Record:
 
 
 def agent_record(agent: Agent) -> Record:
-    """An agent in full: command, options, limits, environment."""
+    """Return an agent in full: command, options, limits, environment."""
     return agent.model_dump(mode="json", exclude={"rollout_reader", "configure", "outside"})
 
 

@@ -82,7 +82,7 @@ def text(value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
+    """Format seconds: `0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     if seconds < 60:
@@ -93,7 +93,7 @@ def duration(seconds: float) -> str:
 
 
 def round_duration(seconds: float) -> str:
-    """`0`, `5 s`, `2 min`, `1.5 h`: for the marks of an axis."""
+    """Format seconds for the marks of an axis: `0`, `5 s`, `2 min`, `1.5 h`."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.3g} {unit}"
@@ -101,7 +101,7 @@ def round_duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """`512 B`, `5.4 kB`, `1.2 GB`: decimal units."""
+    """Format bytes in decimal units: `512 B`, `5.4 kB`, `1.2 GB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if count < 1000 or unit == "TB":
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
@@ -110,14 +110,14 @@ def size(count: float) -> str:
 
 
 def megabytes(count: float) -> str:
-    """Mebibytes, as limits are stated: `0.3 MB`, `312 MB`, `4 GB`."""
+    """Format mebibytes, the unit of limits: `0.3 MB`, `312 MB`, `4 GB`."""
     if count < 10:
         return f"{count:.2g} MB"
     return f"{count:.0f} MB" if count < 1024 else f"{count / 1024:.3g} GB"
 
 
 def number(value: float | None) -> str:
-    """A score: up to five decimals, as reports round it."""
+    """Format a score with up to five decimals, as reports round it."""
     if value is None:
         return "–"
     if not math.isfinite(value):
@@ -127,19 +127,19 @@ def number(value: float | None) -> str:
 
 
 def moment(time: datetime) -> str:
-    """`2026-11-21 12:00:00 UTC`."""
+    """Format a time: `2026-11-21 12:00:00 UTC`."""
     return f"{time:%Y-%m-%d %H:%M:%S} {time.tzname() or ''}".rstrip()
 
 
 def ordinal(value: float) -> str:
-    """`1st`, `82nd`, `95th`."""
+    """Format an ordinal number: `1st`, `82nd`, `95th`."""
     whole = int(value)
     ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
     return f"{whole}{ending}"
 
 
 def short_reference(agent: str) -> str:
-    """An agent's name in lists: of a reference, the last part of its place and the first seven digits of its version.
+    """Return an agent's name for lists: of a reference, the end of its place and seven digits of its version.
 
     `repo:https://host/team/solver.git@COMMIT#fast` is `solver/fast@4f2c1aa`; other names are unchanged.
     """

@@ -84,7 +84,7 @@ class HostUse(Model):
     """Bytes from the host."""
 
     def plus(self, other: HostUse | None) -> HostUse:
-        """What was counted of the same host twice, in one."""
+        """Return the sum of two counts of the same host."""
         if other is None:
             return self
         counts = ("connections", "sent", "received")
@@ -202,7 +202,7 @@ class Report(Model):
     this report are withheld, so that sums over reports respect the verdict; `score` stays, and is not for averages."""
 
     def judged(self, evidence: tuple[Evidence, ...], verification: Verification | None) -> Report:
-        """The same report with the verdict that follows; what an earlier verdict withheld is decided again."""
+        """Return the report with the verdict that follows; fields withheld by an earlier verdict are decided again."""
         verdict = verdict_on(evidence, verification)
         earned = {name: getattr(self, name) for name in _EARNED} | self.verdict.withheld
         if not verdict.trusted:
@@ -211,7 +211,7 @@ class Report(Model):
         return self.model_copy(update={**earned, "verdict": verdict})
 
     def medal_of(self, score: float | None) -> str | None:
-        """The medal that another score of the same run earns, by the thresholds of this report and its verdict."""
+        """Return the medal of another score of the same run, by the thresholds of this report and its verdict."""
         if score is None or not self.verdict.trusted:
             return None
         for name in ("gold", "silver", "bronze"):

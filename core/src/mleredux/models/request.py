@@ -82,7 +82,7 @@ class Arm(Model):
         return value.removeprefix("+")
 
     def request(self, task: str) -> dict[str, Any]:
-        """The fields of the request for a run of a task, without the seed."""
+        """Return the fields of the request for a run of a task, without the seed."""
         options = {**self.options, **({"model": self.model} if self.model is not None else {})}
         return {
             "task": f"{task}+{self.variant}" if self.variant else task,

@@ -378,7 +378,7 @@ class Trajectory(_Part):
 
 
 def text_of(message: Message | None) -> str:
-    """The words of a message; images and recordings as `[image: path]`."""
+    """Return the words of a message; images and recordings as `[image: path]`."""
     if message is None:
         return ""
     if isinstance(message, str):

@@ -16,15 +16,25 @@ class State(StrEnum):
     """The state of a run."""
 
     QUEUED = "queued"
+    """Waits for resources."""
     PREPARING = "preparing"
+    """The data of the task is prepared."""
     BUILDING = "building"
+    """The environment of the agent is built."""
     RUNNING = "running"
+    """The agent works."""
     GRADING = "grading"
+    """The submission is graded."""
     PRODUCING = "producing"
+    """Artifacts are created from the agent's files."""
     DONE = "done"
+    """Complete: the agent ended on its own, and its submission was graded."""
     FAILED = "failed"
+    """Ended by a failure; the cause says whose."""
     TIMED_OUT = "timed_out"
+    """The agent exceeded its time limit; its latest submission was graded."""
     CANCELLED = "cancelled"
+    """Stopped by a user."""
 
     @property
     def final(self) -> bool:

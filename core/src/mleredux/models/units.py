@@ -12,7 +12,7 @@ _SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 102
 
 
 def seconds(value: Any, *, zero: bool = False) -> float:
-    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds.
+    """Parse `90`, `90s`, `30m`, `2h` or `1h30m` as seconds.
 
     Args:
         value: A number, or text.

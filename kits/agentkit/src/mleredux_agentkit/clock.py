@@ -38,7 +38,7 @@ class Clock:
         return self.deadline - time.time()
 
     def close(self) -> None:
-        """From now on nothing is raised."""
+        """Stop the clock; nothing is raised afterwards."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -37,12 +37,12 @@ class Answer(NamedTuple):
 
 
 def speaks_anthropic(model: str) -> bool:
-    """Whether a model is asked by Anthropic's protocol; all others are by OpenAI's chat completions."""
+    """Return whether a model is called by Anthropic's protocol; all others by OpenAI's chat completions."""
     return model.startswith(("claude", "anthropic/"))
 
 
 def is_final(status: int | None, said: str) -> bool:
-    """Whether an error of a model's API comes again however often it is asked.
+    """Return whether an error of a model's API would occur again, however often the call is repeated.
 
     Args:
         status: The HTTP status, None where there was no answer.

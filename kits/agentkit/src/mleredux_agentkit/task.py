@@ -89,7 +89,7 @@ class Task:
         return self._text("instructions.md")
 
     def prompt(self, introduction: str = "") -> str:
-        """The first message to a language model: an introduction of the agent's own, instructions, description."""
+        """Return the first message to a language model: the introduction, the instructions, the description."""
         return "\n\n".join(filter(None, (introduction, self.instructions, self.description)))
 
     @property
@@ -99,7 +99,7 @@ class Task:
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
     def logs(self, name: str) -> Path:
-        """A folder of the agent's own in `logs`, which is made."""
+        """Create a folder for the agent's own logs in `logs`, and return it."""
         folder = self.output_dir / "logs" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder

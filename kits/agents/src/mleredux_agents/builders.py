@@ -137,7 +137,7 @@ class CommandRecipe:
     tools: tuple[ToolKind, ...] = ()
 
     def build(self, asked: str) -> Build:
-        """The build of the image, with the libraries requested by an option `libraries`.
+        """Return the build of the image, with the libraries requested by an option `libraries`.
 
         Raises:
             ValueError: A part of `install` or of `libraries` is invalid.
@@ -156,7 +156,7 @@ class CommandRecipe:
         )
 
     def start(self, model: str = "") -> tuple[str, ...]:
-        """The agent's command: a shell that creates a home folder, then executes the program."""
+        """Return the agent's command: a shell that creates a home folder, then executes the program."""
         return ("sh", "-c", START, "command", self.command, *filter(None, [model or self.model]))
 
 

@@ -33,7 +33,7 @@ REWARDS: dict[str, Callable[[Report], float | None]] = {"score": _score, "percen
 
 
 def rule_of(name: str) -> Callable[[Report], float | None] | Callable[[Run], float | None]:
-    """The rule of a name of `REWARDS`, of reports; or the function `package.module:function` of anybody, of ended runs.
+    """Return the rule of a name in `REWARDS`, for reports; or the function `package.module:function`, for runs.
 
     Raises:
         MlereduxError: There is no such rule.
@@ -51,7 +51,7 @@ def rule_of(name: str) -> Callable[[Report], float | None] | Callable[[Run], flo
 
 
 def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
-    """The reward of an ended run; None for a submission that is not valid, or has no value by this rule.
+    """Return the reward of an ended run; None for a submission that is not valid, or has no value by this rule.
 
     Args:
         rule: `score` (with a minus if lower is better), `percentile` (0 to 1), `valid` (1), or a function of the run by

@@ -25,7 +25,7 @@ _POLL = 0.05
 
 
 def session_agent(name: str, title: str) -> Agent:
-    """The agent of a plugin's sessions: whoever asks it works in the sandbox. Register it to list its runs by name."""
+    """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it to list runs by name."""
     return Agent(
         id=name,
         title=title,
@@ -104,7 +104,7 @@ class Attached:
         return Completed(code if isinstance(code, int) else None, output[:length], output[length:])
 
     def read(self, path: str) -> bytes:
-        """The content of a file in the sandbox, at most 100 MiB; the path is relative to the output folder.
+        """Return the content of a file in the sandbox, at most 100 MiB; the path is relative to the output folder.
 
         Raises:
             OSError: It can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
@@ -144,7 +144,7 @@ class Attached:
         return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
 
     def time_left(self) -> float:
-        """Seconds until the time limit; 0 if the session has ended."""
+        """Return the seconds until the time limit; 0 if the session has ended."""
         try:
             return float(ask(self.run.output_dir, "clock").get("left", 0.0))
         except (NoSession, TypeError, ValueError):

@@ -31,12 +31,12 @@ class BuildDisk:
     path: Path
 
     def full(self) -> bool:
-        """Whether there is no room left on it."""
+        """Return whether the disk is full."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize < _FULL or status.f_favail == 0
 
     def holds(self, place: Path) -> bool:
-        """Whether what is written at a place, such as the root of a container, lies on it."""
+        """Return whether a place, such as the root of a container, is on this disk."""
         with contextlib.suppress(OSError):
             own, other = os.statvfs(self.path), os.statvfs(place)
             return (own.f_blocks, own.f_files) == (other.f_blocks, other.f_files)

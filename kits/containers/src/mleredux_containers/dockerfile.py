@@ -15,7 +15,7 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*://|git@", re.IGNORECASE)
 
 
 def images_of(text: str) -> list[str]:
-    """The images that a Dockerfile names, in `FROM`, `COPY --from` and mounts, but its own stages and `BASE_IMAGE`.
+    """Yield the images that `FROM`, `COPY --from` and mounts name, except its own stages and `BASE_IMAGE`.
 
     Raises:
         AgentBroken: What it names is decided only while it is built, or the engine itself would fetch something for it.
@@ -61,7 +61,7 @@ def images_of(text: str) -> list[str]:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Each instruction of a Dockerfile in capitals, and the rest of its line, continued lines joined.
+    """Yield each instruction of a Dockerfile in capitals, and the rest of its line, continued lines joined.
 
     Raises:
         AgentBroken: It has a parser directive or a here-document.
@@ -95,7 +95,7 @@ def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def filled(name: str, arguments: dict[str, str]) -> str | None:
-    """A word of a Dockerfile with its variables' values: empty for the base image, None where one has no value."""
+    """Return a Dockerfile's word with its variables replaced: empty for the base image, None if a value is missing."""
     name = name.strip("\"'")
     if name in (f"${BASE_ARGUMENT}", f"${{{BASE_ARGUMENT}}}"):
         return ""

@@ -21,7 +21,7 @@ _MOST_BYTES = 5 << 30
 
 
 def downloads() -> Path:
-    """The cache on this machine, its oldest files removed if it is too large."""
+    """Return the cache on this machine, its oldest files removed if it is too large."""
     folder = cache_dir() / "pip"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     files = sorted(_files(folder), key=lambda item: item[1].st_mtime, reverse=True)
@@ -35,7 +35,7 @@ def downloads() -> Path:
 
 
 def downloads_size(folder: Path) -> int:
-    """Bytes of its files."""
+    """Return the bytes of its files."""
     return sum(status.st_size for _, status in _files(folder))
 
 

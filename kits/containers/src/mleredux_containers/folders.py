@@ -45,7 +45,7 @@ class Bind:
     """Whether the container may write to it."""
 
     def line(self) -> str:
-        """As Podman's and Apptainer's `--mount` takes it, which not every version reads as CSV."""
+        """Return the value of `--mount` for Podman and Apptainer; not every version reads it as CSV."""
         line = io.StringIO()
         fields = ["type=bind", f"source={plain_path(self.source.resolve())}", f"destination={self.target}"]
         csv.writer(line, lineterminator="").writerow([*fields, *([] if self.writable else ["ro"])])
@@ -53,7 +53,7 @@ class Bind:
 
 
 def agent_user(rootless: bool = False) -> tuple[int, int]:
-    """User and group id of the agent in the container.
+    """Return the user and group id of the agent in the container.
 
     Args:
         rootless: Whether the engine runs without root; its containers' root is then the caller.
@@ -105,7 +105,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
 
 
 def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) -> list[Bind]:
-    """Files in place of `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
+    """Return files that replace `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
 
     Args:
         layers: The engine's folders of the image's layers, the uppermost first.

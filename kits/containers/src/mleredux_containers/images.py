@@ -60,7 +60,7 @@ class BuildLog:
         return 0.1 if self.request.cancelled() else max(0.1, self._end - time.monotonic())
 
     def begin(self, arguments: dict[str, str]) -> None:
-        """A build begins; passwords of its arguments are hidden."""
+        """Note that a build begins; passwords of its arguments are hidden."""
         self.steps += 1
         self._hidden = host.secrets(arguments)
         self._step, self._last = "the first step", deque(maxlen=_LAST_LINES)
@@ -81,11 +81,11 @@ class BuildLog:
             self.request.progress(f"building: {self._step}")
 
     def failed(self) -> BuildFailed:
-        """The build ended with an error."""
+        """Return the error of a build that ended with an error."""
         return self._failure(f"The image's build failed at {self._step}", recipe=True)
 
     def timed_out(self) -> BuildFailed:
-        """The build took too long.
+        """Return the error of a build that exceeded its time limit.
 
         Raises:
             Cancelled: The user stopped it.
@@ -96,12 +96,12 @@ class BuildLog:
         )
 
     def too_large(self, limit: int) -> BuildFailed:
-        """A step wrote too much."""
+        """Return the error of a build in which a step wrote too much."""
         what = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
         return self._failure(what, recipe=True)
 
     def broken_off(self) -> BuildFailed:
-        """The engine ended the build without a word."""
+        """Return the error of a build that the engine ended without a reason."""
         return self._failure(f"The engine broke the build off at {self._step}")
 
     def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:
@@ -142,7 +142,7 @@ class ImageEngine(Protocol):
     """The name of the engine, in messages."""
 
     def find_image(self, name: str) -> Image | None:
-        """An image by name or id, None where it is not there."""
+        """Return an image by name or id; None if the engine does not have it."""
 
     def pull(self, name: str, log: BuildLog) -> None:
         """Fetch an image from its registry.
@@ -167,7 +167,7 @@ class ImageEngine(Protocol):
 
 
 def base_image(request: BuildRequest | None = None) -> str:
-    """The name of the base image of agents that bring none."""
+    """Return the name of the base image of agents without an image."""
     asked = request.base_image if request else None
     return asked or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
 

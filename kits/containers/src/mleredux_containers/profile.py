@@ -59,7 +59,7 @@ class Image:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Image:
-        """An image as Docker and Podman describe it."""
+        """Return an image as Docker and Podman describe it."""
         config = record.get("Config") or {}
         layers = (record.get("GraphDriver") or {}).get("Data") or {}
         return cls(
@@ -138,7 +138,7 @@ def container(
     cpus: int,
     listed: Callable[[], str] = str,
 ) -> Container:
-    """The container of a launch.
+    """Return the container of a launch.
 
     Args:
         launch: What to start.
@@ -216,7 +216,7 @@ def command(launch: Launch, image: Image) -> tuple[str, ...]:
 
 
 def exit_of(state: dict[str, Any]) -> Exit | None:
-    """How a container ended, from the `State` that Docker and Podman tell; None while it runs."""
+    """Return how a container ended, from the `State` that Docker and Podman report; None while it runs."""
     if state["Status"] not in ("exited", "dead"):
         return None
     code = int(state["ExitCode"])
@@ -228,5 +228,5 @@ def exit_of(state: dict[str, Any]) -> Exit | None:
 
 
 def labels(run_id: str, owner: str) -> dict[str, str]:
-    """The labels of everything that is made for a run."""
+    """Return the labels of everything that is made for a run."""
     return {RUN_LABEL: run_id, OWNER_LABEL: owner}

@@ -131,7 +131,7 @@ class Recipe:
         return [name for name in _FROM.findall(self.text) if "$" not in name and name != "scratch"]
 
     def key(self, base: str) -> str:
-        """A hash of all that decides what the image will be.
+        """Return a hash of everything that determines the image.
 
         Args:
             base: Identities of the images it begins with.
@@ -143,7 +143,7 @@ class Recipe:
         return digest.hexdigest()[:32]
 
     def size(self, most: int, *, unpacked: bool) -> int:
-        """Bytes of the files, or more than `most` where these are too large.
+        """Return the bytes of the files; more than `most` if they are too large.
 
         Args:
             most: Where to stop counting.
@@ -160,7 +160,7 @@ class Recipe:
         return total
 
     def write_folder(self, folder: Path) -> None:
-        """The build's context as a folder, for engines that read one."""
+        """Return the build's context as a folder, for engines that read one."""
         with tempfile.TemporaryFile() as context:
             self.write_tar(context)
             context.seek(0)
@@ -168,7 +168,7 @@ class Recipe:
                 tar.extractall(folder, filter="tar")
 
     def write_tar(self, file: IO[bytes]) -> None:
-        """The build's context, with times and owners left out so that the engine's own cache works."""
+        """Return the build's context, with times and owners left out so that the engine's own cache works."""
         with tarfile.open(fileobj=file, mode="w") as tar:
             for name, source in sorted(self.files.items()):
                 _add(tar, name, source)

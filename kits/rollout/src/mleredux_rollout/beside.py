@@ -35,7 +35,7 @@ class _Needs:
 
 
 def files_beside(script: Path) -> frozenset[str]:
-    """The names of files and folders in a script's folder that belong to it, with the script itself.
+    """Return the names of files and folders in a script's folder that belong to it, with the script itself.
 
     These are: modules and packages that it imports, and in turn those that they import; programs and small files whose
     names are in its text; and `requirements.txt`. If it may choose modules when it runs, all beside it belong to it.

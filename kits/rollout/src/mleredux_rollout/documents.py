@@ -28,7 +28,7 @@ class InvalidRollout(MlereduxError):
 
 
 def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
-    """The document in a file.
+    """Return the document in a file.
 
     Raises:
         InvalidRollout: It is missing, too large, not JSON, or breaks a rule of the format.
@@ -37,7 +37,7 @@ def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
 
 
 def parse_rollout(data: bytes) -> Trajectory:
-    """The document in these bytes.
+    """Return the document in these bytes.
 
     Raises:
         InvalidRollout: They are not JSON, or break a rule of the format.
@@ -52,7 +52,7 @@ def parse_rollout(data: bytes) -> Trajectory:
 
 
 def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
-    """What is wrong with the document in a file (only so many problems are named); empty where it is valid."""
+    """Return what is wrong with the document in a file, up to a number of problems; empty if it is valid."""
     try:
         return problems_in(read_bytes(path, max_bytes=max_bytes))
     except InvalidRollout as error:
@@ -60,7 +60,7 @@ def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
 
 
 def problems_in(data: bytes) -> list[Problem]:
-    """What is wrong with the document in these bytes; empty where it is valid."""
+    """Return what is wrong with the document in these bytes; empty if it is valid."""
     try:
         return problems_of(parse_json(data))
     except InvalidRollout as error:
@@ -68,7 +68,7 @@ def problems_in(data: bytes) -> list[Problem]:
 
 
 def dump_rollout(trajectory: Trajectory) -> bytes:
-    """The document as UTF-8 JSON, indented unless it is large; fields that are not set are left out."""
+    """Return the document as UTF-8 JSON, indented unless it is large; fields that are not set are left out."""
     compact = trajectory.model_dump_json(exclude_none=True)
     if len(compact) > _INDENTED_BYTES:
         return compact.encode() + b"\n"

@@ -80,7 +80,7 @@ class ExportedRun:
         return prepared.public if prepared is not None else None
 
     def quotes_canary(self) -> bool:
-        """Whether its documents hold what lies only beside the answers of some installation."""
+        """Return whether its documents contain a canary that stands only next to the answers of an installation."""
         return any(_CANARY.search(self._content(name)) for name in ("rollout.json", "report.json"))
 
     def _content(self, name: str) -> bytes:

@@ -54,7 +54,7 @@ class StepExtra(_Convention):
     """The test score of that version, graded after the run. The agent never saw it."""
 
     def as_extra(self) -> dict[str, Any]:
-        """For `Step(extra=…)`: what is known, JSON-able."""
+        """Return the known facts for `Step(extra=…)`, ready for JSON."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -123,12 +123,12 @@ _Model = TypeVar("_Model", bound=_Convention)
 
 
 def step_extra(step: Step) -> StepExtra:
-    """The ML-engineering facts of a step. Fields of a wrong type are left out, so that this never fails."""
+    """Return the ML-engineering facts of a step. Fields of a wrong type are left out, so that this never fails."""
     return _tolerant(StepExtra, step.extra or {})
 
 
 def run_extra(trajectory: Trajectory) -> RunExtra | None:
-    """The run facts of a document, or None where it has none that can be read."""
+    """Return the run facts of a document; None if it has none that can be read."""
     found = (trajectory.extra or {}).get(RUN_KEY)
     if not isinstance(found, dict):
         return None
@@ -139,7 +139,7 @@ def run_extra(trajectory: Trajectory) -> RunExtra | None:
 
 
 def with_run_extra(trajectory: Trajectory, facts: RunExtra) -> Trajectory:
-    """The same document with these run facts in the place of any that were there."""
+    """Return the same document with these run facts, which replace earlier ones."""
     extra = {**(trajectory.extra or {}), RUN_KEY: facts.model_dump(mode="json", exclude_none=True)}
     return trajectory.model_copy(update={"extra": extra})
 

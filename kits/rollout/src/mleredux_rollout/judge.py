@@ -48,7 +48,7 @@ class Judge:
     use: LlmUse = field(default_factory=LlmUse)
 
     def ask(self, order: str, material: str) -> str:
-        """Its response, which should be one JSON object.
+        """Return the model's response, which should be one JSON object.
 
         Args:
             order: What to judge, and by which rules.

@@ -28,7 +28,7 @@ MAX_TEXT = 200_000
 
 
 def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool = False) -> bytes:
-    """All bytes of a file in an agent's output folder; no link is followed, not even on the way.
+    """Return all bytes of a file in an agent's output folder; no link is followed, not even on the way.
 
     Args:
         name: Relative to the folder: `logs/x/journal.json`.
@@ -48,7 +48,7 @@ def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool
 
 
 def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
-    """The value of a JSON file in an agent's output folder: NaN and broken characters are let through.
+    """Return the value of a JSON file in an agent's output folder; NaN and broken characters are accepted.
 
     Raises:
         InvalidRollout: As `read_below`; or it is not JSON, or nests too deeply.
@@ -71,7 +71,7 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
 
 
 def read_object(output: Path, name: str) -> dict[str, Any]:
-    """The object of a JSON file, an empty one where there is none that can be read."""
+    """Return the object of a JSON file; empty if it can't be read."""
     try:
         return as_dict(read_native(output, name))
     except InvalidRollout:
@@ -79,7 +79,7 @@ def read_object(output: Path, name: str) -> dict[str, Any]:
 
 
 def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines, as far as they can be read; other lines are ignored.
+    """Yield the objects of a file of JSON lines; lines that can't be read are ignored.
 
     Args:
         limit: Maximum number of lines.
@@ -92,7 +92,7 @@ def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str
 
 
 def read_log(output: Path, name: str) -> str:
-    """A text file up to the size limit, empty where there is none that can be read."""
+    """Return a text file up to the size limit; empty if it can't be read."""
     try:
         return read_below(output, name, cut=True).decode("utf-8", "replace")
     except InvalidRollout:
@@ -100,7 +100,7 @@ def read_log(output: Path, name: str) -> str:
 
 
 def as_text(value: Any, limit: int = MAX_TEXT) -> str:
-    """A text that any document may hold; what is no text as its JSON, None as nothing."""
+    """Return any value as text: other types as JSON, None as the empty text."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -116,12 +116,12 @@ def as_text(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 def as_string(value: Any, limit: int = MAX_TEXT) -> str:
-    """A text that any document may hold; empty for what is not a text."""
+    """Return a text from an untrusted document; empty for other types."""
     return as_text(value, limit) if isinstance(value, str) else ""
 
 
 def as_arguments(value: Any) -> dict[str, Any]:
-    """Arguments of a tool call that any document may hold, of an object or its JSON; empty for anything else."""
+    """Return the arguments of an untrusted tool call, an object or its JSON; empty for anything else."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
         text = json.dumps(as_dict(found), ensure_ascii=False, default=str)
@@ -131,7 +131,7 @@ def as_arguments(value: Any) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -142,28 +142,28 @@ def as_number(value: Any) -> float | None:
 
 
 def as_count(value: Any) -> int | None:
-    """A whole number from 0 that fits 63 bits, or None."""
+    """Return a whole number from 0 that fits 63 bits, or None."""
     number = as_number(value)
     return int(number) if number is not None and 0 <= number < 2**63 and number == int(number) else None
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """The object, or an empty one."""
+    """Return the object, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """The array, or an empty one."""
+    """Return the array, or an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of an array; what else is in it is ignored."""
+    """Return the objects of an array; other elements are ignored."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 
 def as_time(value: Any) -> str | None:
-    """A step's timestamp of Unix time in seconds, or of a text in ISO 8601; or None."""
+    """Return a step's timestamp of Unix time in seconds, or of a text in ISO 8601; or None."""
     try:
         if isinstance(value, str):
             return datetime.fromisoformat(value).isoformat()
@@ -174,7 +174,7 @@ def as_time(value: Any) -> str | None:
 
 
 def usage_of(found: Any, cost: Any = None) -> Metrics | None:
-    """Tokens of one call by the names that providers and LiteLLM use; None where nothing is said of them.
+    """Return the tokens of one call by the names that providers and LiteLLM use; None if there are none.
 
     Args:
         found: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
@@ -193,7 +193,7 @@ def usage_of(found: Any, cost: Any = None) -> Metrics | None:
 
 
 def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
-    """Tokens and cost of several calls together, as far as they are known; None where nothing is."""
+    """Return the sum of tokens and cost of several calls, as far as they are known; None if nothing is known."""
     known = [call for call in calls if call is not None]
 
     def total(name: str) -> Any:
@@ -210,7 +210,7 @@ def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
 
 
 def sum_usage(calls: Iterable[Metrics | None], *, cost: Any = None, steps: int | None = None) -> FinalMetrics | None:
-    """Totals of a rollout, as far as they are known; None where there is nothing to say.
+    """Return the totals of a rollout, as far as they are known; None if nothing is known.
 
     Args:
         calls: All calls of the run, those that made no step included.
@@ -233,7 +233,7 @@ def _first(usage: dict[str, Any], *names: str) -> int | None:
 
 
 def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, Any]:
-    """Fields of a `Step` that calls one tool: `tool_calls` and `observation`.
+    """Return the fields of a `Step` that calls one tool: `tool_calls` and `observation`.
 
     Args:
         call: An id of the call, unique in the step.
@@ -248,6 +248,6 @@ def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, A
 
 
 def function_tool(name: str, description: str, argument: str) -> dict[str, Any]:
-    """The definition of a tool that takes one text, for `AgentInfo.tool_definitions`."""
+    """Return the definition of a tool that takes one text, for `AgentInfo.tool_definitions`."""
     parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

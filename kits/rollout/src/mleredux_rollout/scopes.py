@@ -53,7 +53,7 @@ class Scope:
                 self.aliases.setdefault(name, alias)
 
     def name(self, node: ast.expr, depth: int = 0) -> str | None:
-        """The whole name of what an expression refers to: `importlib.import_module("a.b").c` is `a.b.c`."""
+        """Return the full name that an expression refers to: `importlib.import_module("a.b").c` is `a.b.c`."""
         if depth > _DEEPEST:
             return None
         if isinstance(node, ast.Name):
@@ -80,7 +80,7 @@ class Scope:
         return None
 
     def value(self, node: ast.expr | None, depth: int = 0) -> str | None:
-        """The string that an expression is, parts that are not constant as `UNKNOWN`; None if nothing is known."""
+        """Return the string value of an expression, with `UNKNOWN` for variable parts; None if nothing is known."""
         found = self._fold(node, depth) if node is not None and depth <= _DEEPEST else None
         return found if found is None or len(found) <= _MAX_VALUE else None
 

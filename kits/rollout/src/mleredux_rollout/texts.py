@@ -41,18 +41,18 @@ class Text:
     """The text itself."""
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1, and lines, cut where they are very long."""
+        """Yield line numbers from 1, and lines, cut if they are very long."""
         for number, line in enumerate(self.content.splitlines(), start=1):
             yield number, line[:MAX_LINE]
 
 
 def texts_of(run: Run) -> list[Text]:
-    """Code that was left, actions of the rollout, and the log."""
+    """Yield the agent's code, the actions of its rollout, and its log."""
     return [*code_of(run), *_actions(run), *_log(run)]
 
 
 def code_of(run: Run, folder: Path | None = None) -> list[Text]:
-    """Programs in a folder, by default the output folder; links are not followed."""
+    """Return the programs in a folder, by default the output folder; links are not followed."""
     found, folder = [], folder or run.output_dir
     for item in walk_files(folder, _LIMITS):
         name = os.fsdecode(item.path)
@@ -68,7 +68,7 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
 
 
 def plain_code(name: str, data: bytes) -> str:
-    """A program as text, a notebook as the code of its cells."""
+    """Return a program as text, a notebook as the code of its cells."""
     content = data.decode("utf-8", "replace")
     if not name.endswith(".ipynb"):
         return content
@@ -80,7 +80,7 @@ def plain_code(name: str, data: bytes) -> str:
 
 
 def notebook_runner() -> str:
-    """The program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
+    """Return the program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
 
     Its arguments are the notebook and those of the notebook itself. `--here` before them executes the cells in the same
     process, where audit hooks and changes of the working directory hold.

@@ -31,18 +31,18 @@ class Cells:
         return len(self.rows)
 
     def strings(self, chosen: Array | slice = slice(None)) -> list[str]:
-        """The matched cells, or some of them, as str."""
+        """Return the matched cells, or some of them, as str."""
         rows, content = self.rows[chosen], self.texts.data.data
         places = zip(self.texts.starts[rows].tolist(), self.texts.ends[rows].tolist(), strict=True)
         return [str(content[start:end], "utf-8", "surrogatepass") for start, end in places]
 
     def equal(self, other: Cells) -> Array:
-        """Whether matched cells are equal, booleans, shape (rows,)."""
+        """Return whether matched cells are equal, booleans, shape (rows,)."""
         return self.texts.equal(self.rows, other.rows, other.texts)
 
 
 def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]]:
-    """Matched cells, some thousand rows at a time: what is made of them then stays in the processor's cache.
+    """Yield matched cells, some thousand rows at a time, so that derived values stay in the processor's cache.
 
     Returns:
         For each block the numbers of its matched rows, their true texts, and their predicted ones.
@@ -54,7 +54,7 @@ def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]
 
 
 def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
-    """The one target column as text.
+    """Return the one target column as text.
 
     Args:
         missing: What missing cells count as. A column without any filled cell counts as one of text.
@@ -68,7 +68,7 @@ def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
 
 
 def true_cells(rows: Rows, *, missing: Missing = "blank") -> Cells:
-    """The one column of the truth as text, numbers as Python prints them."""
+    """Return the one column of the truth as text, numbers as Python prints them."""
     (truth,) = rows.truth
     return _cells(rows.answers, rows.answer_rows, truth, missing, "text")
 

@@ -24,7 +24,7 @@ EMPTY = "Column {name!r} must have text in every row; row {{row}} is empty."
 
 
 def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = True) -> Array:
-    """A column of numbers; True and False count as 1 and 0.
+    """Return a column of numbers; True and False count as 1 and 0.
 
     Args:
         values: Shape (rows,).
@@ -54,7 +54,7 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
 
 
 def within(values: Array, name: str, bounds: tuple[float | None, float | None] | None) -> Array:
-    """The same numbers, refused where some lie outside the bounds (both allowed) or are missing."""
+    """Return the same numbers, or raise if some lie outside the bounds (both allowed) or are missing."""
     low, high = bounds or (None, None)
     if low is not None:
         refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
@@ -64,7 +64,7 @@ def within(values: Array, name: str, bounds: tuple[float | None, float | None] |
 
 
 def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Numbers = "refuse") -> Array:
-    """A column of text.
+    """Return a column of text.
 
     Args:
         values: Shape (rows,).
@@ -93,14 +93,14 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
 
 
 def only_text(values: Array) -> bool:
-    """Whether all cells of an object array that are not missing are text."""
+    """Return whether all cells of an object array that are not missing are text."""
     import pandas as pd
 
     return pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
 
 
 def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
-    """A column of labels that are text.
+    """Return a column of labels that are text.
 
     Args:
         values: Shape (rows,).
@@ -129,7 +129,7 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
 
 
 def number_labels(values: Array, name: str) -> Array:
-    """A column of labels that are whole numbers, or true and false.
+    """Return a column of labels that are whole numbers, or true and false.
 
     Raises:
         InvalidSubmission: A label is missing, a text, a fraction, or too large for 64 bits.
@@ -149,7 +149,7 @@ def number_labels(values: Array, name: str) -> Array:
 
 
 def integers(values: Array, name: str) -> Array:
-    """A column cut to whole numbers towards zero, as Python's `int` does cell by cell (`3.9` and `"3"` are 3).
+    """Return a column cut to whole numbers towards zero, as Python's `int` does per cell (`3.9` and `"3"` are 3).
 
     Raises:
         InvalidSubmission: A cell is missing, infinite or no number.

@@ -146,7 +146,7 @@ def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: D
 
 
 def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | None = None) -> OptionsT:
-    """The options of a task's metric.
+    """Return the options of a task's metric.
 
     Args:
         given: Others than those the task declares.

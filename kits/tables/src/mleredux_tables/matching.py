@@ -52,11 +52,11 @@ class Rows:
     """Which rows of the answers are not scored (booleans), where rows are not matched."""
 
     def predicted(self, column: str) -> Array:
-        """A column of the submission, matched, shape (rows,)."""
+        """Return a column of the submission, matched, shape (rows,)."""
         return self.submission[column][self.submission_rows]
 
     def true(self, column: str) -> Array:
-        """A column of the answers, matched, shape (rows,)."""
+        """Return a column of the answers, matched, shape (rows,)."""
         return self.answers[column][self.answer_rows]
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class Rows:
 def match_rows(
     submission: Table, answers: Table, ids: tuple[str, ...], how: str, dropped: Array | None = None
 ) -> tuple[Array, Array]:
-    """Row numbers of the submission and of the answers that belong together; both of one length.
+    """Return the row numbers of the submission and of the answers that belong together; both of one length.
 
     Args:
         ids: Names of the id columns, the same in both tables.

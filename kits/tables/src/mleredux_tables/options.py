@@ -41,9 +41,9 @@ class Options(Model):
     """Columns of the submission that are taken for others, by their own name."""
 
     def form_columns(self) -> tuple[str, ...]:
-        """Columns of the answers that decide on the form of a submission; validation knows them too."""
+        """Return columns of the answers that decide on the form of a submission; validation knows them too."""
         return tuple(self.where)
 
     def answer_columns(self) -> tuple[str, ...]:
-        """Columns that the answers must have, beside ids and truth."""
+        """Return columns that the answers must have, besides ids and truth."""
         return (*self.form_columns(), *((self.weight,) if self.weight else ()))

@@ -51,19 +51,19 @@ class Table:
         return self._arrays[name]
 
     def series(self, name: str) -> pd.Series[Any]:
-        """A column as pandas holds it, which compares text faster than NumPy can."""
+        """Return a column as pandas holds it, which compares text faster than NumPy can."""
         return self._frame.iloc[:, self.columns.index(name)]
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
-        """Some of the rows, by their numbers."""
+        """Return some of the rows, by their numbers."""
         return Table(self._frame.iloc[rows])
 
     def renamed(self, old: str, new: str) -> Table:
-        """The same table with one column under another name."""
+        """Return the same table with one column under another name."""
         return Table(self._frame.rename(columns={old: new}))
 
     def as_text(self, name: str) -> Table:
-        """The same table with one column as text."""
+        """Return the same table with one column as text."""
         return Table(self._frame.astype({name: object}))
 
     def write(self, path: Path, added: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> None:

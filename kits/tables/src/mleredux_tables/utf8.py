@@ -53,7 +53,7 @@ class Utf8:
 
     @classmethod
     def of(cls, data: Array | bytes, starts: Array, lengths: Array) -> Utf8:
-        """Texts in memory that may end where the last one does."""
+        """Return texts in memory that may end where the last one does."""
         given = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
         padded = np.zeros(len(given) + _HEAD + _WORD, dtype=np.uint8)
         padded[: len(given)] = given
@@ -61,7 +61,7 @@ class Utf8:
 
     @classmethod
     def of_cells(cls, cells: Sequence[str] | Array) -> Utf8:
-        """Texts of a sequence of str."""
+        """Return the texts of a sequence of str."""
         joined = np.frombuffer("\0".join(cells).encode("utf-8", "surrogatepass"), dtype=np.uint8)
         ends = np.flatnonzero(joined == 0)
         if len(ends) == len(cells) - 1:
@@ -73,7 +73,7 @@ class Utf8:
 
     @classmethod
     def of_column(cls, column: pd.Series[Any]) -> Utf8:
-        """Texts of a column of text; a missing cell is the empty text."""
+        """Return the texts of a column of text; a missing cell is the empty text."""
         found = _arrow_memory(column)
         if found is not None:
             return found
@@ -90,7 +90,7 @@ class Utf8:
 
     @classmethod
     def joined(cls, parts: Sequence[Utf8]) -> Utf8:
-        """The texts of all parts, of which there is at least one."""
+        """Return the texts of all parts, of which there is at least one."""
         offsets = np.cumsum([0, *(len(part.data) for part in parts[:-1])])
         return cls(
             np.concatenate([part.data for part in parts]),
@@ -156,7 +156,7 @@ class Utf8:
         return found
 
     def equal(self, these: Array, those: Array, other: Utf8 | None = None) -> Array:
-        """Whether texts are equal, pair by pair, shape (pairs,).
+        """Return whether texts are equal, pair by pair, shape (pairs,).
 
         Args:
             those: As many texts of the other column (or of this one).
@@ -185,7 +185,7 @@ class Utf8:
         return same
 
     def first_equals(self) -> Array:
-        """For each text the first that is equal to it, shape (texts,)."""
+        """Return for each text the index of the first equal one, shape (texts,)."""
         firsts = first_equals(self.hashes)
         repeats = np.flatnonzero(firsts != np.arange(len(firsts)))
         seen: dict[bytes, int] = {}
@@ -194,28 +194,28 @@ class Utf8:
         return firsts
 
     def filled(self, gaps: Array, text: bytes) -> Utf8:
-        """The same with another text in place of some empty ones (booleans)."""
+        """Return the same texts, with another text for some empty ones (booleans)."""
         added = np.frombuffer(text * int(np.count_nonzero(gaps)), dtype=np.uint8)
         data = np.insert(self.data, np.repeat(self.starts[gaps], len(text)), added)
         lengths = np.where(gaps, len(text), self.lengths)
         return Utf8(data, np.cumsum(lengths) - lengths, lengths)
 
     def among(self, others: Utf8) -> Array:
-        """Which of the texts are equal to one of the others, booleans, shape (texts,)."""
+        """Return which of the texts are equal to one of the others, booleans, shape (texts,)."""
         found: Array = (others + self).first_equals()[len(others) :] < len(others)
         return found
 
     def at(self, chosen: Array) -> Utf8:
-        """Some of the texts, in the same memory."""
+        """Return some of the texts, in the same memory."""
         return Utf8(self.data, self.starts[chosen], self.lengths[chosen])
 
     def cell(self, text: int) -> bytes:
-        """The bytes of one text."""
+        """Return the bytes of one text."""
         start = int(self.starts[text])
         return self.data[start : start + int(self.lengths[text])].tobytes()
 
     def lowered(self) -> Utf8:
-        """The texts in lower case, as `str.lower` makes it."""
+        """Return the texts in lower case, as `str.lower` makes it."""
         if self.ascii:
             return Utf8(_LOWER[self.data], self.starts, self.lengths)
         used = self.data[: int(self.lengths.sum())]
@@ -226,7 +226,7 @@ class Utf8:
         return Utf8.of_cells(joined.lower().split("\0"))
 
     def subset(self, chosen: Array) -> Utf8:
-        """Some of the texts, one after the other."""
+        """Return some of the texts, copied one after the other."""
         starts, lengths = self.starts[chosen], self.lengths[chosen]
         if len(starts) and (starts[1:] == starts[:-1] + lengths[:-1]).all():  # so they are already
             return Utf8(self.data[starts[0] : starts[-1] + lengths[-1] + _HEAD + _WORD], starts - starts[0], lengths)

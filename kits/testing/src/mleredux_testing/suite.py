@@ -23,7 +23,7 @@ def checks(
     skip: Mapping[str, str] | None = None,
     **arguments: Mapping[str, Any],
 ) -> list[Any]:
-    """Parameters for a test: the check of a plugin, and of each thing that it registers and that has checks.
+    """Return parameters for a test: the check of a plugin, and of each object that it registers and that has checks.
 
     ```python
     @pytest.mark.parametrize("check", testing.checks("my-plugin"))

@@ -124,13 +124,13 @@ class Backend(Protocol):
         """Where runs are stored, as part of a sentence: `in runs`, `on https://mleredux.example`."""
 
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
-        """All objects of a type (`tasks`, `agents`, …) by id; the filters apply to tasks."""
+        """Return all objects of a type (`tasks`, `agents`, …) by id; the filters apply to tasks."""
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
-        """The properties of a task and its description."""
+        """Return the properties of a task and its description."""
 
     def agent(self, name: str) -> Record:
-        """The properties of an agent."""
+        """Return the properties of an agent."""
 
     def grade(self, submission: Path, task: str, *, project: str | None) -> Report:
         """Grade a file, valid or invalid."""
@@ -148,34 +148,34 @@ class Backend(Protocol):
         """Execute runs, or wait for them, until all have ended; None if the user stopped waiting."""
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
-        """Runs whose fields (`task`, `agent`, `status` …) match; a tuple matches any of its values."""
+        """Return runs whose fields (`task`, `agent`, `status` …) match; a tuple matches any of its values."""
 
     def find(self, name: str) -> str:
-        """The id of a run."""
+        """Return the id of a run."""
 
     def view(self, run_id: str) -> RunView:
-        """The current state of a run."""
+        """Return the current state of a run."""
 
     def events(self, run_id: str) -> Iterable[Event]:
-        """The events of a run."""
+        """Yield the events of a run."""
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
-        """The log of the agent or of its build, in pieces; with `follow`, until the run has ended."""
+        """Yield the log of the agent or of its build, in pieces; with `follow`, until the run has ended."""
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
-        """The artifacts of a run, and the files that were skipped and why."""
+        """Return the artifacts of a run, and the files that were skipped and why."""
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts into a folder."""
 
     def location(self, run_id: str) -> str:
-        """The path or URL of a run."""
+        """Return the path or URL of a run."""
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
         """Cancel runs, or all runs of an experiment; yield a sentence on each."""
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """A server's experiment, also after an action (`extend`, `retry`), or its `analysis` or `table`."""
+        """Return a server's experiment, also after an action (`extend`, `retry`), or its `analysis` or `table`."""
 
     def check(self, request: RunRequest) -> Record:
         """Check the request of an experiment by its plan, as `mleredux experiment check --json` prints it."""
@@ -184,4 +184,4 @@ class Backend(Protocol):
         """Delete a run with all its files."""
 
     def explain(self, error: Exception) -> Exception | None:
-        """An error of its own as one of mleredux's; None for any other."""
+        """Convert an error of the back end into one of mleredux's; None for any other."""

@@ -82,7 +82,7 @@ def granted(
     allow_llm_models: Sequence[str] = (),
     tools: Sequence[str] = (),
 ) -> Grants:
-    """What the options grant.
+    """Return the grants that the options state.
 
     Raises:
         MlereduxError: A name is not valid.
@@ -147,7 +147,7 @@ def consent(
 
 
 def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
-    """Lines that say who an agent is, and what it asks for."""
+    """Return lines that say who an agent is, and what it asks for."""
     from mleredux._core.planning.grants import asks_of
 
     asked = asks_of(agent)

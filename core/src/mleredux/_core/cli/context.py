@@ -17,7 +17,7 @@ _META = "mleredux.backend"
 
 
 def catalogue(ctx: click.Context) -> Catalogue:
-    """The catalogue that the global options ask for."""
+    """Return the catalogue that the global options select."""
     from mleredux._core.plugins.catalogue import Catalogue, set_current
 
     root = ctx.find_root()

@@ -13,9 +13,10 @@ class Duration(click.ParamType[float]):
     """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds."""
 
     name = "duration"
+    """The type's name in messages."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds."""
+        """Return seconds."""
         try:
             return seconds(value)
         except ValueError as error:
@@ -26,9 +27,10 @@ class Megabytes(click.ParamType[int]):
     """`4096`, `512m`, `4g` → MB."""
 
     name = "size"
+    """The type's name in messages."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Megabytes."""
+        """Return megabytes."""
         try:
             return megabytes(value)
         except ValueError as error:

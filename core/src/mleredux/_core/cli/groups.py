@@ -23,14 +23,14 @@ class CommandGroup(click.Group):
         self.here = frozenset(here)
 
     def own(self) -> dict[str, tuple[str, Place]]:
-        """Its own commands, with their short help and place."""
+        """Return its own commands, with their short help and place."""
         return {
             name: (command.get_short_help_str(limit=80), "here" if name in self.here else "both")
             for name, command in self.commands.items()
         }
 
     def known(self, ctx: click.Context) -> dict[str, tuple[str, Place]]:
-        """All commands of the group, those of plugins too, with their short help and place."""
+        """Return all commands of the group, those of plugins included, with their short help and place."""
         prefix = _prefix(ctx)
         added = {
             name.removeprefix(prefix): (str(entry.ref.summary.get("title", "")), place_of(entry.ref.summary))
@@ -40,22 +40,22 @@ class CommandGroup(click.Group):
         return {**added, **self.own()}
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
-        """Commands that are available with the selected back end, sorted, with their short help."""
+        """Return the commands that are available with the selected back end, sorted, with their short help."""
         return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if works(ctx, place)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands of the group that are available with the selected back end."""
+        """Return the names of all commands of the group that are available with the selected back end."""
         return list(self.shown(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; a plugin's is imported."""
+        """Return a command; a plugin's is imported."""
         if cmd_name not in self.shown(ctx):
             return None
         found: click.Command | None = super().get_command(ctx, cmd_name)
         return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As in click; an unknown command is rejected with one sentence."""
+        """Resolve a command as click does; an unknown command is rejected with one sentence."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -76,7 +76,7 @@ class CommandGroup(click.Group):
             ctx.fail(f"No such command {name!r}. Did you mean `mleredux {name}`?")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands with their short help, without importing any of them."""
+        """Format commands with their short help, without importing any of them."""
         if shown := self.shown(ctx):
             with formatter.section("Commands"):
                 formatter.write_dl(list(shown.items()))

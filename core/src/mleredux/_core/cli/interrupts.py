@@ -14,7 +14,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def cancelling(cancel: Callable[[], object]) -> Iterator[None]:
-    """While it lasts, Ctrl-C, SIGTERM and SIGHUP cancel; a second one ends the program at once, whatever it is doing.
+    """Let Ctrl-C, SIGTERM and SIGHUP cancel inside the block; a second signal ends the program at once.
 
     What is ignored (SIGHUP under `nohup`) stays ignored. Outside the main thread it does nothing.
 

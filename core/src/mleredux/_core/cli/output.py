@@ -51,7 +51,7 @@ _NARROW = 32
 
 
 def print_json(content: Any) -> None:
-    """One JSON document; NaN and infinities as null, which every parser accepts."""
+    """Print one JSON document; NaN and infinities as null, which every parser accepts."""
     text = json.dumps(_finite(content), indent=1, ensure_ascii=False)
     click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 

@@ -107,7 +107,7 @@ class Progress:
         self._runs[run_id] = shown
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
-        """The current progress of a displayed run."""
+        """Return the current progress of a displayed run."""
         run, now = self._runs[run_id], self._clock()
         run.since = now if run.since is None else run.since
         if ended and run.ended is None:
@@ -123,7 +123,7 @@ class Progress:
             self._console.print(Text.assemble((line, "dim"), text), soft_wrap=True)
 
     def submitted(self, run_id: str, state: str) -> None:
-        """The state of a displayed run's submission: `v3 valid`, later its score."""
+        """Return the state of a displayed run's submission: `v3 valid`, later its score."""
         self._runs[run_id].submission = safe(state)
 
     def in_background(self, work: Callable[[], None]) -> None:

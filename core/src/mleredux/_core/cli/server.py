@@ -57,7 +57,7 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 
 def server_of(ctx: click.Context) -> str | None:
-    """The requested server, as it was given; None for this machine."""
+    """Return the requested server, as the user wrote it; None for this machine."""
     found: str | None = ctx.meta.get(_META)
     return found
 

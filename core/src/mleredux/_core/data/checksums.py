@@ -61,7 +61,7 @@ class ChecksumMismatch(DataError):
 
 
 def md5(path: Path) -> str:
-    """MD5 of a file's content, in hexadecimal."""
+    """Return the MD5 of a file's content, in hexadecimal."""
     digest = hashlib.md5(usedforsecurity=False)
     buffer = bytearray(BLOCK)
     view = memoryview(buffer)

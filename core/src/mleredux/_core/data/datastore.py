@@ -92,19 +92,19 @@ class DataStore:
         self.path = recorded_path(Path(path if path is not None else default_data_dir()))
 
     def raw(self, task: Task) -> Path:
-        """The folder of the task's raw files. Variants share those of their base."""
+        """Return the folder of the task's raw files. Variants share those of their base."""
         return self.path / (task.raw_id or task.id) / "raw"
 
     def home(self, task: Task) -> Path:
-        """The task's own folder."""
+        """Return the task's own folder."""
         return self.path / task.id
 
     def leaderboard(self, task: Task) -> Path:
-        """The path of a downloaded leaderboard of the task."""
+        """Return the path of a downloaded leaderboard of the task."""
         return self.home(task) / LEADERBOARD_FILE
 
     def refusal(self, task: Task) -> str | None:
-        """Why a technique does not apply to the task's data, as preparing it found; None if that is not known."""
+        """Return why a technique does not apply to the task's data, if preparing it showed that; else None."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             kept = json.loads((self.home(task) / REFUSAL_FILE).read_bytes())
             return str(kept["message"]) if kept["task_version"] == task.version else None

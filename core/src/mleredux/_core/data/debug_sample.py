@@ -11,17 +11,17 @@ _NAME = re.compile(r"(?P<base>.+?)(?P<mark>[+-])debug-(?P<rows>[1-9][0-9]{0,8})"
 
 
 def sample_name(task: str, rows: int) -> str:
-    """The id of a task's sample: `wine+debug-200`; of a variant's, `titanic+fixed-debug-200`."""
+    """Return the id of a task's sample: `wine+debug-200`; of a variant's, `titanic+fixed-debug-200`."""
     return f"{task}{'-' if '+' in task.rpartition('@')[2] else '+'}debug-{rows}"
 
 
 def is_sample(task: str) -> bool:
-    """Whether a task, or the one that a technique asks about, is a sample: its scores compare with no other task's."""
+    """Return whether a task, or its technique's base, is a sample: its scores compare with no other task's."""
     return sampled(task.rpartition("@")[2]) is not None
 
 
 def sampled(name: str) -> tuple[str, int] | None:
-    """The task and the number of rows that the id of a sample names; None for other ids."""
+    """Return the task and the number of rows that the id of a sample names; None for other ids."""
     found = _NAME.fullmatch(name)
     if found is None or (found["mark"] == "-") != ("+" in found["base"]):
         return None

@@ -22,7 +22,7 @@ def salt_path() -> Path:
 
 
 def installation_salt() -> bytes:
-    """The secret salt of this installation, created on first use; readable only by its user.
+    """Return the secret salt of this installation, created on first use; readable only by its user.
 
     Copy the file to share `+private` data among machines. Anyone with it and the raw data can reconstruct the answers.
 
@@ -49,7 +49,7 @@ def installation_salt() -> bytes:
 
 
 def fingerprint(salt: bytes) -> str:
-    """Eight hexadecimal digits that distinguish salts without revealing them."""
+    """Return eight hexadecimal digits that distinguish salts without revealing them."""
     return hashlib.blake2b(b"fingerprint", key=salt[:64], digest_size=4).hexdigest()
 
 

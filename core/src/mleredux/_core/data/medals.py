@@ -63,7 +63,7 @@ def medal_ranks(teams: int) -> tuple[int, int, int]:
 
 
 def thresholds(scores: Sequence[float]) -> Thresholds:
-    """Thresholds of a leaderboard: the scores at the last medal ranks, and the median.
+    """Return the thresholds of a leaderboard: the scores at the last medal ranks, and the median.
 
     Args:
         scores: All scores of the leaderboard, best first.
@@ -113,7 +113,7 @@ def percentile(score: float | None, scores: Sequence[float], direction: Directio
 
 
 def read_leaderboard(path: Path) -> list[float]:
-    """The column `score` of a leaderboard file, in the order of the file (best first).
+    """Return the column `score` of a leaderboard file, in the order of the file (best first).
 
     Args:
         path: A CSV; compressed where the name ends in .gz or .xz.

@@ -32,7 +32,7 @@ _OF_SERVERS = frozenset(
 
 
 def job_environment() -> dict[str, str]:
-    """The environment of jobs: that of this process without what only a server may know."""
+    """Return the environment of jobs: that of this process without variables that only a server may know."""
     return {name: value for name, value in os.environ.items() if name not in _OF_SERVERS}
 
 

@@ -32,7 +32,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 def asks_of(agent: Agent) -> Grants:
-    """What an agent declares that it needs, without its network mode."""
+    """Return what an agent declares that it needs, without its network mode."""
     variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
     build = agent.build
     return Grants(variables=variables, hosts=agent.hosts, build_hosts=build.hosts, images=build.images)
@@ -126,7 +126,7 @@ def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
 
 
 def within(wanted: Grants, allowed: Grants) -> Grants:
-    """The part of some grants that others allow: what a service passes on of what its administrator allows.
+    """Return the intersection of grants and what an administrator allows.
 
     A pattern, and a host with an address of its own, is allowed only as it is written; a tool at a path never is.
     """
@@ -146,12 +146,12 @@ def within(wanted: Grants, allowed: Grants) -> Grants:
 
 
 def includes_model(names: Collection[str], model: str) -> bool:
-    """Whether names or patterns include a language model; one that searches the web must be named exactly."""
+    """Return whether names or patterns include a language model; one that searches the web must be named exactly."""
     return model in names or (not _SEARCHING.search(model) and any(fnmatchcase(model, name) for name in names))
 
 
 def joined(*grants: Grants) -> Grants:
-    """All of several grants."""
+    """Return the union of several grants."""
     fields = {name: [item for one in grants for item in getattr(one, name)] for name in Grants.model_fields}
     return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in fields.items()})
 

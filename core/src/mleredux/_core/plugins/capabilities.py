@@ -86,7 +86,7 @@ class Needs:
     """Whether a copy of the agent's folder replaces the image in sandboxes that build none."""
 
     def lacking(self, has: Capabilities) -> list[str]:
-        """The missing capabilities of a sandbox, in words; empty if it can run the agent."""
+        """Return the missing capabilities of a sandbox, in words; empty if it can run the agent."""
         # Requirements of an agent that is installed here are part of the interpreter's environment.
         builds = {*has.builds, *(["python"] if "interpreter" in has.builds else [])}
         if self.from_folder and "interpreter" in has.builds:

@@ -82,7 +82,7 @@ class Catalogue:
             self.entries(kind)
 
     def hook(self, name: str) -> pluggy.HookCaller:
-        """A hook, with every plugin loaded that implements it (or may)."""
+        """Return a hook, with every plugin loaded that implements it (or may)."""
         for plugin in self.plugins:
             if plugin.state == "found" and (plugin.hooks is None or name in plugin.hooks):
                 self.load_plugin(plugin)
@@ -90,12 +90,12 @@ class Catalogue:
         return caller
 
     def offers(self, hook: str) -> bool:
-        """Whether a plugin implements a hook. Imports only plugins of which that is not known otherwise."""
+        """Return whether a plugin implements a hook. Imports only plugins of which that is not known otherwise."""
         known = any(hook in (plugin.hooks or ()) for plugin in self.plugins if plugin.state in ("found", "loaded"))
         return known or bool(self.hook(hook).get_hookimpls())
 
     def entries(self, kind: str) -> dict[str, Entry]:
-        """All registered objects of a type, by id, sorted. Imports only plugins with dynamic registrations."""
+        """Return all registered objects of a type, by id, sorted. Imports only plugins with dynamic registrations."""
         if kind not in self._entries:
             found: dict[str, Entry] = {}
             for plugin in self.plugins:
@@ -157,7 +157,7 @@ class Catalogue:
         )
 
     def technique(self, name: str) -> Technique:
-        """A technique by id."""
+        """Return a technique by id."""
         technique: Technique = self.get("techniques", name)
         return technique
 
@@ -192,7 +192,7 @@ class Catalogue:
         return list(dict.fromkeys(chosen))
 
     def agent(self, name: str, options: Mapping[str, Any] | None = None) -> Agent:
-        """An agent by id, or by a reference with a scheme (`repo:…`).
+        """Return an agent by id, or by a reference with a scheme (`repo:…`).
 
         Args:
             name: The id or reference.
@@ -232,27 +232,27 @@ class Catalogue:
             self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
 
     def grader(self, name: str) -> Grader:
-        """A grader by id."""
+        """Return a grader by id."""
         grader: Grader = self.get("graders", name)
         return grader
 
     def sandbox(self, name: str) -> Sandbox:
-        """A sandbox by id."""
+        """Return a sandbox by id."""
         sandbox: Sandbox = self.get("sandboxes", name)
         return sandbox
 
     def executor(self, name: str) -> Executor:
-        """An executor by id."""
+        """Return an executor by id."""
         executor: Executor = self.get("executors", name)
         return executor
 
     def tool(self, name: str) -> Tool:
-        """A tool by id."""
+        """Return a tool by id."""
         tool: Tool = self.get("tools", name)
         return tool
 
     def capabilities(self) -> dict[str, Capabilities]:
-        """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
+        """Return the capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
         from mleredux._core.plugins.capabilities import capabilities_from
 
         found = {}
@@ -265,11 +265,11 @@ class Catalogue:
         return found
 
     def problems(self) -> list[str]:
-        """Problems of the plugins checked so far, one sentence each."""
+        """Return the problems of the plugins checked so far, one sentence each."""
         return [message for plugin in self.plugins for message in plugin.errors]
 
     def clashes(self) -> list[str]:
-        """Names and ids that several plugins claim and that are not used, and plugins that grade, a sentence each."""
+        """Return a sentence for each unused name that several plugins claim, and for each plugin that grades."""
         for kind in ("tasks", "agents", "graders"):
             self.entries(kind)
         named = [plugin.clash for plugin in self.plugins if plugin.clash]
@@ -286,7 +286,7 @@ class Catalogue:
         yield from self.declared(plugin, kind)
 
     def declared(self, plugin: Plugin, kind: str) -> list[Entry]:
-        """The objects that a plugin's own hook registers."""
+        """Return the objects that a plugin's own hook registers."""
         from mleredux._core.plugins.loader import call
         from mleredux._core.plugins.summaries import check_and_summarise
 
@@ -385,7 +385,7 @@ _current: Catalogue | None = None
 
 
 def current() -> Catalogue:
-    """The catalogue of this process, created on first use."""
+    """Return the catalogue of this process, created on first use."""
     global _current
     if _current is None:
         _current = Catalogue()

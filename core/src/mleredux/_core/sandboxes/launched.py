@@ -77,7 +77,7 @@ def start_launcher(
 
 
 def attach_launcher(launch: Launch) -> Handle | None:
-    """The agent where its launcher lives, or has written how it ended."""
+    """Return the agent where its launcher lives, or has written how it ended."""
     try:
         noted = json.loads((launch.control_dir / "process.json").read_bytes())
     except (FileNotFoundError, ValueError):

@@ -105,7 +105,7 @@ def contained(pid: int) -> bool:
 
 
 def birth(pid: int) -> float | None:
-    """When a process began, in a unit of the machine's own; None where there is none of that number.
+    """Return when a process began, in a unit of the machine; None if no process has that number.
 
     With the number it names a process permanently, numbers being used again. Unlike psutil's creation time it does not
     move when the clock is set.

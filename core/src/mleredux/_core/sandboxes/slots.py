@@ -59,7 +59,7 @@ class Slot:
 
 
 def machine() -> Machine:
-    """This machine, or what an engine gave this process of it.
+    """Return the resources of this machine, or the part that an engine gave this process.
 
     `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB` and `MLEREDUX_GPUS` (ids, commas between) win.
     """
@@ -104,7 +104,7 @@ class Slots:
         self.has = has or machine()
 
     def fit(self, limits: Limits) -> Limits:
-        """Limits that this machine can give.
+        """Return the limits, reduced to what this machine has.
 
         Raises:
             SandboxError: It can't give them, however long one waits.
@@ -148,7 +148,7 @@ class Slots:
                     held[:] = [other for other in held if other != slot]
 
     def held(self) -> list[Slot]:
-        """Slots held now."""
+        """Return the slots in use."""
         with self._ledger() as held:
             return list(held)
 

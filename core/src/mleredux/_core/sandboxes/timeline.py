@@ -54,7 +54,7 @@ class Timeline:
 
 
 def read_timeline(path: Path) -> list[Sample]:
-    """The samples of a run; what is no number, or half written, is ignored."""
+    """Return the samples of a run; broken lines and values that are not numbers are ignored."""
     samples = []
     with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace", newline="") as file:
         for row in csv.reader(file):

@@ -18,12 +18,12 @@ _OURS = "MLEREDUX_"
 
 
 def is_foreign(agent: Agent) -> bool:
-    """Whether an agent was found by a reference, so that it has only what is granted."""
+    """Return whether an agent was named by a reference, so that it gets only what is granted."""
     return agent.reference is not None
 
 
 def protected_variables(catalogue: Catalogue) -> frozenset[str]:
-    """Variables that no agent gets: those of mleredux itself, and the keys of the gateway's upstreams."""
+    """Return variables that no agent gets: those of mleredux itself, and the keys of the gateway's upstreams."""
     named = {name for names in catalogue.hook("mleredux_protected_variables")() for name in names or ()}
     return frozenset(named | {name for name in os.environ if name.startswith(_OURS)})
 

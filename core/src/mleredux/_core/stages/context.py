@@ -65,7 +65,7 @@ class StageContext:
 
     @contextmanager
     def inner_store(self, folder: str) -> Iterator[RunStore]:
-        """A store for runs within this run, with its id and owner, so that sweeping ends what a killed program left.
+        """Return a store for runs within this run, with its id and owner, so that a sweep finds them.
 
         Args:
             folder: One of `INNER`.

@@ -201,7 +201,7 @@ def make_report(
     limit: str | None = None,
     ledger: Ledger | None = None,
 ) -> Report:
-    """The report of a submission: the score rounded to five decimals, medals, median and percentile.
+    """Return the report of a submission: the score rounded to five decimals, medals, median and percentile.
 
     Args:
         score: Unrounded; None where there is none.

@@ -27,7 +27,7 @@ class Listed(Model):
 
 
 def read_listed(path: Path) -> list[Listed]:
-    """The lines of a `submission.jsonl`.
+    """Return the lines of a `submission.jsonl`.
 
     Raises:
         MlereduxError: It can't be read, or a line is malformed.
@@ -52,7 +52,7 @@ def read_listed(path: Path) -> list[Listed]:
 
 
 def aggregate(reports: Sequence[Report]) -> dict[str, Any]:
-    """MLE-bench's grading report of several submissions: totals, and each report."""
+    """Return MLE-bench's grading report of several submissions: totals, and each report."""
 
     def count(name: str) -> int:
         return sum(bool(getattr(report, name)) for report in reports)

@@ -132,7 +132,7 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
-    """What is built in of `mleredux_run_agent`: start (or find again) the agent's command and watch over it.
+    """Start (or find again) the agent's command and supervise it: the built-in `mleredux_run_agent`.
 
     Raises:
         SandboxError: The environment broke.

@@ -56,7 +56,7 @@ class FileLock:
             self._file = None
 
     def held_elsewhere(self) -> bool:
-        """Whether somebody (another process, or another lock object) holds it."""
+        """Return whether another process or another lock object holds it."""
         try:
             file = self.path.open("rb")  # reading is enough to ask, also where nothing may be written
         except FileNotFoundError:

@@ -129,7 +129,7 @@ class Run:
         return event
 
     def events(self, after: int = -1) -> list[Event]:
-        """Events in order, from after a sequence number."""
+        """Return events in order, from after a sequence number."""
         return self.log.read(after)
 
     def enter(self, state: State, *, cause: Cause | None = None, message: str | None = None) -> None:
@@ -201,7 +201,7 @@ class Run:
         (self.path / _CANCEL_FILE).touch()
 
     def forget_cancel(self) -> None:
-        """Before it goes on after it was cancelled."""
+        """Remove a request to cancel, before the run continues."""
         (self.path / _CANCEL_FILE).unlink(missing_ok=True)
 
     @property
@@ -292,17 +292,17 @@ class Run:
         return points[::-every][::-1]
 
     def resources(self) -> list[Sample]:
-        """What the agent used over its time."""
+        """Return the resource use of the agent over time."""
         from mleredux._core.sandboxes.timeline import FILE, read_timeline
 
         return read_timeline(self.logs_dir / FILE)
 
     def submissions(self) -> list[SubmissionVersion]:
-        """Versions of the submission file, oldest first."""
+        """Return the versions of the submission file, oldest first."""
         return [replace(kept, path=self.path / kept.path) for kept in self.log.state.submissions]
 
     def record(self) -> dict[str, Any]:
-        """What `mleredux run --json` prints of it."""
+        """Return what `mleredux run --json` prints."""
         report = self.report
         return {
             "id": self.id,

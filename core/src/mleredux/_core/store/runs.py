@@ -36,7 +36,7 @@ _UNREADABLE = "damaged"
 
 
 def default_runs_dir() -> Path:
-    """`MLEREDUX_RUNS_DIR`, or the folder `runs` here."""
+    """Return `MLEREDUX_RUNS_DIR`, or the folder `runs` here."""
     return Path(os.environ.get(RUNS_VARIABLE, "runs"))
 
 
@@ -63,7 +63,7 @@ class RunStore:
         return self._owner or hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
 
     def new_id(self, task: str, agent: str, digits: int = 6, *, obfuscated: bool = False) -> str:
-        """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones.
+        """Return an id for a new run: the time, the task, the agent, and `digits` random ones.
 
         Args:
             task: The task.
@@ -106,7 +106,7 @@ class RunStore:
         raise MlereduxError(f"No free name for a run was found in {self.path}.")
 
     def get(self, name: str) -> Run:
-        """A run by its id, by a part of it that is unambiguous, by its path, or the newest as `last`.
+        """Return a run by its id, by a part of it that is unambiguous, by its path, or the newest as `last`.
 
         Raises:
             NotFound: There is none, or several.
@@ -127,13 +127,13 @@ class RunStore:
         raise NotFound(f"There is no run {name!r} in {self.path}.", hint="See `mleredux runs`.")
 
     def ids(self) -> Iterator[str]:
-        """Ids of all runs on disk."""
+        """Return the ids of all runs on disk."""
         if self.path.is_dir():
             with os.scandir(self.path) as entries:
                 yield from (entry.name for entry in entries if os.path.exists(f"{entry.path}/run.json"))  # noqa: PTH110
 
     def newest(self, task: str) -> Iterator[Run]:
-        """Runs of a task, the newest first, found by their names; the index is not asked, which checks each run."""
+        """Return the runs of a task, newest first, by the names of their folders, without reading the index."""
         if not self.path.is_dir():
             return
         parts = [f"-{_task_part(name)}-" for name in (task, OBFUSCATED)]
@@ -170,7 +170,7 @@ class RunStore:
         status: str | None = None,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Rows of the index, newest first, filtered.
+        """Return rows of the index, newest first, filtered.
 
         `status` is `interrupted` where a run has not ended and its process is dead.
         `curve` is the score over time: `[[seconds, score], …]`, at most 24 of the versions.
@@ -243,7 +243,7 @@ class RunStore:
             lock.release()
 
     def is_alive(self, run_id: str) -> bool:
-        """Whether a process is working on the run of that id."""
+        """Return whether a process is working on the run of that id."""
         path = self.path / run_id
         return (path / "run.json").is_file() and Run(path).alive
 

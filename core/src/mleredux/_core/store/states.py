@@ -39,7 +39,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 
 
 def final_state(cause: Cause | None) -> State:
-    """The state a run ends in."""
+    """Return the state a run ends in."""
     if cause is None:
         return State.DONE
     return {Cause.AGENT_TIMED_OUT: State.TIMED_OUT, Cause.CANCELLED: State.CANCELLED}.get(cause, State.FAILED)

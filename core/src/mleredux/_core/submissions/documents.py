@@ -42,7 +42,7 @@ def find_model(name: str) -> type[BaseModel]:
 
 
 def read_document(model: type[_Document], path: Path, name: str | None = None) -> _Document:
-    """The document in a file that an agent left.
+    """Return the document in a file that an agent left.
 
     Args:
         name: What to call the file; its own name where None.

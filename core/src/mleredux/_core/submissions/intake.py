@@ -60,7 +60,7 @@ class Found:
 
 
 def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
-    """All things below a folder, in order of their names, with the reason for each that is left out.
+    """Yield everything below a folder, in order of names, with the reason for each omitted file.
 
     Links are never followed. A folder deeper than the limit is left out whole. Never raises for what lies in the tree.
     """
@@ -114,7 +114,7 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
 
 
 def readable(path: bytes) -> str:
-    """A path of any bytes as text, no two alike: what is not UTF-8, control characters and backslashes are escaped."""
+    """Return a path as unambiguous text: bytes that are not UTF-8, control characters and backslashes are escaped."""
     text = path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
@@ -190,13 +190,13 @@ def hash_regular(path: bytes | str | Path, size: int | None = None) -> str:
 
 
 def media_type(path: str) -> str:
-    """Media type by a file's ending."""
+    """Return the media type by a file's ending."""
     ending = os.path.splitext(path)[1].lower()
     return MEDIA_TYPES.get(ending) or mimetypes.guess_type(path)[0] or "application/octet-stream"
 
 
 def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
-    """Bytes allocated on disk below folders (sparse files count what they hold), and the number of files and folders.
+    """Return the bytes that folders occupy on disk (allocated blocks), and the number of their files and folders.
 
     However deep and however long the paths are. Other file systems that are mounted there are not counted; a folder
     that its owner made unreadable is made readable.

@@ -55,7 +55,7 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
 
 
 def read_schema(folder: Path) -> SubmissionSchema:
-    """The schema in a folder, its files' paths made absolute."""
+    """Return the schema in a folder, its files' paths made absolute."""
     schema = SubmissionSchema.model_validate_json((folder / SCHEMA_FILE).read_bytes())
     paths = {
         name: folder / path for name in ("ids", "reference", "public") if (path := getattr(schema, name)) is not None

@@ -56,7 +56,7 @@ class Facts(ABC, Generic[Record]):
 
     @abstractmethod
     def describe(self) -> str:
-        """What is going on, in a few words."""
+        """Return the progress in a few words."""
 
 
 class RunFacts(Facts[RunRecord]):
@@ -107,7 +107,7 @@ class RunFacts(Facts[RunRecord]):
         return self.state.final
 
     def describe(self) -> str:
-        """What is going on, in a few words."""
+        """Return the progress in a few words."""
         if not self.finished and self.waiting_for:
             return f"{self.state}: {self.waiting_for}"
         score = f", score {self.score:g}" if self.score is not None else ""
@@ -146,7 +146,7 @@ class ExperimentFacts(Facts[ExperimentRecord]):
         return all(State(status).final for status, number in self.record.counts.items() if number)
 
     def describe(self) -> str:
-        """What is going on, in a few words."""
+        """Return the progress in a few words."""
         return ", ".join(f"{number} {status}" for status, number in self.counts.items() if number) or "no runs"
 
     def __repr__(self) -> str:
@@ -170,7 +170,7 @@ class WorkFacts(Facts[_Work]):
         return self.status in self._final
 
     def describe(self) -> str:
-        """Its status."""
+        """Return its status."""
         return self.status
 
     def _repr_html_(self) -> str:

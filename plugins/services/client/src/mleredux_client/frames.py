@@ -44,7 +44,7 @@ class Listing(list[T]):
     """A list that notebooks show as a table."""
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row an item."""
+        """Return a table with a row per item."""
         return frame(row_of(item) for item in self)
 
     def _repr_html_(self) -> str:

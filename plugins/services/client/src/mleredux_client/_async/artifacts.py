@@ -35,12 +35,12 @@ class AsyncArtifactFile:
         self._url = f"/v1/runs/{calls.segment(run)}/artifacts/{calls.file_path(path)}"
 
     async def read(self) -> bytes:
-        """Its bytes, all in memory."""
+        """Return its bytes, all in memory."""
         response = await self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))
         return response.content
 
     async def text(self) -> str:
-        """Its text; what is no UTF-8 is replaced."""
+        """Return its text; bytes that are not UTF-8 are replaced."""
         content = await self.read()
         return content.decode("utf-8", errors="replace")
 
@@ -132,7 +132,7 @@ class AsyncArtifacts:
     # sync:     return any(info.path == path for info in self._all)
 
     async def list(self, pattern: str | None = None) -> Listing[Artifact]:
-        """What there is, by paths that match (`*.html`, `output/*`)."""
+        """Return the files whose paths match (`*.html`, `output/*`)."""
         return Listing([info async for info in self._all if matches(info.path, pattern)])
 
     async def download(self, folder: Path | str, pattern: str | None = None, *, at_once: int = 4) -> Listing[Path]:

@@ -67,9 +67,9 @@ class AsyncBuilds:
         return await made.wait() if wait else made
 
     async def get_build(self, id: str) -> AsyncBuild:
-        """A build, by id."""
+        """Return a build, by id."""
         return AsyncBuild._of(self._http, await self._http.json(calls.get(f"/v1/builds/{calls.segment(id)}")))
 
     def builds(self) -> AsyncPager[AsyncBuild]:
-        """Builds that one may see, newest first."""
+        """Return the builds that the user may see, newest first."""
         return AsyncPager(self._http, "/v1/builds", partial(AsyncBuild._of, self._http))

@@ -142,7 +142,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         return await made.wait() if wait else made
 
     async def get_run(self, id: str) -> AsyncRun:
-        """A run, by id."""
+        """Return a run, by id."""
         return AsyncRun._of(self._http, await self._http.json(calls.get(f"/v1/runs/{calls.segment(id)}")))
 
     def runs(
@@ -162,7 +162,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         sort: Literal["-created_at", "created_at", "-score", "score"] | None = None,
         page_size: int = 100,
     ) -> AsyncPager[AsyncRun]:
-        """Runs that one may see, newest first, fetched as they are read.
+        """Return the runs that the user may see, newest first, fetched as they are read.
 
         Args:
             task: Id of a task.
@@ -198,7 +198,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
     async def as_completed(
         self, runs: Iterable[AsyncRun], *, timeout: Duration | None = None
     ) -> AsyncIterator[AsyncRun]:
-        """Runs in the order in which they end, each as soon as it has.
+        """Yield runs in the order in which they end, each as soon as it has.
 
         Args:
             runs: They are refreshed meanwhile.
@@ -331,16 +331,16 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         return found
 
     async def get_experiment(self, id: str) -> AsyncExperiment:
-        """An experiment with its runs, by id."""
+        """Return an experiment with its runs, by id."""
         path = f"/v1/experiments/{calls.segment(id)}"
         return AsyncExperiment._of(self._http, await self._http.json(calls.get(path)))
 
     def experiments(self) -> AsyncPager[AsyncExperiment]:
-        """Experiments that one may see, newest first, without their runs."""
+        """Return the experiments that the user may see, newest first, without their runs."""
         return AsyncPager(self._http, "/v1/experiments", partial(AsyncExperiment._of, self._http))
 
     async def me(self) -> Me:
-        """Who the token belongs to, what it may do, and what its projects use."""
+        """Return the owner of the token, what it may do, and what its projects use."""
         return parse(Me, await self._http.json(calls.get("/v1/me")))
 
     @property

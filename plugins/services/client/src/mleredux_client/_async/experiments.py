@@ -38,7 +38,7 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         return self._said(await self._http.json(calls.act(f"{self._path}/retry")))
 
     async def analysis(self, measure: str | None = None) -> dict[str, Any]:
-        """The analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
+        """Return the analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
 
         Args:
             measure: Another than the plan's primary measure.
@@ -50,7 +50,7 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         return found
 
     async def table(self) -> dict[str, Any]:
-        """The table of the runs that have ended, with versions and failures, from which they can be analysed here.
+        """Return the table of the runs that have ended, with versions and failures, for an analysis here.
 
         `mleredux_experiments.shared.Results.of` reads it.
 
@@ -61,5 +61,5 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         return found
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a run, as they were when the service was last asked."""
+        """Return a table with a row per run, as of the last request."""
         return frame((run_row(record) for record in self.record.runs), RUN_COLUMNS)

@@ -60,16 +60,16 @@ class AsyncGrades:
         return (made if made.finished else await made.wait()).result()
 
     async def get_submission(self, id: str) -> AsyncSubmission:
-        """Predictions submitted earlier, by id."""
+        """Return predictions submitted earlier, by id."""
         path = f"/v1/submissions/{calls.segment(id)}"
         return AsyncSubmission._of(self._http, await self._http.json(calls.get(path)))
 
     def submissions(self, *, task: str | None = None) -> AsyncPager[AsyncSubmission]:
-        """Predictions submitted earlier, newest first."""
+        """Return predictions submitted earlier, newest first."""
         asked = calls.known({"task": task})
         return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), asked)
 
     async def validate(self, submission: Path | str, task: str) -> Verdict:
-        """Whether a file of predictions is well-formed; never its score."""
+        """Return whether a file of predictions is well-formed; never its score."""
         call = calls.upload("/v1/validations", submission, {"task": task}, creates=False)
         return parse(Verdict, await self._http.json(call))

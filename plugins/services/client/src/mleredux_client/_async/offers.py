@@ -24,31 +24,31 @@ class AsyncOffers:
         technique: str | None = None,
         q: str | None = None,
     ) -> AsyncPager[Task]:
-        """What there is to solve: of a set, of a category, of a technique, or with a word in it."""
+        """Return tasks: all, or of a set, of a category, of a technique, or with a word."""
         asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
         return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
 
     async def task(self, id: str, *, obfuscated: bool = False) -> Task:
-        """A task with its description, by id."""
+        """Return a task with its description, by id."""
         params = {"obfuscated": "true"} if obfuscated else {}
         return parse(Task, await self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
 
     def techniques(self) -> AsyncPager[Technique]:
-        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
+        """Return techniques; `tasks(technique=…)` has the tasks that a technique derives."""
         return AsyncPager(self._http, "/v1/techniques", partial(parse, Technique))
 
     def agents(self) -> AsyncPager[Agent]:
-        """What solves tasks."""
+        """Return the agents of the server."""
         return AsyncPager(self._http, "/v1/agents", partial(parse, Agent))
 
     async def agent(self, id: str) -> Agent:
-        """An agent with its options and limits, by id."""
+        """Return an agent with its options and limits, by id."""
         return parse(Agent, await self._http.json(calls.get(f"/v1/agents/{calls.segment(id)}")))
 
     def graders(self) -> AsyncPager[Grader]:
-        """Metrics."""
+        """Return the metrics of the server."""
         return AsyncPager(self._http, "/v1/graders", partial(parse, Grader))
 
     def sandboxes(self) -> AsyncPager[Sandbox]:
-        """Where agents run."""
+        """Return the sandboxes of the server."""
         return AsyncPager(self._http, "/v1/sandboxes", partial(parse, Sandbox))

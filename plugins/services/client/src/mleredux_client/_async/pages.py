@@ -44,12 +44,12 @@ class AsyncPager(Generic[T]):
             cursor = following
 
     async def first(self) -> T | None:
-        """The first one, if there is any."""
+        """Return the first item, or None."""
         items, _ = await self._page(None, limit=1)
         return self._make(items[0]) if items else None
 
     async def list(self, limit: int | None = None) -> Listing[T]:
-        """All, or so many at most, as a list that notebooks show as a table."""
+        """Return all items, or at most this many, as a list that notebooks show as a table."""
         found: Listing[T] = Listing()
         if limit is not None and limit <= 0:
             return found
@@ -60,7 +60,7 @@ class AsyncPager(Generic[T]):
         return found
 
     async def to_dataframe(self) -> pd.DataFrame:
-        """One row an item."""
+        """Return a table with a row per item."""
         columns = RUN_COLUMNS if self._path == "/v1/runs" else ()
         return frame([row_of(item) async for item in self], columns)
 

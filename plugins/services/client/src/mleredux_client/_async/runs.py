@@ -31,7 +31,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
     """
 
     async def events(self, after: int = -1, *, follow: bool = True) -> AsyncIterator[Event]:
-        """What happened, in order, each event once.
+        """Yield the events in order, each once.
 
         Args:
             after: Only events with greater numbers.
@@ -52,7 +52,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
                 return
 
     async def logs(self, name: str = "agent.log", *, follow: bool = False) -> AsyncIterator[str]:
-        """A log's text, in pieces: `print(text, end="")` each.
+        """Yield a log's text in pieces; print each with `print(text, end="")`.
 
         Args:
             name: See `log_files`.
@@ -78,7 +78,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
             await async_sleep(1.0)
 
     async def log_files(self) -> Listing[LogFile]:
-        """Which logs there are."""
+        """Return the names of the logs."""
         return await AsyncPager(self._http, f"{self._path}/logs", partial(parse, LogFile)).list()
 
     @property
@@ -103,7 +103,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
         return Listing(items_of(await self._unless_not_yet("scores"), VersionScore))
 
     async def resources(self) -> Listing[Sample]:
-        """What the agent used over its time; empty until that is known."""
+        """Return the resource use of the agent over time; empty until that is known."""
         return Listing(items_of(await self._unless_not_yet("resources"), Sample))
 
     @property

@@ -27,7 +27,7 @@ class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
         return self.record.report
 
     def result(self) -> Report:
-        """The grade.
+        """Return the grade.
 
         Raises:
             WorkFailed: There is none: the service or the task is at fault, not the submission.
@@ -62,7 +62,7 @@ class AsyncBuild(BuildFacts, AsyncResource[BuildRecord]):
         return self
 
     async def log(self, *, follow: bool = False) -> AsyncIterator[str]:
-        """The build's log, in pieces; with `follow` until it is finished."""
+        """Yield the build's log in pieces; with `follow` until it is finished."""
         path = f"{self._path}/log"
         if not follow:
             async for text in read_text(self._http, path):
