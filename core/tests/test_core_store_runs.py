@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -292,3 +294,71 @@ def test_a_tree_of_any_depth_and_any_names_is_removed(tmp_path: Path) -> None:
     os.symlink(outside, tmp_path / "to-outside")
     assert not remove_tree(tmp_path / "to-outside") and (outside / "kept").exists()
     assert remove_tree(tmp_path / "never-was")
+
+
+DOCUMENTS = {
+    "run.json": ("{", "{}", "[]", '{"spec": 1}', "", "\0" * 100),
+    "report.json": ("{", "[]", "null", '{"score": "\\ud800"', ""),
+    "rollout.json": ("{", "[]", "7"),
+    "artifacts.json": ("{", "{}", "[1]"),
+    "scores.json": ("{", "7", "[1]"),
+    "events.jsonl": ("scribble\n", "[]\n", '{"seq": 0}\n', "\0\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, text) for name, all_ in DOCUMENTS.items() for text in all_])
+def test_a_damaged_document_costs_the_view_of_its_run_and_no_more(store: RunStore, name: str, content: str) -> None:
+    good, bad = store.create(PLAN, NOWHERE), store.create(PLAN, NOWHERE)
+    (bad.path / name).write_text(content)
+    views = ("report", "rollout", "manifest", "scores", "state")
+    with pytest.raises(MlereduxError, match=f"{re.escape(name)} is damaged"):
+        reopened = store.get(bad.id)
+        for view in views:
+            getattr(reopened, view)
+    store.rebuild()
+    assert {row["id"] for row in store.rows()} == {good.id, bad.id}
+    assert next(row for row in store.rows() if row["id"] == good.id)["status"] == "queued"
+    store.delete(store.locate(bad.id))
+    assert list(store.ids()) == [good.id] and [row["id"] for row in store.rows()] == [good.id]
+
+
+@pytest.mark.parametrize("odd", ["\ufeff", "NaN", "Infinity", '"\\ud800"', '"\\udfff\\u0000"', "-Infinity"])
+def test_one_odd_value_spoils_no_more_than_itself(store: RunStore, odd: str) -> None:
+    run = store.create(PLAN.model_copy(update={"options": {"odd": "VALUE"}}), NOWHERE)
+    text = (run.path / "run.json").read_text()
+    changed = odd + text if odd == "\ufeff" else text.replace('"VALUE"', odd)
+    (run.path / "run.json").write_text(changed)
+    again = store.get(run.id)
+    assert again.spec.model_copy(update={"options": {}}) == run.spec.model_copy(update={"options": {}})
+    assert json.dumps(again.record(), allow_nan=False).encode() and again.spec.model_dump_json()
+
+
+@pytest.mark.parametrize("how", ["copied", "renamed", "linked", "a link elsewhere"])
+def test_a_run_under_another_name_is_refused_and_deleting_it_deletes_nothing_else(
+    store: RunStore, how: str, tmp_path: Path
+) -> None:
+    run, other = store.create(PLAN, NOWHERE), store.path / "other"
+    if how == "copied":
+        shutil.copytree(run.path, other)
+    elif how == "renamed":
+        run.path.rename(other)
+    else:
+        target = tmp_path / run.id if how == "a link elsewhere" else run.path
+        if target != run.path:
+            run.path.rename(target)
+        other.symlink_to(target)
+    for name in ("other", str(other)):
+        with pytest.raises(MlereduxError, match="a copy is not a run"):
+            store.get(name)
+    before = {path for path in store.path.iterdir() if path.is_dir() and path != other}
+    assert {row["id"]: row["status"] for row in store.rows()}["other"] == "damaged"
+    store.delete(store.locate("other"))
+    assert not other.exists() and before == {path for path in store.path.iterdir() if path.is_dir()}
+    assert [row["id"] for row in store.rows()] == [path.name for path in before]
+    assert how != "a link elsewhere" or (tmp_path / run.id / "run.json").is_file()
+
+
+def test_a_folder_without_a_run_is_never_deleted(store: RunStore, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(NotFound, match="There is no run in"):
+        store.locate(str(tmp_path / "mine"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from mleredux.errors import MlereduxError
 from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.inference.comparison import compare
-from mleredux_experiments.results.sources import load
+from mleredux_experiments.results.sources import load, runs_below
 from mleredux_experiments.results.table import source
 
 AddRun = Callable[..., Path]
@@ -266,6 +267,21 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
         assert done.exit_code != 0
         assert sentence in str(done.exception) + done.output
     assert "can't be read (AttributeError) and is left out" in mleredux("leaderboard").stderr
+
+
+@pytest.mark.parametrize("how", ["copied", "linked", "renamed"])
+def test_a_copy_of_a_run_is_never_a_second_seed(add_run: AddRun, tmp_path: Path, how: str) -> None:
+    run, other = add_run("a", "x", 0, score=0.9), tmp_path / "runs" / "other"
+    alone = load(tmp_path / "runs")
+    if how == "copied":
+        shutil.copytree(run, other)
+    elif how == "linked":
+        other.symlink_to(run)
+    else:
+        run.rename(other)
+    found = runs_below(tmp_path / "runs")
+    assert found.rows == (() if how == "renamed" else alone.rows)
+    assert found.notes == (f"other is a copy of run {run.name}, or was renamed, and is left out.",)
 
 
 def test_raw_scores_of_different_metrics_are_not_averaged(add_run: AddRun, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import sys
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import GradingInput
+from mleredux_tables.table import read_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graders_cases import CASES, ROWS, WITHOUT_TABLE, Desk, assert_sentence, load
@@ -188,3 +190,27 @@ def test_scores_keep_their_details(tmp_path: Path) -> None:
     assert not isinstance(score, float)
     assert score.details == {"columns": {"y": 0.0, "z": 0.0}}
     assert not math.isnan(score.value)
+
+
+@every_grader
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n", "quoted"])
+def test_a_column_that_counts_is_never_taken_from_two(name: str, start: str, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, name, 1)
+    for column in (*desk.case.ids, *desk.case.targets):
+        for places in ("last", "first"):
+            twice = [desk.perfect, desk.perfect[[column]]]
+            text = pd.concat(twice if places == "last" else twice[::-1], axis=1).to_csv(
+                index=False, quoting=csv.QUOTE_ALL if start == "quoted" else csv.QUOTE_MINIMAL
+            )
+            (tmp_path / "twice.csv").write_text(text if start == "quoted" else start + text)
+            with pytest.raises(InvalidSubmission, match="several columns") as refusal:
+                desk.grade_file(tmp_path / "twice.csv")
+            assert_sentence(refusal.value)
+
+
+def test_names_that_only_look_numbered_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "submission.csv"
+    path.write_text("id,a,a.1,b.1,c,c\n1,2,3,4,5,6\n")
+    read_table(path).require(["id", "a", "a.1", "b.1"])
+    with pytest.raises(InvalidSubmission, match="several columns 'c'"):
+        read_table(path).require(["id", "c"])

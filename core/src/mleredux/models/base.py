@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import from_json
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """The regular expression that ids match."""
@@ -40,6 +42,25 @@ def read(model: type[AnyModel], document: Any) -> AnyModel:
         pydantic.ValidationError: A known field is missing, or has another type.
     """
     return model.model_validate(document, extra="allow", context=_OTHER_VERSION)
+
+
+def parse(content: bytes) -> Any:
+    """Return the value of a JSON document; what other programs write that is not JSON spoils no more than itself.
+
+    A byte order mark is ignored, NaN and infinity are null, and text that is not Unicode is replaced.
+
+    Raises:
+        ValueError: It is not JSON, or nests too deeply.
+    """
+    try:
+        return from_json(content, allow_inf_nan=False)
+    except ValueError:
+        pass
+    try:
+        document = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None)
+        return from_json(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
 
 
 class Problem(NamedTuple):

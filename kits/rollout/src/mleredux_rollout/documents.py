@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
+from mleredux.models.base import parse
 from mleredux.models.rollout import Trajectory
 from mleredux.plugin.files import write_atomically
 from pydantic import ValidationError
@@ -37,13 +39,13 @@ def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
 
 
 def parse_rollout(data: bytes) -> Trajectory:
-    """Return the document in these bytes.
+    """Return the document in these bytes; NaN, broken Unicode and a byte order mark spoil only themselves.
 
     Raises:
         InvalidRollout: They are not JSON, or break a rule of the format.
     """
     try:
-        return Trajectory.model_validate(parse_json(data))
+        return Trajectory.model_validate(parse_json(data, parse))
     except ValidationError as error:
         raise InvalidRollout(
             f"The rollout breaks a rule of its format: {problem_of(error)}.",
@@ -102,7 +104,11 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-def parse_json(data: bytes) -> Any:
+def _strict(data: bytes) -> Any:
+    return from_json(data, allow_inf_nan=False, cache_strings="none")
+
+
+def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict) -> Any:
     """The value of a JSON text.
 
     Raises:
@@ -111,7 +117,7 @@ def parse_json(data: bytes) -> Any:
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
         raise InvalidRollout(f"The document holds more than {MAX_MARKS:,} values.")
     try:
-        return from_json(data, allow_inf_nan=False, cache_strings="none")
+        return read(data)
     except ValueError as error:
         raise InvalidRollout(
             f"The document is not JSON: {error}.",

@@ -65,7 +65,7 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
         raise InvalidRollout(f"{name} holds more than {MAX_MARKS:,} values.")
     try:
-        return json.loads(data.decode("utf-8", "replace"))
+        return json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
         raise InvalidRollout(f"{name} is not JSON: {error}.") from None
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,10 +31,11 @@ class Table:
 
     Args:
         frame: The table as pandas read it.
+        repeated: Names that occur twice in the header, which pandas numbers.
     """
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
+    def __init__(self, frame: pd.DataFrame, repeated: frozenset[str] = frozenset()) -> None:
+        self._frame, self._repeated = frame, repeated
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self.columns: tuple[str, ...] = tuple(str(name) for name in frame.columns)
 
@@ -71,11 +75,13 @@ class Table:
         self._frame.assign(**added).iloc[rows].to_csv(path, index=False)
 
     def require(self, names: Sequence[str]) -> None:
-        """Refuse the table where it lacks one of these columns.
+        """Refuse the table where it lacks one of these columns, or has it twice.
 
         Raises:
-            InvalidSubmission: A column is missing.
+            InvalidSubmission: A column is missing, or not the only one of its name.
         """
+        if twice := [name for name in names if name in self._repeated]:
+            raise InvalidSubmission(f"The submission has several columns {twice[0]!r}; keep the one that counts.")
         missing = [name for name in names if name not in self]
         if missing:
             some = ", ".join(repr(name) for name in missing[:5]) + (", …" if len(missing) > 5 else "")
@@ -99,7 +105,7 @@ def read_table(source: Path | BinaryIO) -> Table:
             raise InvalidSubmission(f"The submission {error.strerror or error}.") from None
     import pandas as pd
 
-    _inspect(source)
+    start = _inspect(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -114,7 +120,18 @@ def read_table(source: Path | BinaryIO) -> Table:
         # pandas' parser raises many types; whatever it trips over is the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
-    return Table(_with_long_numbers_as_text(frame))
+    return Table(_with_long_numbers_as_text(frame), _repeated(frame, start))
+
+
+def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:
+    """The names that occur twice in the header at the start of a file."""
+    import pandas as pd
+
+    if not any(re.search(r"\.\d+$", str(name)) for name in frame.columns):
+        return frozenset()
+    text = io.StringIO(start.decode("utf-8-sig", "replace"))
+    header = pd.read_csv(text, header=None, nrows=1, dtype=object, keep_default_na=False).iloc[0]
+    return frozenset(name for name, number in Counter(header).items() if number > 1)
 
 
 def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -143,8 +160,8 @@ def _exact_numbers() -> dict[str, Any]:
     return {} if exact_by_default else {"float_precision": "round_trip"}
 
 
-def _inspect(file: BinaryIO) -> None:
-    """Refuse what would take for ever to read."""
+def _inspect(file: BinaryIO) -> bytes:
+    """Refuse what would take for ever to read; return the start of the file."""
     start = file.read(LONGEST_HEADER)
     file.seek(0)
     if not start:
@@ -155,6 +172,7 @@ def _inspect(file: BinaryIO) -> None:
         raise InvalidSubmission("The submission is a binary file; write a CSV as UTF-8 text.")
     if len(start) == LONGEST_HEADER and b"\n" not in start and b"\r" not in start:
         raise InvalidSubmission("The first line of the submission is over a megabyte long; write it like the sample.")
+    return start
 
 
 def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

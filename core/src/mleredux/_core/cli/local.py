@@ -225,8 +225,8 @@ class LocalBackend:
 
     def find(self, name: str) -> str:
         """The id of a run; its path if it is stored in another folder."""
-        found = self.store.get(name)
-        return found.id if found.path.parent.resolve() == self.store.path.resolve() else str(found.path)
+        found = self.store.locate(name)
+        return found.name if found.parent.resolve() == self.store.path.resolve() else str(found)
 
     def view(self, run_id: str) -> RunView:
         """The current state of a run."""
@@ -306,15 +306,17 @@ class LocalBackend:
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run, and what an object store has of it."""
         from mleredux._core.executors.protocol import open_nodes
+        from mleredux._core.store.files import FileLock
+        from mleredux._core.store.tickets import read_ticket
 
-        run = self.store.get(run_id)
+        folder = self.store.locate(run_id)
         try:
-            if run.ticket.get("store") and not run.alive:
-                open_nodes(self._catalogue).delete(run)
+            if read_ticket(folder).get("store") and not FileLock(folder / ".lock").held_elsewhere():
+                open_nodes(self._catalogue).delete(folder)
         except StoreError as error:
-            hint = f"Nothing was deleted: try again when it responds, or delete the folder {run.path} yourself."
+            hint = f"Nothing was deleted: try again when it responds, or delete the folder {folder} yourself."
             raise StoreError(error.message, hint=hint) from error
-        self.store.delete(run)
+        self.store.delete(folder)
 
     def explain(self, error: Exception) -> None:
         """Return None: errors of this back end are already mleredux's own."""

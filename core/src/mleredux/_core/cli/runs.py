@@ -100,6 +100,9 @@ def command(
         print_runs(rows, tuple(columns.split(",")) if columns else None, whose)
         if more is not None:
             click.echo(f"… and {more} (--limit)")
+        if damaged := [row["id"] for row in rows if row["status"] == "damaged"]:
+            few = f"{len(damaged)} of them can't be read; see why: `mleredux runs show {damaged[0]}`"
+            click.echo(safe(f"{few}, or delete them by `mleredux runs delete`."), err=True)
 
 
 def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = None, more: tuple[str, ...] = ()) -> None:

@@ -161,8 +161,8 @@ class Nodes(Protocol):
             StoreError: The store can't be opened, or does not respond; it can be called again.
         """
 
-    def delete(self, run: Run) -> None:
-        """Delete what an object store has of an ended run, if it was given to an executor through one.
+    def delete(self, folder: Path) -> None:
+        """Delete what an object store has of an ended run, by its directory, if it was given to an executor through one.
 
         Raises:
             StoreError: The store can't be opened, or does not respond; it can be called again.

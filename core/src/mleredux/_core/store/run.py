@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
@@ -26,6 +26,7 @@ from mleredux.models import (
     State,
     VersionScore,
 )
+from mleredux.models.base import parse
 from mleredux.models.events import Judged, Payload, StateEntered
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _CANCEL_FILE = ".cancel"
 _HOLD_FILE = ".hold"
 
 Observer = Callable[["Run", Event], None]
+_Content = TypeVar("_Content")
 
 
 class Run:
@@ -58,14 +60,15 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self._record = RunRecord.model_validate_json((path / _RECORD_FILE).read_bytes())
-        except (FileNotFoundError, NotADirectoryError):
-            raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.") from None
-        except (OSError, ValueError) as error:
+        record = self._read(_RECORD_FILE, RunRecord.model_validate)
+        if record is None:
+            raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.")
+        self._record = record
+        if self.id != path.absolute().name:
             raise MlereduxError(
-                f"{path / _RECORD_FILE} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
-            ) from error
+                f"{path} has the files of run {self.id}, under another name: a copy is not a run.",
+                hint="If you renamed the run, give its folder this name again; else delete the copy.",
+            )
         self.log = EventLog(path / "events.jsonl")
         self.lock = FileLock(path / ".lock")
         self.observers: list[Observer] = []
@@ -243,8 +246,7 @@ class Run:
     @property
     def report(self) -> Report | None:
         """The grade, once there is one."""
-        path = self.path / "report.json"
-        return Report.model_validate_json(path.read_bytes()) if path.exists() else None
+        return self._read("report.json", Report.model_validate)
 
     def write_report(self, report: Report) -> None:
         """Store the grade with its verdict; medals of all versions of the submission follow it."""
@@ -263,26 +265,19 @@ class Run:
     @property
     def rollout(self) -> Trajectory | None:
         """The standard trace, once there is one."""
-        path = self.path / "rollout.json"
-        if not path.exists():
-            return None
         from mleredux.models.rollout import Trajectory
 
-        return Trajectory.model_validate_json(path.read_bytes())
+        return self._read("rollout.json", Trajectory.model_validate)
 
     @property
     def manifest(self) -> Manifest | None:
         """The list of artifacts, once there is one."""
-        path = self.path / "artifacts.json"
-        return Manifest.model_validate_json(path.read_bytes()) if path.exists() else None
+        return self._read("artifacts.json", Manifest.model_validate)
 
     @property
     def scores(self) -> list[VersionScore]:
         """The score over time: every version of the submission, oldest first; empty until they are graded."""
-        path = self.path / SCORES_FILE
-        if not path.exists():
-            return []
-        return [VersionScore.model_validate(item) for item in json.loads(path.read_bytes())]
+        return self._read(SCORES_FILE, lambda items: [VersionScore.model_validate(item) for item in items]) or []
 
     @property
     def curve(self) -> list[tuple[float, float]]:
@@ -319,6 +314,17 @@ class Run:
             "experiment": self.spec.experiment,
             "arm": self.spec.arm,
         }
+
+    def _read(self, name: str, form: Callable[[Any], _Content]) -> _Content | None:
+        """A document of the run; None if there is none."""
+        try:
+            return form(parse((self.path / name).read_bytes()))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            raise MlereduxError(
+                f"{self.path / name} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
+            ) from error
 
     def _repr_html_(self) -> str:
         """For notebooks."""

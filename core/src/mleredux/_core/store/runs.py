@@ -111,15 +111,25 @@ class RunStore:
         Raises:
             NotFound: There is none, or several.
         """
-        if (self.path / name / "run.json").is_file() and "/" not in name:
-            return self.watch(Run(self.path / name))
-        if "/" in name or name in (".", ".."):
-            found = Run(Path(name).resolve())
-            return self.watch(found) if found.path.parent == self.path.resolve() else found
+        found = Run(self.locate(name))
+        return self.watch(found) if found.path.parent.resolve() == self.path.resolve() else found
+
+    def locate(self, name: str) -> Path:
+        """The directory of a run that may be damaged; names as for `get`.
+
+        Raises:
+            NotFound: There is none, or several.
+        """
+        elsewhere = "/" in name or name in (".", "..")
+        path = Path(os.path.normpath(Path.cwd() / name)) if elsewhere else self.path / name
+        if os.path.lexists(path / "run.json"):
+            return path
+        if elsewhere:
+            raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.")
         names = sorted(self.ids())
         near = names[-1:] if name == "last" else [known for known in names if name in known]
         if len(near) == 1:
-            return self.watch(Run(self.path / near[0]))
+            return self.path / near[0]
         if near:
             raise NotFound(
                 f"{len(near)} runs match {name!r}.", hint=f"Ambiguous; use a longer part of the id, e.g. {near[-1]}."
@@ -211,18 +221,23 @@ class RunStore:
             with self._index() as database:
                 return self._fill(database)
 
-    def delete(self, run: Run) -> None:
-        """Delete a run that is not being executed.
+    def delete(self, run: Run | Path) -> None:
+        """Delete a run that is not being executed, or the directory of a damaged one.
 
         Raises:
             MlereduxError: It is being executed.
         """
-        if run.alive:
-            raise MlereduxError(f"Run {run.id} is being executed.", hint="Cancel it first.")
-        if not remove_tree(run.path):
-            raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Check its permissions.")
-        with contextlib.suppress(sqlite3.Error), self._index() as database:
-            database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+        folder = run if isinstance(run, Path) else run.path
+        linked = folder.is_symlink()
+        if not linked and FileLock(folder / ".lock").held_elsewhere():
+            raise MlereduxError(f"Run {folder.name} is being executed.", hint="Cancel it first.")
+        if linked:
+            folder.unlink()
+        elif not remove_tree(folder):
+            raise MlereduxError(f"Run {folder.name} can't be removed from {folder}.", hint="Check its permissions.")
+        if folder.parent.resolve() == self.path.resolve():
+            with contextlib.suppress(sqlite3.Error), self._index() as database:
+                database.execute("DELETE FROM runs WHERE id = ?", (folder.name,))
 
     def close_disks(self, alive: Callable[[str], bool]) -> None:
         """Bring what agents of killed programs wrote into their run directories, once sandboxes have none of them left.
@@ -329,8 +344,9 @@ class RunStore:
                 json.dumps(curve) if (curve := run.curve) else None,
                 log_bytes,
             )
-        except (MlereduxError, ValueError, OSError):
-            return (name, None, None, None, None, _UNREADABLE, *[None] * 5, now, *[None] * 8, log_bytes)
+        except (MlereduxError, ValueError, OSError) as error:
+            known = [getattr(run and run.spec, field, None) for field in ("task", "agent", "seed", "sandbox")]
+            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 6, str(error), None, log_bytes)
 
 
 def _begin(database: sqlite3.Connection) -> None:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mleredux.plugin.artifact import Run
     from mleredux.plugin.command import Catalogue
     from mleredux.plugin.host import Pipeline
@@ -57,8 +59,8 @@ class Nodes:
 
         publish_again(self.catalogue, run.path)
 
-    def delete(self, run: Run) -> None:
-        """Delete what an object store has of an ended run."""
+    def delete(self, folder: Path) -> None:
+        """Delete what an object store has of an ended run, by its directory."""
         from mleredux_executor_nodes.replica import delete_replica
 
-        delete_replica(self.catalogue, run.path)
+        delete_replica(self.catalogue, folder)

@@ -10,8 +10,8 @@ from datetime import datetime
 from io import FileIO
 from typing import Any, TypeGuard
 
+from mleredux.models.base import parse
 from mleredux_rollout import MAX_BYTES
-from pydantic_core import from_json
 
 from mleredux_experiments.results.table import Version
 
@@ -35,7 +35,7 @@ def read_rollout(path: str) -> Any:
     """The content of a rollout; None if there is none that can be read."""
     try:
         found = content(path, MAX_BYTES)
-        return from_json(found) if len(found) <= MAX_BYTES else None
+        return parse(found) if len(found) <= MAX_BYTES else None
     except (OSError, ValueError):
         return None
 

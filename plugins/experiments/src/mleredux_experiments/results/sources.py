@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import NotFound
+from mleredux.models.base import parse
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir, short_reference
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
@@ -87,7 +88,9 @@ def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | str]:
     for folder in folders:
         try:
             row = read_run(folder, rollouts)
-            if row.verdict in UNTRUSTED and _is_oracle(folder):
+            if row.run != folder.name:
+                found.append(f"{folder.name} is a copy of run {row.run}, or was renamed, and is left out.")
+            elif row.verdict in UNTRUSTED and _is_oracle(folder):
                 found.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
             else:
                 found.append(row)
@@ -131,7 +134,7 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
 
 
 def _object(path: Path | str) -> dict[str, Any]:
-    found = from_json(content(str(path)))
+    found = parse(content(str(path)))
     if not isinstance(found, dict):
         raise ValueError(f"{path} is not an object")
     return found
@@ -161,7 +164,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         try:
             versions = tuple(
                 Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
-                for one in from_json(content(place + SCORES_FILE))
+                for one in parse(content(place + SCORES_FILE))
             )
         except FileNotFoundError:
             versions = ()
