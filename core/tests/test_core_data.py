@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.cli.root import main, root
 from mleredux._core.data.datastore import DataStore, as_prepared
+from mleredux._core.stages.failures import failure_of
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError, TaskBroken
-from mleredux.models import Task
+from mleredux.models import Cause, Task
 
 
 def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:
@@ -171,3 +174,37 @@ def test_other_raw_data_of_the_users_are_prepared_and_every_report_says_so(toy: 
     (found.private / "answers.csv").write_text("id,y\n")
     with pytest.raises(DataError, match=r"private/answers\.csv"):
         store.find(task)
+
+
+def full_disk(kind: str) -> None:
+    """Raise what really happens on a full device, as libraries pass it on."""
+    try:
+        with Path("/dev/full").open("w") as file:
+            file.write("x" * 10)
+    except OSError as error:
+        if kind == "as it is":
+            raise
+        if kind == "wrapped":
+            raise TaskBroken("Preparing failed.") from error
+        if kind == "while handling":
+            raise ValueError("the table is cut off")  # noqa: B904 – as libraries do
+        if kind == "as text":
+            raise RuntimeError(f"HDF5 error: {error.strerror}") from None
+        raise sqlite3.OperationalError("database or disk is full") from None
+
+
+@pytest.mark.parametrize("kind", ["as it is", "wrapped", "while handling", "as text", "database"])
+def test_a_full_disk_is_one_sentence_everywhere(toy: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toy.catalogue, "hook", lambda _name: lambda **_arguments: full_disk(kind))
+    with pytest.raises(DataError, match=r"^The disk.* is full \(No space left on device\)\. Free some space") as caught:
+        prepare(toy.catalogue.task("toy"), toy.catalogue, toy.data)
+    failure = failure_of(caught.value)
+    assert failure.cause is Cause.ENVIRONMENT_BROKE and failure.message == str(caught.value)
+    try:
+        full_disk(kind)
+    except Exception as error:
+        assert failure_of(error).cause is Cause.ENVIRONMENT_BROKE
+        monkeypatch.setattr(sys, "argv", ["mleredux", "list"])
+        monkeypatch.setattr(root, "main", lambda **_how: full_disk(kind))
+        with pytest.raises(SystemExit, match="1"):
+            main()

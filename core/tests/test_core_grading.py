@@ -169,6 +169,46 @@ def test_a_list_of_submissions_is_graded_by_one_process(toy: Any, tmp_path: Path
     assert len(set(parents.read_text().split())) == 1
 
 
+def test_every_line_of_a_list_is_reported_and_copies_are_marked(toy: Any, tmp_path: Path) -> None:
+    _, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    sample, answers = path.read_text(), (prepared.private / "answers.csv").read_text()
+    copies = {"sample": sample, "answers": answers}
+    for name, text in {**copies}.items():
+        header, *rows = text.split()
+        copies[f"{name}-reversed"] = "\ufeff" + "\r\n".join([header, *rows[::-1]])
+        copies[f"{name}-wider"] = "\n".join([f"{header},more", *(f"{row},1" for row in rows)])
+        copies[f"{name}-as-floats"] = "\n".join([header, *(f"{row}.0" for row in rows)])
+    lines = []
+    for name, text in copies.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+        lines.append({"competition_id": "toy", "submission_path": str(tmp_path / f"{name}.csv")})
+    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}']
+    tasks = ["nope", "../toy", "toy+nope"]
+    more = [json.dumps({"competition_id": name, "submission_path": str(path)}) for name in tasks]
+    (tmp_path / "listed.jsonl").write_text("\n".join([*map(json.dumps, lines), *odd, *more]))
+    (tmp_path / "listed.jsonl").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "listed.jsonl").read_bytes())
+    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
+    reports = report["competition_reports"]
+    assert len(reports) == report["total_runs"] == len(copies) + len(odd) + len(tasks)
+    for name, one in zip(copies, reports, strict=False):
+        kind = "answers" if name.startswith("answers") else "sample submission"
+        assert f"It is a copy of the {kind}." in str(one["note"]), (name, one)
+    for one in reports[len(copies) :]:
+        assert not one["valid_submission"] and one["message"]
+    assert "line 9 is malformed" in reports[len(copies)]["message"]
+
+
+def test_a_broken_task_costs_no_other_line(toy: Any, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    _, _, path = copy_of_sample(toy, "toy-nan", tmp_path)
+    _, broken, _ = copy_of_sample(toy, "toy", tmp_path / "broken")
+    (broken.private / "answers.csv").unlink()
+    lines = [{"competition_id": name, "submission_path": str(path)} for name in ("toy", "toy-nan")]
+    (tmp_path / "listed.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
+    assert [one["valid_submission"] for one in report["competition_reports"]] == [False, True]
+
+
 def test_a_grader_is_ended_with_the_program_that_asked_it(
     toy: Any, until: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.sandboxes import allocation, slots
-from mleredux._core.sandboxes.slots import Machine, Slots, machine
+from mleredux._core.sandboxes.slots import GPUS_VARIABLE, Machine, Slots, gpu_uuids, machine
 from mleredux.errors import SandboxError
 from mleredux.models import Limits
 
@@ -165,3 +166,35 @@ def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: py
     assert slots.machine().gpus == ()
     monkeypatch.setenv("SLURM_JOB_GPUS", "3")
     assert slots.machine().gpus == ("0",)
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("echo GPU-1-a; echo MIG-2/b", ("GPU-1-a", "MIG-2/b")),
+        ("true", ()),
+        ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", None),
+        ("echo 'Failed to initialize NVML'", None),
+        ("echo 'No devices were found' >&2; exit 6", None),
+        ("echo GPU-1; echo 'Unable to determine the device handle'; exit 15", None),
+        ("exit 9", None),
+        ("printf 'GPU-1\\n\\377\\n'", None),
+        ("kill -9 $$", None),
+    ],
+)
+def test_a_tool_that_fails_gives_no_gpu_and_a_sentence(
+    script: str, found: tuple[str, ...] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for name in (GPUS_VARIABLE, "CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS"):
+        monkeypatch.delenv(name, raising=False)
+    gpus, why = gpu_uuids()
+    assert machine().gpus == gpus == (found or ())
+    assert (why is None) == (found is not None)
+    if why:
+        assert why.startswith("No GPU is used: nvidia-smi fails (") and "\n" not in why
+        with pytest.raises(SandboxError, match="nvidia-smi fails"):
+            Slots(tmp_path).fit(Limits(cpus=0.1, memory_mb=64, gpus=1))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 
 class MlereduxError(Exception):
     """Base of every error that mleredux raises on purpose.
@@ -94,3 +97,15 @@ class Cancelled(MlereduxError):
 def one_line(error: BaseException) -> str:
     """Return the type and the message of an exception in foreign code, for a sentence that states it."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def disk_full(error: BaseException | None) -> str | None:
+    """A sentence if an exception, or what caused it, says that a disk is full; the same sentence everywhere."""
+    text = os.strerror(errno.ENOSPC)
+    while error is not None:
+        by_number = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if by_number or any(words in str(error) for words in (text, "disk is full", "Disk quota exceeded")):
+            where = f" of {name}" if (name := getattr(error, "filename", None)) else ""
+            return f"The disk{where} is full ({text}). Free some space, or choose a folder on another disk."
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None

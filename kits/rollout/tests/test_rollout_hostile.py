@@ -55,7 +55,7 @@ def test_what_is_not_json_is_one_problem_of_the_whole_document(name: str) -> Non
     if name in ODD:
         assert [step.source for step in parse_rollout(NOT_JSON[name]).steps] == ["user"]
         return
-    with pytest.raises(InvalidRollout, match="is not JSON|agent: an object belongs here, this is text"):
+    with pytest.raises(InvalidRollout, match=r"is not JSON|agent: an object belongs here, this is text"):
         parse_rollout(NOT_JSON[name])
 
 

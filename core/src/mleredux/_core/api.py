@@ -15,7 +15,7 @@ from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
-from mleredux.models import Grants, Report, SubmissionSchema, Verdict
+from mleredux.models import Grants, Report, SubmissionSchema, Task, Verdict
 from mleredux.models.request import Request
 
 BYTES_PER_GRADER = 64 * 2**20
@@ -169,7 +169,7 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
 def grade_jsonl(
     listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
 ) -> tuple[dict[str, Any], Path | None]:
-    """Grade every line of MLE-bench's `submission.jsonl`.
+    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded costs no other one.
 
     Args:
         listed: One JSON object a line with `competition_id` and `submission_path` (or null); empty lines and lines that
@@ -178,42 +178,48 @@ def grade_jsonl(
         data_dir: Folder for data.
 
     Returns:
-        The aggregated report with MLE-bench's keys, and the path it was written to.
+        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` says if the
+        submission is a copy of the sample or of the answers.
 
     Raises:
-        MlereduxError: A line is malformed; the message states which.
+        MlereduxError: The file can't be read.
     """
+    from mleredux._core.stages.copies import remark_on
     from mleredux._core.stages.grade import Job, score_in_children
     from mleredux._core.stages.grade import grade as grade_stage
-    from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
+    from mleredux._core.stages.jsonl import Listed, aggregate, read_listed, write_report
     from mleredux._core.submissions.files import submitted
 
-    lines = read_listed(Path(listed))
-    private = {
-        name: prepare(name, data_dir=data_dir).private for name in dict.fromkeys(line.competition_id for line in lines)
-    }
-    tasks = {name: current().task(name) for name in private}
-    checked = [submitted(line.submission_path or "") for line in lines]
-    jobs = [
-        Job(tasks[line.competition_id], given, private[line.competition_id])
-        for line, given in zip(lines, checked, strict=True)
-        if isinstance(given, Path)
-    ]
-    size = sum(job.submission.stat().st_size for job in jobs)
+    lines = read_listed(Path(listed), lenient=True)
+    known: dict[str, tuple[Task, Path] | str] = {}
+    for name in dict.fromkeys(line.competition_id for line in lines if not line.problem):
+        try:
+            known[name] = current().task(name), prepare(name, data_dir=data_dir).private
+        except MlereduxError as error:
+            known[name] = str(error)
+    jobs: dict[int, Job] = {}
+    for number, line in enumerate(lines):
+        place, given = known.get(line.competition_id, ""), submitted(line.submission_path or "")
+        if not isinstance(place, str) and isinstance(given, Path):
+            jobs[number] = Job(place[0], given, place[1])
+    size = sum(job.submission.stat().st_size for job in jobs.values())
     workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
-    scored = iter(score_in_children(jobs, current(), workers=workers))
-    reports = [
-        grade_stage(
-            tasks[line.competition_id],
-            given,
-            private[line.competition_id],
-            current(),
-            shown_path=line.submission_path or "",
-            scored=next(scored) if isinstance(given, Path) else None,
-        )
-        for line, given in zip(lines, checked, strict=True)
-    ]
-    total = aggregate(reports)
+    scored = dict(zip(jobs, score_in_children(list(jobs.values()), current(), workers=workers), strict=True))
+
+    def graded(number: int, line: Listed) -> Report:
+        place, given = line.problem or known[line.competition_id], submitted(line.submission_path or "")
+        if isinstance(place, str):
+            return line.refused(place)
+        task, private = place
+        how: dict[str, Any] = {"shown_path": line.submission_path or "", "scored": scored.get(number)}
+        try:
+            report = grade_stage(task, jobs[number].submission if number in jobs else given, private, current(), **how)
+        except MlereduxError as error:
+            return line.refused(str(error))
+        remark = remark_on(report, task, given, private, current()) if isinstance(given, Path) else None
+        return report.model_copy(update={"note": " ".join(filter(None, (report.note, remark))) or None})
+
+    total = aggregate([graded(number, line) for number, line in enumerate(lines)])
     return total, write_report(total, Path(output_dir)) if output_dir is not None else None
 
 

@@ -89,6 +89,9 @@ while True:
 """
 """Takes ever more memory."""
 
+HUNGRY_CHILD = f"import os, time\nif os.fork():\n    time.sleep(600)\n{HUNGRY}"
+"""Waits for a child that takes ever more memory."""
+
 CROWD = """
 import os, time
 made = 0

@@ -223,6 +223,9 @@ def _check_sweep(findings: Findings, bench: Bench) -> None:
 def _check_limits(findings: Findings, bench: Bench) -> None:
     hungry, _ = bench.supervise("hungry", programs.HUNGRY, memory_mb=192, time_limit=60)
     findings.expect("memory limit", hungry.cause == Cause.OUT_OF_MEMORY, f"an agent that takes all memory: {hungry}.")
+    waiting, _ = bench.supervise("waiting", programs.HUNGRY_CHILD, memory_mb=192, time_limit=15, grace=0)
+    named = waiting.cause == Cause.OUT_OF_MEMORY and "more than its limit of 192 MB of memory" in str(waiting.message)
+    findings.expect("memory of a child", named, f"an agent that waits for a child killed for memory: {waiting}.")
     late, _ = bench.supervise("late", programs.STUBBORN, time_limit=2, grace=0.5)
     timed_out = late.cause == Cause.AGENT_TIMED_OUT and late.limit == "time"
     findings.expect("time limit", timed_out, f"an agent that ignores SIGTERM at its time limit: {late}.")

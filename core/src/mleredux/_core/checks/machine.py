@@ -18,7 +18,7 @@ from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors.protocol import Executor
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding, Sandbox
-from mleredux._core.sandboxes.slots import machine
+from mleredux._core.sandboxes.slots import GPUS_VARIABLE, gpu_uuids, machine
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError, one_line
 
@@ -186,7 +186,10 @@ def _memory() -> Diagnosis:
     gpus = f"{len(has.gpus)} GPUs" if has.gpus else "no GPU"
     message = f"{has.cpus:g} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
     remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; request less with --memory."
-    return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB, message, remedy))
+    broken = None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]
+    if broken:
+        message, remedy = f"{message} {broken}", "Repair the driver, or name the devices in MLEREDUX_GPUS."
+    return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB and not broken, message, remedy))
 
 
 def _own(catalogue: Catalogue) -> list[Diagnosis]:

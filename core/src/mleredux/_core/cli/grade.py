@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.feedback import print_feedback
-from mleredux._core.cli.output import check_order, data_dir_option, echo, json_option, print_facts, print_json
+from mleredux._core.cli.output import (
+    check_order,
+    data_dir_option,
+    echo,
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+)
 from mleredux._core.cli.server import server_option
 from mleredux.models.formats import facts
+
+COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
+"""Columns of the list of graded submissions."""
 
 
 @click.command()
@@ -49,7 +61,7 @@ def command(
     A submission that cannot be scored gets a report too, with `valid_submission: false` and the reason.
 
     \b
-    Exit codes: 0 scored; with --jsonl, all lines have a report · 1 not valid, or an error · 2 usage
+    Exit codes: 0 scored · 1 not valid, or an error · 2 usage · 3 with --jsonl, a line is not valid
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
@@ -65,11 +77,12 @@ def command(
         if as_json:
             print_json(total)
         else:
+            print_table(list(map(_line, total["competition_reports"])), COLUMNS, give_way=("submission",))
             click.echo(f"{total['total_valid_submissions']} of {total['total_runs']} submissions are valid, ", nl=False)
             click.echo(f"{total['total_medals']} medals, {total['total_above_median']} above median.")
         if path is not None:
             echo(f"Report: {path}", err=True)
-        return
+        ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] else 3)
     if submission is None or task is None:
         raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     check_order(ctx, submission, task)
@@ -82,3 +95,13 @@ def command(
         print_facts(dict(facts(graded)))
         print_feedback(graded.details)
     ctx.exit(0 if graded.valid_submission else 1)
+
+
+def _line(report: dict[str, Any]) -> dict[str, Any]:
+    remarks = " ".join(filter(None, (report["message"], report["note"])))
+    found = {"submission": report["submission_path"], "task": report["competition_id"], "remark": remarks or None}
+    return {**found, "valid": report["valid_submission"], "score": report["score"], "medal": _medal(report)}
+
+
+def _medal(report: dict[str, Any]) -> str | None:
+    return next((name for name in ("gold", "silver", "bronze") if report[f"{name}_medal"]), None)

@@ -13,7 +13,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.server import NO_CLIENT, Place, note_server, server_of, stay_here
-from mleredux.errors import MlereduxError, one_line
+from mleredux.errors import MlereduxError, disk_full, one_line
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -190,16 +190,13 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
-    except MlereduxError as error:
+    except Exception as error:  # of any type: no traceback without --debug
         if debug:
             raise
-        _echo_error(str(error))
-        code = error.exit_code
-    except Exception as error:  # last resort: no traceback without --debug
-        if debug:
-            raise
-        _echo_error(f"internal error ({one_line(error)}). Run again with --debug for the traceback.")
-        code = 70
+        internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
+        full = disk_full(error)
+        _echo_error(full or (str(error) if isinstance(error, MlereduxError) else internal))
+        code = 1 if full else getattr(error, "exit_code", 70)
     sys.exit(code)
 
 

@@ -162,7 +162,10 @@ class Nodes(Protocol):
         """
 
     def delete(self, folder: Path) -> None:
-        """Delete what an object store has of an ended run, by its directory, if it was given to an executor through one.
+        """Delete what an object store has of an ended run that was given to an executor through one.
+
+        Args:
+            folder: The directory of the run.
 
         Raises:
             StoreError: The store can't be opened, or does not respond; it can be called again.

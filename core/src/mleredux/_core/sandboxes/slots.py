@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -18,12 +19,13 @@ import psutil
 from mleredux._core.sandboxes.allocation import allocated_cpus, allocated_memory_mb, visible_devices
 from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store.files import FileLock, write_atomically
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, one_line
 from mleredux.models import Limits
 
 CPUS_VARIABLE = "MLEREDUX_CPUS"
 MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"
 GPUS_VARIABLE = "MLEREDUX_GPUS"
+_UUID = re.compile(r"(GPU|MIG)-[\w./-]+")
 _RESERVED_MB = 512
 _ROUNDING = 1e-6
 
@@ -73,22 +75,24 @@ def machine() -> Machine:
         memory_mb=int(memory) if memory else max(min(total, allocated_memory_mb() or total) - _RESERVED_MB, 256),
         gpus=tuple(gpu.strip() for gpu in gpus.split(",") if gpu.strip())
         if gpus is not None
-        else visible_devices(_gpus()),
+        else visible_devices(gpu_uuids()[0]),
     )
 
 
-def _gpus() -> tuple[str, ...]:
+def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
+    """Return the GPUs that the driver lists, or a sentence why it can't list them."""
     if shutil.which("nvidia-smi") is None:
-        return ()
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        listed = subprocess.run(
-            ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-        )
-        return tuple(line.strip() for line in listed.stdout.splitlines() if line.strip())
-    return ()
+        return (), None
+    command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20)
+    except (OSError, subprocess.SubprocessError) as error:
+        return (), f"No GPU is used: nvidia-smi fails ({one_line(error)})."
+    lines = [line.strip() for line in f"{listed.stdout}\n{listed.stderr}".splitlines() if line.strip()]
+    found = tuple(line for line in lines if _UUID.fullmatch(line))
+    if listed.returncode == 0 and len(found) == len(lines):
+        return found, None
+    return (), f"No GPU is used: nvidia-smi fails ({lines[0] if lines else f'exit code {listed.returncode}'})."
 
 
 class Slots:
@@ -115,7 +119,8 @@ class Slots:
         if limits.memory_mb > self.has.memory_mb:
             lacking.append(f"{limits.memory_mb} MB memory of {self.has.memory_mb}")
         if limits.gpus > len(self.has.gpus):
-            lacking.append(f"{limits.gpus} GPUs of {len(self.has.gpus)}")
+            why = None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]
+            lacking.append(f"{limits.gpus} GPUs of {len(self.has.gpus)}{f' ({why})' if why else ''}")
         if lacking:
             raise SandboxError(
                 f"The run asks for more than this machine has: {', '.join(lacking)}.",

@@ -102,8 +102,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if usage.memory_mb is not None:
         watch.max_memory = max(watch.max_memory, usage.memory_mb)
         if usage.memory_mb > limits.memory_mb:
-            message = f"The agent used {usage.memory_mb:.0f} MB of memory, its limit is {limits.memory_mb} MB."
-            return Cause.OUT_OF_MEMORY, "memory", message
+            return Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
     if usage.cpu_seconds is not None:
         watch.cpu_seconds = usage.cpu_seconds
     if usage.processes is not None and usage.processes > limits.processes:
@@ -162,17 +161,20 @@ def _stop(
         until = time.monotonic() + 30
         while (ended := handle.poll()) is None and time.monotonic() < until:
             time.sleep(_QUICK_POLL)
+    if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
+        # The kernel killed one of its processes for memory, and the others waited for that one until the end.
+        watch.emit(LimitReached(limit="memory", message=_hungry(limits)))
+        cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_hungry(limits)} {message}"
     return _outcome(handle, watch, (ended, cause, limit, message))
+
+
+def _hungry(limits: Limits) -> str:
+    return f"The agent needed more than its limit of {limits.memory_mb} MB of memory."
 
 
 def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cause | None, str | None, str | None]:
     if ended.out_of_memory:
-        return (
-            ended,
-            Cause.OUT_OF_MEMORY,
-            "memory",
-            f"The agent needed more than {limits.memory_mb} MB of memory.",
-        )
+        return ended, Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
     if watch.disk is not None and not watch.disk.full():
         watch.disk.check_host()
     if ended.code == 0 and not _full_disk(limits, watch):

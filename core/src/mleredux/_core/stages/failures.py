@@ -14,6 +14,7 @@ from mleredux.errors import (
     NotFound,
     PluginError,
     TaskBroken,
+    disk_full,
     one_line,
 )
 from mleredux.models import Cause
@@ -35,6 +36,8 @@ def failure_of(error: Exception) -> Failure:
     """Cause and sentence of an exception that ended a stage."""
     if isinstance(error, Cancelled):
         return Failure(Cause.CANCELLED, str(error))
+    if full := disk_full(error):
+        return Failure(Cause.ENVIRONMENT_BROKE, full)
     if isinstance(error, AgentBroken) or (isinstance(error, BuildFailed) and error.by_agent):
         return Failure(Cause.AGENT_CRASHED, str(error))
     if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):

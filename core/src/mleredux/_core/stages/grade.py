@@ -66,7 +66,7 @@ class Job(NamedTuple):
 
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
-) -> list[Score | InvalidSubmission]:
+) -> list[Score | InvalidSubmission | TaskBroken]:
     """Score submissions in as many child processes at a time, one after the other in each.
 
     An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
@@ -75,8 +75,8 @@ def score_in_children(
     Args:
         limits: As those of `ask_child`.
 
-    Raises:
-        TaskBroken: A task's grader or answers are at fault.
+    Returns:
+        For each its score, or why it has none; `TaskBroken`: its task's grader or answers are at fault.
     """
     order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
     with ThreadPoolExecutor(workers) as pool:
@@ -93,14 +93,14 @@ def score_in_children(
     return [_result(job, answers[number], controls.get(job.task.id)) for number, job in enumerate(jobs)]
 
 
-def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) -> Score | InvalidSubmission:
+def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) -> Score | InvalidSubmission | TaskBroken:
     if "score" in answer:
         return Score.model_validate(answer["score"])
     if "invalid" in answer:
         return InvalidSubmission(answer["invalid"])
     if control is not None and "score" in control:
         return InvalidSubmission(f"The submission could not be scored: {answer['error']}.")
-    raise TaskBroken(
+    return TaskBroken(
         f"Grading {job.task.id} failed: {answer['error']}.", hint="The task's answers or grader are at fault."
     )
 
@@ -258,7 +258,7 @@ def grade(
     limit: str | None = None,
     ledger: Ledger | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-    scored: Score | InvalidSubmission | None = None,
+    scored: Score | InvalidSubmission | TaskBroken | None = None,
 ) -> Report:
     """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
 
@@ -281,6 +281,8 @@ def grade(
     if scored is None:
         job = Job(task, submission, private)
         [scored] = score_in_children([job], catalogue, cancelled=cancelled, notes=notes)
+    if isinstance(scored, TaskBroken):
+        raise scored
     if ledger is not None and notes:
         ledger = ledger.model_copy(update={"notes": (*ledger.notes, *notes)})
     result: dict[str, Any]

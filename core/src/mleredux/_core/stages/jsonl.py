@@ -24,16 +24,36 @@ class Listed(Model):
     submission_path: str | None
     logs_path: str | None = None
     code_path: str | None = None
+    problem: str | None = None
+    """Why the line can't be read."""
+
+    def refused(self, problem: str) -> Report:
+        """Return the report of a line that can't be graded."""
+        return Report(
+            competition_id=self.competition_id,
+            score=None,
+            submission_exists=False,
+            valid_submission=False,
+            is_lower_better=False,
+            created_at=datetime.now(UTC),
+            submission_path=self.submission_path or "",
+            message=problem,
+            task_version="",
+            metric="",
+        )
 
 
-def read_listed(path: Path) -> list[Listed]:
+def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
     """Return the lines of a `submission.jsonl`.
+
+    Args:
+        lenient: Return a malformed line with its problem.
 
     Raises:
         MlereduxError: It can't be read, or a line is malformed.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise MlereduxError(f"{path} can't be read: {error}.") from error
     listed = []
@@ -41,13 +61,16 @@ def read_listed(path: Path) -> list[Listed]:
         if not line.strip() or line.lstrip().startswith(("#", "//")):
             continue
         try:
-            listed.append(Listed.model_validate_json(line))
+            listed.append(Listed.model_validate_json(line).model_copy(update={"problem": None}))
         except ValidationError as error:
             problem = first_problem(error)
-            raise MlereduxError(
+            malformed = MlereduxError(
                 f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
                 hint='A line is like {"competition_id": "digits", "submission_path": "submission.csv"}.',
-            ) from error
+            )
+            if not lenient:
+                raise malformed from error
+            listed.append(Listed(competition_id="", submission_path=None, problem=str(malformed)))
     return listed
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mleredux._core.data.datastore import DataStore, Prepared
 from mleredux._core.data.medals import read_leaderboard
 from mleredux._core.plugins import Catalogue
-from mleredux.errors import DataError
+from mleredux.errors import DataError, disk_full
 from mleredux.models import Task
 
 
@@ -44,15 +45,13 @@ def prepare(
         result: bool | None = catalogue.hook("mleredux_prepare")(task=task, raw=raw, public=public, private=private)
         return result
 
-    return data.prepare(
-        task,
-        preparer,
-        force=force,
-        source=source,
-        keep_raw=keep_raw,
-        check_space=check_space,
-        progress=progress,
-    )
+    how: dict[str, Any] = {"force": force, "source": source, "keep_raw": keep_raw, "check_space": check_space}
+    try:
+        return data.prepare(task, preparer, **how, progress=progress)
+    except Exception as error:
+        if full := disk_full(error):
+            raise DataError(full) from error
+        raise
 
 
 def refresh_leaderboard(task: Task, data: DataStore) -> Path:

@@ -22,7 +22,7 @@ from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import act, create, known, segment, upload
 from mleredux_client.cli.records import record_of, row_of, view_of
 from mleredux_client.cli.service import Service, explained, service_option
-from mleredux_client.errors import MlereduxApiError
+from mleredux_client.errors import Conflict, Invalid, MlereduxApiError, NotFound, TooLarge
 from mleredux_client.models.run import FINAL
 
 _AT_ONCE = 4
@@ -82,12 +82,16 @@ class ServerBackend:
         """Grade each line of a `submission.jsonl`, some at once."""
         from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
 
-        lines = read_jsonl(listed)
+        def graded(line: Any) -> Report:
+            if line.problem:
+                return line.refused(line.problem)
+            try:
+                return self.grade(line.submission_path, line.competition_id, project=project)
+            except (NotFound, Invalid, TooLarge, Conflict) as error:
+                return line.refused(str(self.explain(error)))
+
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            reports = list(
-                pool.map(lambda line: self.grade(line.submission_path, line.competition_id, project=project), lines)
-            )
-        total = aggregate_reports(reports)
+            total = aggregate_reports(list(pool.map(graded, read_jsonl(listed, lenient=True))))
         return total, write_report(total, output_dir) if output_dir is not None else None
 
     def validate(self, submission: Path, task: str) -> Verdict:
