@@ -176,6 +176,34 @@ def test_other_raw_data_of_the_users_are_prepared_and_every_report_says_so(toy: 
         store.find(task)
 
 
+@pytest.mark.parametrize("how", ["checksums", "a missing file"])
+def test_bad_raw_data_that_was_downloaded_is_downloaded_again(toy: Any, how: str) -> None:
+    downloads = []
+
+    def fetch(raw: Path) -> None:
+        downloads.append(raw)
+        (raw / "rows.csv").write_text("bad" if len(downloads) == 1 else "good")
+
+    def split(raw: Path, public: Path, private: Path) -> None:
+        text = (raw / "rows.csv").read_text()
+        if text == "bad" and how == "a missing file":
+            raise DataError("The raw data has no table.")
+        (public / "sample_submission.csv").write_text("id,y\n1,0\n")
+        (public / "rows.csv").write_text(text)
+        (private / "answers.csv").write_text("id,y\n1,0\n")
+
+    sums = {"public": {"rows.csv": hashlib.md5(b"good").hexdigest()}} if how == "checksums" else {}
+    task = toy.task().model_copy(update={"prepare": split, "fetch": fetch, "checksums": sums})
+    with pytest.raises(DataError):
+        prepared(toy, task)
+    if how == "a missing file":
+        with pytest.raises(DataError):
+            prepared(toy, task)
+        assert len(downloads) == 1, "code may be at fault: nothing is downloaded again unless --force"
+    assert prepared(toy, task, force=how == "a missing file").public.is_dir()
+    assert len(downloads) == 2
+
+
 def full_disk(kind: str) -> None:
     """Raise what really happens on a full device, as libraries pass it on."""
     try:

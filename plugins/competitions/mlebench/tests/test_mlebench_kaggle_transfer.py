@@ -151,10 +151,11 @@ def test_a_full_disk_is_told_as_such(
     assert str(tmp_path) in str(as_error(refusal.value, "x"))
 
 
-def respond(status: int, **headers: str) -> Callable[[], None]:
+def respond(status: int, body: bytes = b"", *, redirected: bool = False, **headers: str) -> Callable[[], None]:
     def question() -> None:
         response = requests.Response()
-        response.status_code = status
+        response.status_code, response._content = status, body
+        response.history = [requests.Response()] if redirected else []
         response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
         raise requests.HTTPError(response=response)
 
@@ -164,7 +165,24 @@ def respond(status: int, **headers: str) -> Callable[[], None]:
 @pytest.mark.parametrize(("status", "kind"), [(401, "unauthorized"), (403, "forbidden"), (404, "not-found")])
 def test_a_clear_no_is_not_asked_again(patience: Patience, pauses: list[float], status: int, kind: str) -> None:
     with pytest.raises(Refusal, match=kind):
-        patience.ask(respond(status))
+        patience.ask(respond(status, b'{"code": 7, "message": "Accept the rules."}'))
+    assert pauses == []
+
+
+@pytest.mark.parametrize("body", [b"", b"<Error><Code>ExpiredToken</Code></Error>", b"[]", b'{"message": ""}', b"null"])
+def test_a_403_without_kaggles_word_or_of_storage_is_asked_again(
+    patience: Patience, pauses: list[float], body: bytes
+) -> None:
+    with pytest.raises(Refusal, match="server-error"):
+        patience.ask(respond(403, body))
+    with pytest.raises(Refusal, match="server-error"):
+        patience.ask(respond(403, b'{"message": "Anonymous caller"}', redirected=True))
+    assert len(pauses) == 2 * (patience.tries - 1)
+
+
+def test_an_empty_archive_is_named(patience: Patience, pauses: list[float]) -> None:
+    with pytest.raises(Refusal, match="no-archive"):
+        patience.ask(respond(416))
     assert pauses == []
 
 

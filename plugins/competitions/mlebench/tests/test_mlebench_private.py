@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import mleredux_competition_mlebench
 import pandas as pd
 import pytest
 from mleredux._core.data import DataStore
@@ -114,3 +115,29 @@ def test_a_split_that_is_not_drawn_is_refused(shared: Path, tmp_path: Path) -> N
     with pytest.raises(DataError, match="has no random split"):
         task.prepare(raw, tmp_path / "public", tmp_path / "private")
     assert not any((tmp_path / "public").iterdir())
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", sorted(ref.id for ref in mleredux_competition_mlebench.mleredux_register_tasks()))
+def test_new_ids_are_new_or_the_note_says_what_remains(name: str, shared: Path, tmp_path: Path) -> None:
+    task: Any = Catalogue().task(f"{name}+private")
+    assert "are still Kaggle's, so only a closed network" in task.note
+    with zipfile.ZipFile(shared / "golden" / name / "raw.zip") as archive:
+        archive.extractall(tmp_path / "raw")
+    made = {}
+    for kind, prepared in (("published", Catalogue().task(name)), ("private", task)):
+        try:
+            prepared.prepare(tmp_path / "raw", tmp_path / kind / "public", tmp_path / kind / "private")
+        except DataError as error:
+            assert kind == "private" and "has no random split" in str(error)
+            return
+        sample = tmp_path / kind / "public" / str(task.submission.sample)
+        rows = pd.read_csv(sample, dtype=str, usecols=list(task.submission.id_columns))
+        made[kind] = set(rows.itertuples(index=False, name=None))
+    if "with new ids" in task.note:
+        tables = [pd.read_csv(path, dtype=str) for path in (tmp_path / "raw").rglob("*.csv")]
+        raw = {cell for table in tables for column in table for cell in table[column].dropna()}
+        assert not made["private"] & made["published"]
+        assert not {cell for row in made["private"] for cell in row} & raw
+    else:
+        assert "Its ids, names, rows" in task.note

@@ -190,6 +190,8 @@ class DataStore:
                     from mleredux._core.data.space import check
 
                     check(self, [task], source=source, keep_raw=keep_raw)
+                if force and source is None and not (home / "prepared").exists() and (raw_home / _OURS).exists():
+                    shutil.rmtree(self.raw(task), ignore_errors=True)
                 raw = self._find_raw(task, source, keep_raw, progress)
                 # What the user keeps may be deleted later, class by class, which would change the times of links to it.
                 neutral = raw.folder if raw.neutral and not keep_raw else None
@@ -228,11 +230,13 @@ class DataStore:
                 settle_time(scratch / name)
             differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
+                if not given and task.base is None:
+                    shutil.rmtree(raw, ignore_errors=True)
                 raise ChecksumMismatch(
                     f"The prepared files of {task.id} differ from the published ones: "
                     f"{'; '.join(map(str, differing))}.",
                     differing,
-                    hint="The raw data differs from the published data; download it again.",
+                    hint="The raw data differs from the published data; preparing it again downloads it again.",
                 )
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
@@ -259,7 +263,10 @@ class DataStore:
                 unpack(source, scratch)
                 unpack_inner(scratch, task.raw_id or task.id)
             else:
-                self._fetch(task, scratch, progress)
+                if task.fetch is None:
+                    raise self._not_given(task)
+                progress("downloading the raw data")
+                task.fetch(scratch)
             replace(scratch, raw)
         neutral = source is not None or getattr(task.fetch, "neutral_order", False)
         if raw == self.raw(task):
@@ -290,12 +297,6 @@ class DataStore:
             f"The raw data of {task.id} is not in {self.raw(task)}.",
             hint=f"Provide it with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
         )
-
-    def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
-        if task.fetch is None:
-            raise self._not_given(task)
-        progress("downloading the raw data")
-        task.fetch(folder)
 
     def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path, neutral: Path | None) -> None:
         ordered = getattr(task.prepare, "neutral_order", False)

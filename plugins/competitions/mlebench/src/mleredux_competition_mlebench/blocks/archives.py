@@ -21,6 +21,7 @@ from mleredux_competition_mlebench.blocks.placement import make_folders
 from mleredux_competition_mlebench.blocks.trees import Folder, Stream, Tree
 
 SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
+AGAIN = "prepare it with --force, which downloads it again"
 _CHUNK = 1 << 20
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, NotImplementedError,
@@ -50,7 +51,7 @@ def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
     for folder in dict.fromkeys([inside, stem] if top else [stem]):
         if (raw / folder).is_dir():
             return Folder(raw / folder, folder)
-    raise DataError(f"The raw data has no {name}.", hint=f"Searched {raw}; get the competition's files again.")
+    raise DataError(f"The raw data has no {name}.", hint=f"Searched {raw}; {AGAIN}.")
 
 
 def _open_archive(path: Path, where: str) -> Tree:
@@ -80,7 +81,7 @@ class _Archive(Tree):
         """Return the error for an archive that can't be read."""
         return DataError(
             f"{self.where} is truncated or damaged ({one_line(error)}).",
-            hint="Download it again.",
+            hint=f"{AGAIN.capitalize()}.",
         )
 
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:

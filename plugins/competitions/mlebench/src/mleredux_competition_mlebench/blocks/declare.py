@@ -132,7 +132,7 @@ def private(task: Competition) -> Competition:
             "checksums": {},
             "variants": {},
             "note": f"The test set is this installation's own{', with new ids' if renames else ''}: thresholds and "
-            "leaderboard are of the published split. Its rows and files are still Kaggle's, so only a closed network "
-            "keeps an agent from looking them up.",
+            f"leaderboard are of the published split. {'Its rows' if renames else 'Its ids, names, rows'} and files "
+            "are still Kaggle's, so only a closed network keeps an agent from looking them up.",
         }
     )

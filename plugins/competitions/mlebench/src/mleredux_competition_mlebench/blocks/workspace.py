@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mleredux.errors import DataError, MlereduxError, one_line
 from mleredux.plugin.task import neutral_order
 
-from mleredux_competition_mlebench.blocks.archives import DAMAGE, open_tree
+from mleredux_competition_mlebench.blocks.archives import AGAIN, DAMAGE, open_tree
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
 from mleredux_competition_mlebench.blocks.placement import make_folders
 from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
@@ -83,7 +83,7 @@ class Workspace:
         if not path.is_file():
             raise DataError(
                 f"The raw data has no {name}.",
-                hint=f"Searched {self.raw}; name the folder or archive that has it with --from, or download it again.",
+                hint=f"Searched {self.raw}; name the folder or archive that has it with --from, or {AGAIN}.",
             )
         return path
 

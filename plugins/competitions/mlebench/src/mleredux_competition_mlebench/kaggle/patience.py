@@ -82,17 +82,28 @@ class Patience:
             if failures >= min(self.tries, _TRIES_TO_CONNECT):
                 raise Refusal("unreachable", reason=type(error).__name__) from error
             return None
-        if status in _REFUSALS:
+        # Storage refuses an expired address with 403, and gateways without Kaggle's own message: ask again.
+        passing = status == 403 and (response.history or not _says_why(response))
+        if status in _REFUSALS and not passing:
             raise Refusal(_REFUSALS[status], what=what) from error
+        if status == 416:
+            raise Refusal("no-archive", type="an empty file") from error
         if status == 429:
             if last:
                 raise Refusal("throttled", tries=failures) from error
             return retry_after(response)
-        if status >= 500 or status == 408:
+        if status >= 500 or status == 408 or passing:
             if last:
                 raise Refusal("server-error", status=status, tries=failures) from error
             return retry_after(response)
         raise Refusal("bad-status", status=status) from error
+
+
+def _says_why(response: requests.Response) -> bool:
+    try:
+        return bool(response.json().get("message"))
+    except (ValueError, AttributeError, RuntimeError):  # no JSON, no object, or a body that was given up
+        return False
 
 
 def retry_after(response: requests.Response) -> float | None:
