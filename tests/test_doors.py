@@ -24,7 +24,7 @@ from mcp import Client
 from mleredux import Run
 from mleredux.plugin.command import current
 from mleredux.plugin.events import Warned
-from mleredux_agents import open_session
+from mleredux_agents import open_session, rule_of
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
 from mleredux_bridge_harbor.directory import write_task
 from mleredux_bridge_inspect.registry import make
@@ -55,7 +55,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 def by_gymnasium(command: str, places: Places) -> Run:
     name = "mleredux_bridge_gymnasium.environment:mleredux/Task-v0"
-    env: Any = gymnasium.make(name, task="wine", invalid=-7.0, **places)
+    env: Any = gymnasium.make(name, task="wine", reward="score", invalid=-7.0, **places)
     env.reset(seed=0)
     env.step({"kind": SHELL, "text": command})
     _, reward, terminated, _, info = env.step({"kind": SUBMIT, "text": ""})
@@ -97,12 +97,13 @@ def by_inspect(command: str, places: Places) -> Run:
     if run.report.score is not None:
         assert scores["score"].as_float() == pytest.approx(run.report.score, abs=1e-12)
     assert scores["score"].explanation == run.report.message
+    assert scores["standing"].as_float() == rule_of("standing").of(run)
     return run
 
 
 def by_harbor(file: Path, home: Path, places: Places) -> tuple[dict[str, float], str | None]:
     """The reward and message of the verifier of an exported task: it finds our packages only in its own folder."""
-    write_task("wine", home / "wine", invalid=-7.0, data_dir=places["data_dir"])
+    write_task("wine", home / "wine", rule_of("score", -7.0), data_dir=places["data_dir"])
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {"PATH": path, "SUBMISSION": str(file), "LOGS": str(home / "logs")}
     subprocess.run([home / "wine" / "tests" / "test.sh"], check=True, env=environment, capture_output=True)
@@ -140,7 +141,7 @@ def by_openenv(command: str, home: Path, places: Places) -> dict[str, Any]:
     """The last observation and reward of a client in OpenEnv's own environment."""
     programs = validator("openenv") / "bin"
     words = [word for name, value in places.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    server = (programs / "mleredux", "openenv", "wine", "--invalid", "-7", *words)
+    server = (programs / "mleredux", "openenv", "wine", "--reward", "score", "--invalid", "-7", *words)
     with serving(home / "openenv.log", *server) as (url, _):
         return printed(programs / "python", "-c", OPENENV_CLIENT, url, command)
 
@@ -198,7 +199,7 @@ def rollouts(
     out = tmp_path_factory.mktemp("vf-eval")
     words = ["-m", "scripted", "--no-push", "--env.agent.harness.id", "null"]
     words += ["--env.agent.runtime.type", "subprocess", "--env.taskset.tasks", '["wine"]', "--env.taskset.seeds", "3"]
-    for name, value in {**places, "invalid": -7}.items():
+    for name, value in {**places, "reward": "score", "invalid": -7}.items():
         words += [f"--env.taskset.task.{name}", str(value)]
     with ScriptedLlm({"rules": [first, {"reply": {"text": "Done."}}]}) as llm:
         ended = in_verifiers("vf-eval", out.parent, *words, "--client.base-url", f"{llm.url}/v1", "-o", str(out))

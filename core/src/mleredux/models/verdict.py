@@ -10,7 +10,9 @@ SUBMITTED_ANSWERS = "submitted-answers"
 """The kind of evidence for a submission that equals the answers."""
 _LOOKED_UP = (SUBMITTED_ANSWERS, "public-labels")
 """Kinds of evidence that answers were looked up, which executing the code again does not refute."""
-VerdictStatus = Literal["verified", "not reproducible", "not checked", "tainted"]
+SCORE_GIVEN = "score-given"
+"""The kind of evidence for a test score that was given out, say as a reward to a policy that learns."""
+VerdictStatus = Literal["verified", "not reproducible", "not checked", "score given", "tainted"]
 
 
 class Evidence(Model):
@@ -47,7 +49,9 @@ class ResultVerdict(Model):
 
     status: Annotated[VerdictStatus, Open] = "not checked"
     """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again as
-    before, the program did not achieve the score. `verified`: it did, and nothing says that it looks answers up.
+    before, the program did not achieve the score. `score given`: its test score was given out as a reward, so that
+    whoever learned from it is no longer tested by this task. `verified`: the program achieved the score again, and
+    nothing says that it looks answers up.
     `not checked`: it was not executed again, did not run as before, or can't be judged."""
     why: str | None = None
     """One sentence on the reason for the status."""
@@ -64,6 +68,11 @@ class ResultVerdict(Model):
         """Whether the result counts: it is neither tainted nor not reproducible."""
         return self.status not in ("tainted", "not reproducible")
 
+    @property
+    def ranked(self) -> bool:
+        """Whether leaderboards have the result by default: it is trusted, and its test score was not given out."""
+        return self.trusted and self.status != "score given"
+
 
 def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None) -> ResultVerdict:
     """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides.
@@ -78,9 +87,12 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
             for item in evidence
         )
     seen = [item for item in evidence if item.level == "seen"]
+    given = [item for item in evidence if item.kind == SCORE_GIVEN]
     if seen:
         status: VerdictStatus = "tainted"
         why = seen[0].why
+    elif given and (verification is None or verification.status != "not reproducible"):
+        status, why = "score given", given[0].why
     elif verification is None:
         status, why = "not checked", "The final code was not executed again."
     else:

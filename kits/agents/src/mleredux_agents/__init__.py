@@ -9,7 +9,7 @@ rollout are those of any other run. The plugin registers an agent, under whose n
     agent = session_agent("my-door", "Clients of my door")
 
     def work() -> float | None:
-        with open_session("digits", "my-door", limits={"time_limit": 600}) as session:
+        with open_session("digits", "my-door", time_limit=600) as session:
             session.execute('cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv')
             report = session.finish().report
         return report.score if report else None
@@ -23,7 +23,7 @@ from mleredux_agentkit.workspace import Completed
 
 from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux_agents.options import Libraries, libraries, read_options
-from mleredux_agents.rewards import REWARDS, reward_of, rule_of
+from mleredux_agents.rewards import REWARDS, RewardRule, rule_of
 from mleredux_agents.sessions import Attached, OpenSession, open_session, session_agent
 
 __all__ = [
@@ -38,13 +38,13 @@ __all__ = [
     "Finished",
     "Libraries",
     "OpenSession",
+    "RewardRule",
     "cli_agent",
     "install_parts",
     "libraries",
     "llm_agent",
     "open_session",
     "read_options",
-    "reward_of",
     "rule_of",
     "session_agent",
 ]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from mleredux._core.plugins import current
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
-from mleredux.models import Report
-from mleredux.models.events import Warned
+from mleredux.models import Evidence, Report
+from mleredux.models.verdict import SCORE_GIVEN
+
+LEAST = 0.1
+"""The least reward of a valid submission by the rule `standing`."""
 
 
 def _score(report: Report) -> float | None:
@@ -28,43 +35,112 @@ def _valid(report: Report) -> float | None:
     return 1.0
 
 
-REWARDS: dict[str, Callable[[Report], float | None]] = {"score": _score, "percentile": _percentile, "valid": _valid}
-"""Rewards of valid submissions by name."""
+def _standing(report: Report) -> float | None:
+    """Return the distance from the leaderboard's median in units of that to gold, squeezed: 0.1 to 1, and 0.55 at the median.
+
+    Without a leaderboard, the distance is that from 0. A score that is no number has the least reward, and a result
+    that is not trusted none.
+    """
+    if not report.verdict.trusted:
+        return None
+    score = _score(report)
+    if score is None or not math.isfinite(score):
+        return LEAST
+    median, gold = _references(report)
+    ahead = score - (-median if report.is_lower_better else median)
+    gap = ahead / (abs(gold - median) or abs(median) or 1.0)
+    return LEAST + (1 - LEAST) * (0.5 + math.atan(gap) / math.pi)
 
 
-def rule_of(name: str) -> Callable[[Report], float | None] | Callable[[Run], float | None]:
-    """Return the rule of a name in `REWARDS`, for reports; or the function `package.module:function`, for runs.
+def _references(report: Report) -> tuple[float, float]:
+    """Return median and gold of the leaderboard, or of that of the competition from which a variant was derived."""
+    if report.median_threshold is not None and report.gold_threshold is not None:
+        return report.median_threshold, report.gold_threshold
+    with contextlib.suppress(MlereduxError):
+        task = current().task(report.competition_id)
+        base = task.base if task.kind == "competition" else None
+        if base is not None and base.thresholds is not None and base.metric == task.metric:
+            return base.thresholds.median, base.thresholds.gold
+    return 0.0, 0.0
+
+
+REWARDS: dict[str, Callable[[Report], float | None]] = {
+    "standing": _standing,
+    "percentile": _percentile,
+    "score": _score,
+    "valid": _valid,
+}
+"""Rewards of valid submissions by name; the first is the default of all doors."""
+
+
+@dataclass(frozen=True)
+class RewardRule:
+    """What runs are worth.
+
+    Attributes:
+        name: A name of `REWARDS`, or that of a function.
+        invalid: What a run is worth that has no valid submission, or no value by the rule.
+        function: The function of ended runs; None if the rule is a name of `REWARDS`.
+    """
+
+    name: str
+    invalid: float
+    function: Callable[[Run], float | None] | None = None
+
+    def of_report(self, report: Report | None) -> float:
+        """Return the reward of a graded submission, by a rule of `REWARDS`."""
+        value = REWARDS[self.name](report) if report is not None and report.valid_submission else None
+        return self.invalid if value is None else float(value)
+
+    def of(self, run: Run, *, shown_by: str | None = None) -> float:
+        """Return the reward of an ended run.
+
+        Args:
+            shown_by: The plugin that shows it to whoever learns from it. Unless it is only whether the submission is
+                valid, the run's verdict becomes `score given`.
+        """
+        report = run.report
+        if self.function is None:
+            value = self.of_report(report)
+        else:
+            own = self.function(run) if report is not None and report.valid_submission else None
+            value = self.invalid if own is None else float(own)
+        if shown_by is not None and self.name != "valid" and report is not None:
+            why = f"The test score was given out as a reward by {shown_by}."
+            given = Evidence(kind=SCORE_GIVEN, level="within reach", why=why)
+            if given not in report.verdict.evidence:
+                run.write_report(report.judged((*report.verdict.evidence, given), report.verdict.verification))
+        return value
+
+
+def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None = None) -> RewardRule:
+    """Return the rule of rewards that a user names.
+
+    Args:
+        reward: A name of `REWARDS`, or a function of runs with a valid submission, as it is or by its name,
+            `package.module:function`.
+        invalid: What other runs are worth; None: 0, which is less than any valid submission is worth by default.
 
     Raises:
-        MlereduxError: There is no such rule.
+        MlereduxError: There is no such rule, or it is `score`, which has no bound, without `invalid`; or `invalid` is
+            no number.
     """
-    if name in REWARDS:
-        return REWARDS[name]
-    module, _, function = name.partition(":")
+    if invalid is not None and not math.isfinite(invalid):
+        raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")
+    if not isinstance(reward, str):
+        return RewardRule(getattr(reward, "__name__", "function"), invalid or 0.0, reward)
+    if reward == "score" and invalid is None:
+        raise MlereduxError(
+            "The reward `score` has no bound, so no value is worse than every valid submission.",
+            hint=f"Use {next(iter(REWARDS))}, or also give `invalid`, worse than any score of the task.",
+        )
+    if reward in REWARDS:
+        return RewardRule(reward, invalid or 0.0)
+    module, _, function = reward.partition(":")
     try:
-        found: Callable[[Run], float | None] = getattr(importlib.import_module(module), function)
+        found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError):
         known = ", ".join(REWARDS)
         hint = f"Use {known}, or package.module:function of a function of a run that is installed."
-        raise MlereduxError(f"There is no reward {name!r}.", hint=hint) from None
-    return found
-
-
-def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
-    """Return the reward of an ended run; None for a submission that is not valid, or has no value by this rule.
-
-    Args:
-        rule: `score` (with a minus if lower is better), `percentile` (0 to 1), `valid` (1), or a function of the run by
-            its name, `package.module:function`.
-        told_by: The plugin that gives a test score out by it: a warning in the run's events says so.
-
-    Raises:
-        MlereduxError: There is no such rule.
-    """
-    found = rule_of(rule)
-    if told_by is not None and rule != "valid":
-        run.emit(Warned(plugin=told_by, message="The test score of this run was given out as a reward."))
-    report = run.report
-    if report is None or not report.valid_submission:
-        return None
-    return found(report) if rule in REWARDS else found(run)  # type: ignore[arg-type]
+        raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
+    return RewardRule(reward, invalid or 0.0, found)

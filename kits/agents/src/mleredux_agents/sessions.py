@@ -143,6 +143,21 @@ class Attached:
         answer = self._ask("validate")
         return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
 
+    @property
+    def ending(self) -> str:
+        """A sentence on how the session ended, and what became of the submission file."""
+        outcome, report = self.run.outcome, self.run.report
+        how = f" at its {outcome.limit} limit" if outcome is not None and outcome.limit else ""
+        if self.run.state is State.CANCELLED:
+            how, then = " by cancellation", "the submission file was not graded"
+        elif report is None:
+            then = "the submission file is graded as it was"
+        else:
+            then = (
+                f"the submission file was graded as it was: it is {'valid' if report.valid_submission else 'invalid'}"
+            )
+        return f"The session of {self.run.id} has ended{how}, and {then}."
+
     def time_left(self) -> float:
         """Return the seconds until the time limit; 0 if the session has ended."""
         try:
@@ -154,7 +169,7 @@ class Attached:
         try:
             return ask(self.run.output_dir, do, source, **facts)
         except NoSession:
-            raise MlereduxError(f"The session of {self.run.id} has ended.", hint="Open another one.") from None
+            raise MlereduxError(self.ending, hint="Open another session to continue.") from None
         except OSError as error:
             told = f"{source!r} can't be read: {error.strerror}."
             raise MlereduxError(told, hint="Name a file that exists.") from None
@@ -256,6 +271,7 @@ def open_session(
     *,
     sandbox: str | None = None,
     seed: int = 0,
+    time_limit: float | None = None,
     limits: Mapping[str, Any] | None = None,
     context: str | None = None,
     detached: bool = False,
@@ -269,7 +285,8 @@ def open_session(
         agent: The id of an agent of `session_agent` that is registered.
         detached: Whether a process of its own executes the run, so that it is graded even if this one is killed.
         slot_timeout: Seconds to wait while other runs hold CPUs or memory that this one needs; None: any time.
-        sandbox, seed, limits, context, runs_dir, data_dir: As in `mleredux.run`.
+        sandbox, seed, time_limit, limits, context, runs_dir, data_dir: As in `mleredux.run`; by default, the time limit
+            is an hour.
 
     Raises:
         MlereduxError: The request is invalid, or the sandbox can't be opened.
@@ -280,7 +297,8 @@ def open_session(
     from mleredux.models.request import Request
 
     store, data = RunStore(runs_dir), DataStore(data_dir)
-    request = Request.single(task, agent, sandbox=sandbox, seed=seed, limits=limits, context=context)
+    changed = {**(limits or {}), **({} if time_limit is None else {"time_limit": time_limit})}
+    request = Request.single(task, agent, sandbox=sandbox, seed=seed, limits=changed, context=context)
     [planned] = plan(request, current(), own_machine=True)
     run = store.create(planned, data.path)
     if detached:

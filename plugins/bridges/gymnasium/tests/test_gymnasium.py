@@ -16,7 +16,8 @@ import psutil
 import pytest
 from gymnasium.utils.env_checker import check_env
 from mleredux import MlereduxError
-from mleredux.plugin.events import Warned
+from mleredux.plugin.artifact import RunStore
+from mleredux_agents import rule_of
 from mleredux_bridge_gymnasium.environment import PYTHON, SHELL, SUBMIT, TaskEnvironment
 
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
@@ -34,7 +35,7 @@ def places(home: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def env(places: dict[str, Any]) -> Iterator[TaskEnvironment]:
-    found = TaskEnvironment("wine", **places)
+    found = TaskEnvironment("wine", reward="score", invalid=-9.0, **places)
     yield found
     found.close()
 
@@ -63,7 +64,9 @@ def test_the_reward_is_the_score_of_any_run_on_the_same_submission(env: TaskEnvi
     assert texts[0] == "42\n"
     run = env.run
     assert (info["valid"], run.spec.agent, str(run.state)) == (True, "gymnasium", "done")
-    assert any(isinstance(event.payload, Warned) and "given out" in event.payload.message for event in run.events())
+    assert (info["run"], info["score"], info["medal"]) == (run.id, run.score, run.medal)
+    assert run.report is not None and (run.report.verdict.status, run.report.verdict.trusted) == ("score given", True)
+    assert [row["verdict"] for row in RunStore(home / "runs").rows() if row["id"] == run.id] == ["score given"]
     assert run.rollout is not None
     assert [call.function_name for step in run.rollout.steps for call in step.tool_calls or ()] == ["python", "sh"]
 
@@ -74,8 +77,9 @@ def test_a_validation_scores_training_rows_and_reveals_nothing_of_the_test(place
     run = env.run
     env.close()
     assert run.report is not None and run.report.score is not None and info["valid"]
-    assert (run.spec.task, reward) == ("wine+shadow", -run.report.score)
-    assert not any(isinstance(event.payload, Warned) for event in run.events())
+    assert run.spec.task == "wine+shadow"
+    assert 0.1 < reward == rule_of("standing").of(run) < 0.4 and run.report.gold_threshold is None
+    assert run.report.verdict.status == "not checked"
 
     def rows(task: str, file: str) -> set[str]:
         lines = (home / "data" / task / "prepared" / file).read_text().splitlines()[1:]
@@ -110,7 +114,7 @@ def test_the_use_of_techniques_is_a_reward(places: dict[str, Any]) -> None:
 
 
 def test_an_episode_is_truncated_at_the_time_limit_and_graded(places: dict[str, Any]) -> None:
-    env = TaskEnvironment("wine", reward=lambda run: float(run.report is not None), limits={"time_limit": 4}, **places)
+    env = TaskEnvironment("wine", reward=lambda run: float(run.report is not None), time_limit=4, **places)
     env.reset(seed=1)
     assert env.step({"kind": SHELL, "text": COPY})[1] == 0.0
     _, reward, terminated, truncated, _ = env.step({"kind": SHELL, "text": "sleep 60"})
@@ -118,9 +122,24 @@ def test_an_episode_is_truncated_at_the_time_limit_and_graded(places: dict[str, 
     assert (reward, terminated, truncated) == (1.0, False, True)
 
 
+def test_texts_are_unicode_in_actions_and_observations(places: dict[str, Any]) -> None:
+    env = TaskEnvironment("wine", reward="valid", **places)
+    text = "é🙂 中文 \u200f"
+    _, info, texts = played(env, (PYTHON, f"print({text!r})"), (SHELL, f"printf %s '{text}'"), (SUBMIT, ""))
+    assert texts[:2] == [f"{text}\n", text] and "score" not in info
+    assert env.run.report is not None and env.run.report.verdict.status == "not checked"
+    env.close()
+    assert env.action_space.contains({"kind": 0, "text": text})
+    assert not env.action_space.contains({"kind": 0, "text": "\ud800"})
+    flat = gymnasium.spaces.flatten(env.observation_space, {"failed": 0, "text": text})
+    assert gymnasium.spaces.unflatten(env.observation_space, flat)["text"] == "?? ?? ?"
+
+
 def test_what_does_not_exist_is_refused_in_a_sentence() -> None:
     with pytest.raises(MlereduxError, match="There is no reward 'luck'"):
         TaskEnvironment("wine", reward="luck")
+    with pytest.raises(MlereduxError, match="has no bound"):
+        TaskEnvironment("wine", reward="score")
     with pytest.raises(MlereduxError, match="There is no task"):
         TaskEnvironment("whine")
 

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from mleredux import MlereduxError, Run
+from mleredux_agents import rule_of
 from mleredux_bridge_gymnasium.environment import SUBMIT, TaskEnvironment
 
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
@@ -34,7 +35,8 @@ def test_environments_are_stepped_together_each_with_its_task_and_reward(tmp_pat
     _, rewards, ended, _, info = envs.step({"kind": np.array([SUBMIT, 0, SUBMIT]), "text": ("", "true", "")})
     assert list(ended) == [True, False, True] and list(info["valid"]) == [True, False, False]
     scores = [env.unwrapped.run.report for env in envs.envs]
-    assert rewards[0] == -scores[0].score and rewards[1] == 0 and rewards[2] == -1
+    assert rewards[0] == rule_of("standing").of_report(scores[0]) >= 0.1 and rewards[1] == rewards[2] == 0
+    assert info["score"][0] == scores[0].score and list(info["medal"]) == [None] * 3
     _, _, ended, *_ = envs.step({"kind": np.zeros(3, dtype=int), "text": ("true",) * 3})
     assert not ended.any() and str(envs.envs[0].unwrapped.run.state) == "running"
     envs.close()

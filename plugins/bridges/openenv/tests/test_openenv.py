@@ -15,6 +15,7 @@ import mleredux
 import pytest
 from mleredux import Run
 from mleredux.plugin.events import Warned
+from mleredux_agents import rule_of
 from mleredux_testing.pytest_plugin import validator
 
 WORK = r"""
@@ -78,7 +79,7 @@ def test_its_validator_accepts_the_manifest(programs: Path) -> None:
 
 def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs: Path, tmp_path: Path) -> None:
     places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
-    words = [programs / "mleredux", "openenv", "wine", "--port", "0", "--invalid", "-7", *places]
+    words = [programs / "mleredux", "openenv", "wine", "--port", "0", *places]
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path})
     try:
@@ -94,15 +95,14 @@ def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs
     assert report["passed"], report
     task, _, ran, valid = told["valid"]
     sample = tmp_path / "data" / "wine" / "prepared" / "public" / "sample_submission.csv"
-    expected = mleredux.grade(sample, "wine", data_dir=tmp_path / "data").score
-    assert expected is not None
-    assert abs(valid["reward"] + expected) < 1e-12 and valid["done"] and valid["valid"]  # log loss: lower is better
+    report = mleredux.grade(sample, "wine", data_dir=tmp_path / "data")
+    assert valid["reward"] == rule_of("standing").of_report(report) and valid["done"] and valid["valid"]
     assert (ran["text"], ran["failed"], ran["done"], ran["reward"]) == ("42\n", True, False, None)
     invalid = told["invalid"][-1]
-    assert (invalid["reward"], invalid["done"], invalid["valid"]) == (-7.0, True, False) and invalid["message"]
+    assert (invalid["reward"], invalid["done"], invalid["valid"]) == (0, True, False) and invalid["message"]
     answers = (sample.parents[1] / "private" / "answers.csv").read_text().splitlines()[1:6]
     shown = json.dumps(told["valid"][:-1])
-    assert "wine" in task["text"] and str(expected) not in shown and not any(row in shown for row in answers)
+    assert "wine" in task["text"] and str(report.score) not in shown and not any(row in shown for row in answers)
     assert "There is no open episode." in told["errors"][0] and "'digits' is not served here" in told["errors"][1]
     run = Run(tmp_path / "runs" / valid["run"])
     assert (run.spec.agent, run.spec.seed, str(run.state)) == ("openenv", 3, "done")

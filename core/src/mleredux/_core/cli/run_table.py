@@ -61,7 +61,7 @@ def closing_table(runs: Sequence[RunView]) -> None:
             console.print(Text(safe(f"{run.task} · {short_reference(run.agent)}: {run.artifacts}"), style="dim"))
     for run in runs:
         verdict = run.report.verdict if run.report else None
-        untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.trusted else None
+        untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.ranked else None
         for sentence in filter(None, (run.message, run.report.message if run.report else None, untrusted)):
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
         llm = run.report.ledger.llm if run.report and run.report.ledger else None
@@ -76,7 +76,7 @@ def replayed(llm: LlmUse) -> tuple[str, ...]:
     if llm.replay is None:
         return ()
     calls = "1 call was" if llm.repeated == 1 else f"{llm.repeated} calls were"
-    return (f"{calls} answered from {llm.replay}.", *llm.differences)
+    return (f"{calls} answered from {llm.replay}, at no cost.", *llm.differences)
 
 
 def _row(run: RunView) -> dict[str, Any]:

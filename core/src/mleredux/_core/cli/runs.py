@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -22,6 +22,7 @@ from mleredux._core.cli.output import json_option, print_json, print_table, runs
 from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import local_option, server_of, server_option
 from mleredux.models.formats import duration, short_reference
+from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
 """Those that are listed; on a server also whose the runs are."""
@@ -30,7 +31,8 @@ LEAST = {"agent": 12, "task": 10, "id": 7}
 _OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
 """Left out where no run has one."""
 _YIELDING = ("verdict", "cause", "cost", "time", "percent")
-"""Left out, one after the other, below a width of `_NARROW`."""
+"""Left out, one after the other, below a width of `_NARROW`; the verdict only if it marks no run."""
+_PLAIN_VERDICTS = (None, "not checked", "verified")
 _NARROW = 100
 _ALL = 10**9
 
@@ -42,7 +44,7 @@ _ALL = 10**9
 @click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
 @click.option(
     "--verdict",
-    type=click.Choice(("verified", "not reproducible", "not checked", "tainted")),
+    type=click.Choice(get_args(VerdictStatus)),
     help="Only runs whose result has this verdict.",
 )
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
@@ -127,7 +129,8 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
         shown = [{**row, "id": row["id"].rpartition("-")[2]} for row in shown]
     if _width(shown, wanted) > room:
         shown = [{**row, "agent": row["agent"] and row["agent"].partition("@")[0]} for row in shown]
-    for name in _YIELDING if room < _NARROW else ():
+    marked = any(row["verdict"] not in _PLAIN_VERDICTS for row in shown)
+    for name in _YIELDING[marked:] if room < _NARROW else ():
         if _width(shown, wanted, LEAST) <= room:
             break
         wanted = [one for one in wanted if one != name]
@@ -168,7 +171,7 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
         "agent": short_reference(row["agent"]) if row.get("agent") else None,
         "percent": None if percentile is None else f"{percentile:.0f} %",
         "time": None if seconds is None else duration(seconds),
-        "cost": f"${cost:.2f}" if cost else None,
+        "cost": None if cost is None else f"${cost:.2f}",
         **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "score")},
     }
 

@@ -248,6 +248,16 @@ class Run:
         """The grade, once there is one."""
         return self._read("report.json", Report.model_validate)
 
+    @property
+    def score(self) -> float | None:
+        """The score, once there is one."""
+        return report.score if (report := self.report) else None
+
+    @property
+    def medal(self) -> str | None:
+        """`gold`, `silver`, `bronze` or None."""
+        return report.medal if (report := self.report) else None
+
     def write_report(self, report: Report) -> None:
         """Store the grade with its verdict; medals of all versions of the submission follow it."""
         self.log.check()

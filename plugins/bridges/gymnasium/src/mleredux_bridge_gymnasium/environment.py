@@ -11,10 +11,8 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, reward_of, rule_of
+from mleredux_agents import OpenSession, open_session, rule_of
 
-CHARACTERS = string.printable
-"""Characters of texts in both spaces; others are shown as `?`."""
 MAX_TEXT = 24_000
 SHELL, PYTHON, SUBMIT = 0, 1, 2
 """Kinds of actions: run the text in `sh`, run it in a new Python, end the episode (the text is ignored)."""
@@ -23,23 +21,39 @@ Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR
 there, then submit.
 
 """
-Reward = Callable[[Run], float]
+Reward = Callable[[Run], float | None]
+
+
+class UnicodeText(spaces.Text):
+    """Texts of any characters; samples have those of its set, and in flattened texts others are `?`."""
+
+    def contains(self, x: Any) -> bool:
+        """Whether it is a text of Unicode, and not too long."""
+        if not isinstance(x, str) or not self.min_length <= len(x) <= self.max_length:
+            return False
+        return x.isascii() or not any("\ud800" <= character <= "\udfff" for character in x)
+
+    def character_index(self, char: str) -> Any:
+        """The index of a character in the set; that of `?` for one that is not in it."""
+        return super().character_index(char if char in self.character_set else "?")
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     """An environment on one task, or on several of which an episode has one.
 
-    The reward is given at the end of an episode and 0 before. `score` and `percentile` reveal test scores: runs that do
-    so are marked by a warning in their events, and don't belong on leaderboards. `validation` does not: episodes are on
-    `TASK+shadow`, whose test is rows held back from the task's training table (`mleredux-techniques` has it).
+    The reward is given at the end of an episode and 0 before; `info` then has `run`, `valid` and `message`, and `score`
+    and `medal` too. All rewards but `valid` reveal test scores: the verdict on these runs is `score given`, and
+    leaderboards leave them out; with `valid`, `info` has no score either. `validation` reveals nothing of the test: it
+    is `standing` on `TASK+shadow`, whose test is rows held back from the task's training table (`mleredux-techniques`).
 
     Args:
         task: The id of the task, or several: an episode with a seed is on `task[seed % len(task)]`.
-        reward: `score`, `percentile`, `valid`, `validation`, or a function of the ended run (say, of the steps in its
-            rollout), as it is or by its name, `package.module:function`.
-        invalid: The reward of a submission without a value by that rule.
+        reward: `standing`, `percentile`, `score`, `valid`, `validation`, or a function of a run with a valid submission
+            (say, of the steps in its rollout), as it is or by its name, `package.module:function`.
+        invalid: The reward of other runs; None: 0. `score` requires one.
         sandbox: Id of a sandbox; None: the best one here.
-        limits: Fields of `Limits` to change; an episode is truncated at `time_limit`. Each holds its CPUs and memory.
+        time_limit: Seconds after which an episode is truncated; None: an hour.
+        limits: Other fields of `Limits` to change. Each episode holds its CPUs and memory.
         slot_timeout: Seconds that `reset` waits where other runs hold the machine's CPUs and memory.
         step_timeout: Seconds after which a command is killed.
         runs_dir, data_dir: As in `mleredux.run`.
@@ -56,9 +70,10 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         self,
         task: str | Sequence[str] = "digits",
         *,
-        reward: str | Reward = "score",
-        invalid: float = -1.0,
+        reward: str | Reward = "standing",
+        invalid: float | None = None,
         sandbox: str | None = None,
+        time_limit: float | None = None,
         limits: Mapping[str, Any] | None = None,
         step_timeout: float = 60,
         slot_timeout: float = 60,
@@ -67,23 +82,22 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         render_mode: str | None = None,
     ) -> None:
         names = (task,) if isinstance(task, str) else tuple(task)
-        self._told_by: str | None = "gymnasium"
+        self._shown_by: str | None = "gymnasium"
         if reward == "validation":
-            names, reward, self._told_by = tuple(f"{name}+shadow" for name in names), "score", None
+            names, reward, self._shown_by = tuple(f"{name}+shadow" for name in names), "standing", None
         self._tasks = [current().task(name) for name in names]
         self.task = self._tasks[0]
-        if isinstance(reward, str):
-            rule_of(reward)
-        self._rule = reward
-        self._invalid, self._timeout, self.render_mode = invalid, step_timeout, render_mode
+        self._rule = rule_of(reward, invalid)
+        self._timeout, self.render_mode = step_timeout, render_mode
         self._places: dict[str, Any] = {
             "sandbox": sandbox,
+            "time_limit": time_limit,
             "limits": limits,
             "runs_dir": runs_dir,
             "data_dir": data_dir,
             "slot_timeout": slot_timeout,
         }
-        text = spaces.Text(MAX_TEXT, min_length=0, charset=CHARACTERS)
+        text = UnicodeText(MAX_TEXT, min_length=0, charset=string.printable)
         self.action_space = spaces.Dict({"kind": spaces.Discrete(3), "text": text})
         self.observation_space = spaces.Dict({"failed": spaces.Discrete(2), "text": text})
         self._session: OpenSession | None = None
@@ -145,22 +159,21 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
 
     def _end(self) -> float:
         """Have the run graded; its reward."""
-        run = self._opened().finish()
-        told = self._rule
-        reward = reward_of(run, told, told_by=self._told_by) if isinstance(told, str) else told(run)
-        return self._invalid if reward is None else float(reward)
+        return self._rule.of(self._opened().finish(), shown_by=self._shown_by)
 
     def _observed(self, text: str, *, failed: bool) -> dict[str, Any]:
         if self._session is not None:  # the same in each episode
             text = text.replace(str(self._session.run.path.resolve()), "").replace(str(self._session.run.path), "")
-        shown = "".join(character if character in CHARACTERS else "?" for character in text)
-        self._shown = shown[:MAX_TEXT]
+        self._shown = text.encode("utf-8", "replace").decode("utf-8")[:MAX_TEXT]
         return {"failed": int(failed), "text": self._shown}
 
     def _told(self) -> dict[str, Any]:
-        """Whether the submission of an ended episode is valid, and why not."""
-        report = self.run.report if self.run.state.final else None
-        return {} if report is None else {"valid": report.valid_submission, "message": report.message}
+        """The run of an ended episode, whether its submission is valid, and its score if the rewards reveal it."""
+        run = self.run
+        if not run.state.final or (report := run.report) is None:
+            return {}
+        facts = {"run": run.id, "valid": report.valid_submission, "message": report.message}
+        return facts if self._rule.name == "valid" else {**facts, "score": run.score, "medal": run.medal}
 
 
 gymnasium.register(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.plugin.command import Duration, data_dir_option
+from mleredux_agents import REWARDS, rule_of
 
 
 @click.command("export-task")
@@ -15,17 +17,18 @@ from mleredux.plugin.command import Duration, data_dir_option
 )
 @click.option("--image", default="python:3.13-slim", show_default=True, help="Image with Python and pip to build from.")
 @click.option("--time-limit", type=Duration(), help="Time limit of agents: 90s, 30m, 2h.  [default: the task's, or 1h]")
-@click.option("--invalid", type=float, default=-1.0, show_default=True, help="Reward of an invalid submission.")
+@click.option(
+    "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."
+)
+@click.option("--invalid", type=float, help="Reward of an invalid submission.  [default: 0; `score` requires one]")
 @data_dir_option
-def command(
-    task: str, output: Path, image: str, time_limit: float | None, invalid: float, data_dir: str | None
-) -> None:
+def command(task: str, output: Path, reward: str, invalid: float | None, **how: Any) -> None:
     """Write TASK as a task directory of Harbor (schema 1.4).
 
     Agents get the description and the public files, without network. The answers and the grader are only in the image
-    of the separate verifier. The reward is the score, with a minus if lower is better.
+    of the separate verifier, which gives the reward.
     """
     from mleredux_bridge_harbor.directory import write_task
 
-    write_task(task, output, image=image, time_limit=time_limit, invalid=invalid, data_dir=data_dir)
+    write_task(task, output, rule_of(reward, invalid), **how)
     click.echo(f"{output} has the answers in tests/: don't give it to agents.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shlex
 import shutil
@@ -14,11 +13,13 @@ import mleredux
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.task import Task
+from mleredux_agents import RewardRule, rule_of
 
 from mleredux_bridge_harbor.packages import copy_packages, graders_of
 
 WORK, DATA = "/workspace", "/data"
 _TIME_LIMIT = 3600
+_STANDING = rule_of("standing")
 _INSTALL = """\
 RUN if [ -d wheels ]; then set -- --no-index --find-links wheels; fi; \\
     python3 -m pip install --no-cache-dir "$@" -r requirements.txt
@@ -50,7 +51,7 @@ set -eu
 tests=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
 submission=${{SUBMISSION:-{submission}}} logs=${{LOGS:-/logs/verifier}}
-exec python3 "$tests/grade.py" "$submission" {task} {invalid} "$tests/data" "$logs"
+exec python3 "$tests/grade.py" "$submission" {task} {rule} {invalid} "$tests/data" "$logs"
 """
 _INSTRUCTION = """\
 The data is in `{data}`. Write your submission to `{submission}`. There is no network.
@@ -90,10 +91,10 @@ network_mode = "no-network"
 def write_task(
     name: str,
     output: Path,
+    rule: RewardRule = _STANDING,
     *,
     image: str = "python:3.13-slim",
     time_limit: float | None = None,
-    invalid: float = -1.0,
     data_dir: Path | str | None = None,
 ) -> None:
     """Write a task as a task directory of Harbor.
@@ -101,19 +102,17 @@ def write_task(
     Args:
         name: The id of the task; it is prepared if it is not.
         output: The folder to make.
+        rule: The rule of rewards; one of `REWARDS`.
         image: An image with Python and pip, from which both images are built.
         time_limit: Seconds that agents get; None: what the task declares, or an hour.
-        invalid: The reward of a submission that is not valid.
         data_dir: As in `mleredux.prepare`.
 
     Raises:
         NotFound: There is no such task.
         DataError: The task can't be prepared.
-        MlereduxError: The folder exists or can't be made, `invalid` is no finite number, or a file or module without a
-            distribution registers the task or its grader.
+        MlereduxError: The folder exists or can't be made, or a file or module without a distribution registers the task
+            or its grader.
     """
-    if not math.isfinite(invalid):
-        raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")
     if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
     task = current().task(name)
@@ -128,7 +127,7 @@ def write_task(
     with temporary as made:
         folder = Path(made) / "task"
         _write_environment(task, public, folder / "environment", image)
-        _write_verifier(task, public.parent, folder / "tests", image, invalid, owners)
+        _write_verifier(task, public.parent, folder / "tests", image, rule, owners)
         told = _INSTRUCTION.format(data=DATA, submission=_submission(task))
         (folder / "instruction.md").write_text(told + task.describe(), encoding="utf-8")
         (folder / "task.toml").write_text(_config(task, time_limit), encoding="utf-8")
@@ -153,14 +152,14 @@ def _withheld(task: Task) -> set[str]:
     return own | _withheld(task.base) if task.base is not None else own
 
 
-def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, invalid: float, owners: set[str]) -> None:
+def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, rule: RewardRule, owners: set[str]) -> None:
     shutil.copytree(prepared, folder / "data" / task.id / "prepared")
     pinned = copy_packages(owners, folder / "packages")
     (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("grade.py"), folder)
     script = folder / "test.sh"
-    arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "invalid": repr(invalid)}
-    script.write_text(_TEST.format(**arguments), encoding="utf-8")
+    arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "rule": rule.name}
+    script.write_text(_TEST.format(**arguments, invalid=rule.invalid), encoding="utf-8")
     script.chmod(0o755)
     (folder / "Dockerfile").write_text(_VERIFIER.format(image=image, install=_INSTALL, work=WORK), encoding="utf-8")
 

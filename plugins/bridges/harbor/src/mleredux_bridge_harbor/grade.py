@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 
-def main(submission: str, task: str, invalid: str, data: str, log: str) -> None:
+def main(submission: str, task: str, rule: str, invalid: str, data: str, log: str) -> None:
     """Grade `submission` and write `reward.json` and the report into the folder `log`."""
     import mleredux
-    from mleredux_agents import REWARDS
+    from mleredux_agents import rule_of
 
     report = mleredux.grade(submission, task, data_dir=data)
-    value = REWARDS["score"](report) if report.valid_submission else None
-    reward = {"reward": float(invalid) if value is None else value, "valid": int(report.valid_submission)}
+    value = rule_of(rule, float(invalid)).of_report(report)
+    reward = {"reward": value, "valid": int(report.valid_submission)}
     folder = Path(log)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.json").write_text(report.model_dump_json(indent=1), encoding="utf-8")

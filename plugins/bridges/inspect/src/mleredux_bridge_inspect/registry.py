@@ -16,10 +16,10 @@ from mleredux.plugin.command import Duration, current
 from pydantic import Field, ValidationError, validate_call
 
 from mleredux_bridge_inspect.sandbox import Places, SessionSandbox
-from mleredux_bridge_inspect.scorers import score, valid
+from mleredux_bridge_inspect.scorers import score, standing, valid
 from mleredux_bridge_inspect.solvers import instructions, run_agent, tools_in_sandbox
 
-__all__ = ["SessionSandbox", "make", "run_agent", "score", "tools_in_sandbox", "valid"]
+__all__ = ["SessionSandbox", "make", "run_agent", "score", "standing", "tools_in_sandbox", "valid"]
 
 
 @validate_call
@@ -71,12 +71,12 @@ def make(
     told: dict[str, Any] = {"version": found.version, "metadata": {"metric": found.metric.grader, "title": found.title}}
     if agent is not None:
         solver = run_agent(agent, found.id, given, network=network, **places)
-        return Task(MemoryDataset(rows, name=found.id), solver=solver, scorer=[score(), valid()], **told)
+        return Task(MemoryDataset(rows, name=found.id), solver=solver, scorer=[standing(), score(), valid()], **told)
     return Task(
         MemoryDataset(rows, name=found.id),
         setup=instructions(),
         solver=tools_in_sandbox(),
-        scorer=[score(), valid()],
+        scorer=[standing(), score(), valid()],
         sandbox=SandboxEnvironmentSpec("mleredux", Places(task=found.id, **places)),
         **told,
     )

@@ -53,7 +53,7 @@ class SessionSandbox(SandboxEnvironment):
             "inspect",
             sandbox=config.sandbox,
             seed=int(metadata.get("seed", 0)),
-            limits={} if config.time_limit is None else {"time_limit": config.time_limit},
+            time_limit=config.time_limit,
             runs_dir=config.runs_dir,
             data_dir=config.data_dir,
         )

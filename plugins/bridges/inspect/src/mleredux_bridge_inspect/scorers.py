@@ -11,6 +11,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 from inspect_ai.util import sandbox
 from mleredux import Run
+from mleredux_agents import rule_of
 
 from mleredux_bridge_inspect.sandbox import SessionSandbox
 from mleredux_bridge_inspect.solvers import RUN
@@ -22,6 +23,18 @@ async def _graded(state: TaskState) -> Run:
     if path is None or not (run := Run(Path(path))).state.final:
         run = await anyio.to_thread.run_sync(sandbox().as_type(SessionSandbox).session.finish)
     return run
+
+
+@scorer(metrics=[mean(), stderr()])
+def standing() -> Scorer:
+    """The default reward of other doors: 0.1 to 1 for a valid submission, by its leaderboard; else 0."""
+
+    async def scored(state: TaskState, target: Target) -> Score:
+        run = await _graded(state)
+        message = run.report.message if run.report is not None else run.message
+        return Score(value=rule_of("standing").of(run), explanation=message, metadata=_facts(run))
+
+    return scored
 
 
 @scorer(metrics=[mean(), stderr()])

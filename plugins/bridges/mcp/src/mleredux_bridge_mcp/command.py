@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 
@@ -13,9 +15,7 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 @runs_dir_option
 @data_dir_option
-def command(
-    task: str, sandbox: str | None, time_limit: float | None, seed: int, runs_dir: str | None, data_dir: str | None
-) -> None:
+def command(task: str, **how: Any) -> None:
     """Serve TASK to a client of the Model Context Protocol, on standard input and output.
 
     The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
@@ -25,10 +25,7 @@ def command(
 
     from mleredux_bridge_mcp.server import make_server
 
-    limits = {} if time_limit is None else {"time_limit": time_limit}
-    with open_session(
-        task, "mcp", sandbox=sandbox, seed=seed, limits=limits, detached=True, runs_dir=runs_dir, data_dir=data_dir
-    ) as session:
+    with open_session(task, "mcp", detached=True, **how) as session:
         click.echo(f"{session.run.id} is open.", err=True)
         make_server(session).run("stdio")
         session.finish()  # goes on if the client now kills this process

@@ -21,22 +21,22 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
 
     def run_command(command: str, timeout_seconds: float = 600) -> str:
         """Run a shell command in the sandbox, in the output folder; its output and exit code."""
-        with _told():
+        with _told(session):
             return _shown(session.execute(command, timeout=timeout_seconds))
 
     def run_python(code: str, timeout_seconds: float = 600) -> str:
         """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
-        with _told():
+        with _told(session):
             return _shown(session.execute(code, language="python", timeout=timeout_seconds))
 
     def validate() -> dict[str, Any]:
         """Whether the submission file in the output folder is well-formed; never its score."""
-        with _told():
+        with _told(session):
             return session.validate().model_dump()
 
     def submit() -> dict[str, Any]:
         """End the work. The submission file, as it lies in the output folder, is graded; the score is not told."""
-        with _told():
+        with _told(session):
             verdict = session.submit()
         session.finish()
         return verdict.model_dump()
@@ -53,12 +53,15 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Errors as sentences for the client."""
+def _told(session: OpenSession) -> Iterator[None]:
+    """Errors as sentences for the client; after the time limit also what became of its work."""
     try:
         yield
     except MlereduxError as error:
-        raise ToolError(str(error)) from None
+        if session.open:
+            raise ToolError(str(error)) from None
+        session.finish()
+        raise ToolError(session.ending) from None
 
 
 def _shown(ended: Finished) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from mleredux import MlereduxError
 from mleredux.plugin.command import Duration, current, data_dir_option, runs_dir_option
-from mleredux_agents import REWARDS
+from mleredux_agents import REWARDS, rule_of
 
 
 @click.command("openenv")
@@ -13,8 +13,10 @@ from mleredux_agents import REWARDS
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--sessions", type=click.IntRange(min=1), default=4, show_default=True, help="Most concurrent sessions.")
-@click.option("--reward", type=click.Choice(list(REWARDS)), default="score", show_default=True, help="Rule of rewards.")
-@click.option("--invalid", type=float, default=-1.0, show_default=True, help="Reward of an invalid submission.")
+@click.option(
+    "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."
+)
+@click.option("--invalid", type=float, help="Reward of an invalid submission.  [default: 0; `score` requires one]")
 @click.option("--sandbox", metavar="ID", help="Sandbox of the episodes; by default the best one here.")
 @click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
 @runs_dir_option
@@ -25,7 +27,7 @@ def command(
     port: int,
     sessions: int,
     reward: str,
-    invalid: float,
+    invalid: float | None,
     sandbox: str | None,
     time_limit: float | None,
     runs_dir: str | None,
@@ -38,6 +40,7 @@ def command(
     """
     for task in tasks:
         current().task(task)
+    rule_of(reward, invalid)
     try:
         from mleredux_bridge_openenv.server import serve
     except ModuleNotFoundError as error:
@@ -45,6 +48,5 @@ def command(
             raise
         told = "This needs OpenEnv, which is not installed here."
         raise MlereduxError(told, hint='Install it: `pip install "openenv>=0.10,<0.11"`.') from None
-    limits = {} if time_limit is None else {"time_limit": time_limit}
-    places = {"sandbox": sandbox, "limits": limits, "runs_dir": runs_dir, "data_dir": data_dir}
+    places = {"sandbox": sandbox, "time_limit": time_limit, "runs_dir": runs_dir, "data_dir": data_dir}
     serve(tasks, reward=reward, invalid=invalid, places=places, host=host, port=port, sessions=sessions)

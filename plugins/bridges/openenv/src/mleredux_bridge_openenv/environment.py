@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from mleredux import MlereduxError
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, reward_of
+from mleredux_agents import OpenSession, open_session, rule_of
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 from pydantic import Field
@@ -38,14 +38,14 @@ class TaskObservation(Observation):
 class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
     """An environment on some tasks.
 
-    The reward is given at the end of an episode. `score` and `percentile` reveal test scores: runs that do so are
-    marked by a warning in their events, and don't belong on leaderboards.
+    The reward is given at the end of an episode. All rewards but `valid` reveal test scores: the verdict on these runs
+    is `score given`, and leaderboards leave them out.
 
     Args:
         tasks: Ids of tasks that `reset` may choose; the first is the default.
-        reward: `score`, `percentile` or `valid`.
-        invalid: The reward of a submission without a value by that rule.
-        places: Sandbox, limits, runs_dir and data_dir of `open_session`.
+        reward: `standing`, `percentile`, `score` or `valid`.
+        invalid: The reward of a run without a valid submission; None: 0. `score` requires one.
+        places: Sandbox, time_limit, limits, runs_dir and data_dir of `open_session`.
         step_timeout: Seconds after which a command is killed.
     """
 
@@ -55,13 +55,13 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
         self,
         tasks: Sequence[str],
         *,
-        reward: str = "score",
-        invalid: float = -1.0,
+        reward: str = "standing",
+        invalid: float | None = None,
         places: Mapping[str, Any] | None = None,
         step_timeout: float = 600,
     ) -> None:
         super().__init__()
-        self._tasks, self._rule, self._invalid, self._timeout = tuple(tasks), reward, invalid, step_timeout
+        self._tasks, self._rule, self._timeout = tuple(tasks), rule_of(reward, invalid), step_timeout
         self._places = dict(places or {})
         self._session: OpenSession | None = None
         self._steps = 0
@@ -124,11 +124,10 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
     def _end(self, session: OpenSession) -> TaskObservation:
         """Have the run graded."""
         run = session.finish()
-        value = reward_of(run, self._rule, told_by="openenv")
-        report = run.report
+        reward, report = self._rule.of(run, shown_by="openenv"), run.report
         return TaskObservation(
             done=True,
-            reward=self._invalid if value is None else value,
+            reward=reward,
             valid=report is not None and report.valid_submission,
             message=run.message if report is None else report.message,
         )

@@ -49,7 +49,7 @@ def serve(
     tasks: Sequence[str],
     *,
     reward: str,
-    invalid: float,
+    invalid: float | None,
     places: Mapping[str, Any],
     host: str,
     port: int,

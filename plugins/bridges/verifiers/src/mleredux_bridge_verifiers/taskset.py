@@ -11,7 +11,7 @@ from functools import partial
 import verifiers.v1 as vf
 from mleredux import grade, prepare
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, reward_of, rule_of
+from mleredux_agents import OpenSession, open_session, rule_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools
@@ -30,10 +30,10 @@ there, and say that you are done when it is there.
 class MlereduxTaskConfig(vf.TaskConfig):
     """How rollouts are rewarded, and where they run."""
 
-    reward: str = "score"
-    """`score` (with a minus if lower is better), `percentile` (0 to 1) or `valid` (0 or 1)."""
-    invalid: float = -1.0
-    """The reward of a submission without a value by that rule."""
+    reward: str = "standing"
+    """`standing` (0.1 to 1), `percentile` (0 to 1), `score` (with a minus if lower is better) or `valid` (1)."""
+    invalid: float | None = None
+    """The reward of a run without a valid submission; None: 0. `score` requires one."""
     sandbox: str | None = None
     """Id of a sandbox; None: the best one here."""
     time_limit: float | None = None
@@ -91,7 +91,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
             "verifiers",
             sandbox=self.config.sandbox,
             seed=self.data.seed,
-            limits={} if self.config.time_limit is None else {"time_limit": self.config.time_limit},
+            time_limit=self.config.time_limit,
             runs_dir=self.config.runs_dir,
             data_dir=self.config.data_dir,
         )
@@ -108,14 +108,13 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
     async def reward(self, trace: vf.Trace) -> float:
         """The reward of the run by the configured rule."""
         run = await asyncio.to_thread(_open[trace.id].finish)
-        value = reward_of(run, self.config.reward, told_by="verifiers")
-        return self.config.invalid if value is None else value
+        return rule_of(self.config.reward, self.config.invalid).of(run, shown_by="verifiers")
 
     @vf.metric
     async def valid(self, trace: vf.Trace) -> float:
         """1 for a valid submission."""
         run = await asyncio.to_thread(_open[trace.id].finish)
-        return reward_of(run, "valid") or 0.0
+        return rule_of("valid").of(run)
 
 
 class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
@@ -127,7 +126,7 @@ class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
         Raises:
             MlereduxError: There is no such task or reward.
         """
-        rule_of(self.config.task.reward)
+        rule_of(self.config.task.reward, self.config.task.invalid)
         for name in self.config.tasks:
             task = current().task(name)
             prompt = _HOW.format(file=task.submission.file) + task.describe()

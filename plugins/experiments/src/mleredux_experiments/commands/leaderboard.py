@@ -13,9 +13,10 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.command("leaderboard")
 @source_options
 @measure_option
+@click.option("--score-given", is_flag=True, help="Include runs whose test score was given out as a reward.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, measure: str, as_json: bool, **selected: Any) -> None:
+def command(ctx: click.Context, /, measure: str, score_given: bool, as_json: bool, **selected: Any) -> None:
     """Rank agents by their runs, with errors over seeds and over tasks."""
     from mleredux_experiments.analysis.leaderboard import leaderboard
     from mleredux_experiments.figures.tables import echo, leaderboard_tables
@@ -23,6 +24,7 @@ def command(ctx: click.Context, /, measure: str, as_json: bool, **selected: Any)
     from mleredux_experiments.results.measures import measure as measure_of
 
     results = results_of(ctx, **selected)
+    results = results if score_given else results.ranked()
     names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))
     standings = leaderboard(results, names, measure)
     note(results)

@@ -205,6 +205,14 @@ class Results:
         note = f"{len(self.rows) - len(whole)} runs on debug samples are left out; they compare with no other task."
         return replace(self, rows=whole, notes=(*self.notes, note))
 
+    def ranked(self) -> Results:
+        """The same without runs whose test score was given out: who learned from it is not tested by the task."""
+        rows = tuple(row for row in self.rows if row.verdict != "score given")
+        if len(rows) == len(self.rows):
+            return self
+        note = f"{len(self.rows) - len(rows)} runs whose test score was given out as a reward are left out."
+        return replace(self, rows=rows, notes=(*self.notes, note))
+
     def where(self, conditions: Iterable[str]) -> Results:
         """The rows that meet all conditions, each `FIELD=VALUE`: a field of the row, of its setup or its task.
 

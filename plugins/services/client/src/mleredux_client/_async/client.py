@@ -170,7 +170,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             status: One, or several of which any will do.
             cause: Why they failed.
             medal: `gold`, `silver` or `bronze`.
-            verdict: `verified`, `not reproducible`, `not checked` or `tainted`.
+            verdict: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`.
             project: Id or name of a project.
             experiment: Id of an experiment.
             labels: All of which they have.

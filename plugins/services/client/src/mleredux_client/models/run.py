@@ -96,7 +96,7 @@ class RunRecord(Model):
     medal: str | None = None
     """`gold`, `silver`, `bronze` or None."""
     verdict: str | None = None
-    """How far the result can be trusted: `verified`, `not reproducible`, `not checked` or `tainted`."""
+    """How far the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None = None
     """Whether the submission could be scored."""
     created_at: datetime | None = None

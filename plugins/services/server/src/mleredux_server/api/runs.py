@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
+from mleredux.models.verdict import VerdictStatus
 from mleredux.plugin.artifact import Cause, Report, Run, State
 
 from mleredux_server.accounts.secrets import lending
@@ -60,7 +61,7 @@ def list_runs(
     ] = None,
     cause: Cause | None = None,
     medal: Literal["gold", "silver", "bronze"] | None = None,
-    verdict: Literal["verified", "not reproducible", "not checked", "tainted"] | None = None,
+    verdict: VerdictStatus | None = None,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
     experiment: Word = None,
     id: Annotated[list[str] | None, Query(max_length=200, description="Any of these.")] = None,

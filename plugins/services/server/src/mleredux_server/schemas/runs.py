@@ -156,7 +156,7 @@ class RunView(BaseModel):
     score: float | None
     medal: str | None
     verdict: str | None
-    """How far the result can be trusted: `verified`, `not reproducible`, `not checked` or `tainted`."""
+    """How far the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None
     created_at: datetime
     started_at: datetime | None
