@@ -16,6 +16,7 @@ from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.variables import protected_variables, secret_values
 from mleredux.errors import MlereduxError, PluginError, one_line
+from mleredux.models import State
 from mleredux.models.export import Format
 from mleredux.models.rollout import Trajectory
 from mleredux.plugin.files import Mask
@@ -96,11 +97,14 @@ class Filters:
         min_score: The worst score, in the direction of each run's metric.
         verified: Whether only results whose code was executed again with the same score.
         licenses: Licences of the tasks' data, of which one must be declared; empty: any, or none.
+        everything: Whether training data has cancelled runs and those without a step of the agent too, and published
+            results those whose test score was given out.
     """
 
     min_score: float | None = None
     verified: bool = False
     licenses: tuple[str, ...] = ()
+    everything: bool = False
 
 
 def export(
@@ -162,6 +166,8 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     report, score = one.report, one.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"
+    if chosen.trusted and not filters.everything and (why := _why_not_by_default(one, chosen)) is not None:
+        return f"{why} (--all includes it)"
     if filters.verified and (report is None or report.verdict.status != "verified"):
         return "its result is not verified"
     if filters.min_score is not None:
@@ -172,6 +178,16 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     if filters.licenses and one.license not in filters.licenses:
         return f"the licence of its task's data is {one.license or 'not declared'}"
     return None
+
+
+def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
+    """The reason to leave a run out of training data, or out of published results, unless all are wanted."""
+    if "rollout" not in chosen.needs:
+        return "its test score was given out" if one.report is not None and not one.report.verdict.ranked else None
+    if one.run.state is State.CANCELLED:
+        return "it was cancelled"
+    steps = one.rollout.steps if one.rollout is not None else []
+    return None if any(step.source == "agent" for step in steps) else "its agent did nothing"
 
 
 def _write(path: Path, chosen: Format, members: Sequence[ExportedRun], options: Mapping[str, Any]) -> None:

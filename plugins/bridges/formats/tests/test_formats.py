@@ -114,6 +114,40 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def test_cancelled_and_empty_runs_are_not_trained_on_unless_all_are(
+    home: Path, runs: dict[int, Run], another: Path
+) -> None:
+    rollout = json.loads((another / "rollout.json").read_text())
+    rollout["steps"] = [step for step in rollout["steps"] if step["source"] != "agent"]
+    content = (another / "rollout.json").read_text()
+    for name, why in (("empty", "its agent did nothing"), ("cancelled", "it was cancelled")):
+        (another / "rollout.json").write_text(json.dumps(rollout) if name == "empty" else content)
+        if name == "cancelled":
+            events = (another / "events.jsonl").read_text().replace('"state":"done"', '"state":"cancelled"')
+            (another / "events.jsonl").write_text(events)
+        for to in ("sft", "step-rewards"):
+            names = (runs[0].id, another.name)
+            told = json.loads(command(home, "export", *names, "--to", to, "-o", str(home / "part.jsonl"), "--json"))
+            assert told["left_out"] == {another.name: f"{why} (--all includes it)"}
+            told = json.loads(
+                command(home, "export", *names, "--to", to, "-o", str(home / "all.jsonl"), "--json", "--all")
+            )
+            assert told["left_out"] == {}
+
+
+def test_results_whose_score_was_given_out_are_not_published_unless_all_are(
+    home: Path, runs: dict[int, Run], another: Path
+) -> None:
+    report = json.loads((another / "report.json").read_text())
+    report["verdict"]["status"] = "score given"
+    (another / "report.json").write_text(json.dumps(report))
+    names = (runs[0].id, another.name)
+    words = ("export", *names, "--to", "eval-results", "--option", "dataset=some/data", "--json")
+    told = json.loads(command(home, *words, "-o", str(home / "published")))
+    assert told["left_out"] == {another.name: "its test score was given out (--all includes it)"}
+    assert json.loads(command(home, *words, "-o", str(home / "all"), "--all"))["left_out"] == {}
+
+
 def test_an_unknown_format_is_named_before_a_missing_file(home: Path, runs: dict[int, Run]) -> None:
     assert "There is no format 'nonsense'" in command(home, "export", runs[0].id, "--to", "nonsense", code=1)
     command(home, "export", runs[0].id, "--to", "atif", code=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import mleredux
@@ -106,6 +107,45 @@ def test_what_agents_leave_is_not_trusted(tmp_path: Path, docker_base_image: str
     assert run.report is not None and not run.report.valid_submission
     assert run.report.message == "The verifier wrote no reward."
     assert not (run.output_dir / "reward.json").is_symlink()
+
+
+def test_a_verifier_that_prints_much_is_cut_short_and_several_rewards_are_kept(
+    tmp_path: Path, docker_base_image: str
+) -> None:
+    folder = directory(tmp_path / "sum", docker_base_image)
+    loud = "yes 'a line of a verifier' | head -c 50000000; yes '' | head -n 1000000 >&2; sleep 300 &\n"
+    script = loud + 'echo \'{"speed": 3, "accuracy": 0.5}\' > /logs/verifier/reward.json\n'
+    (folder / "tests" / "test.sh").write_text(script)
+    began = time.monotonic()
+    run = solved(folder, tmp_path)
+    assert run.report is not None and run.report.score == 1.75, run.report
+    assert run.report.details == {"rewards": {"speed": 3.0, "accuracy": 0.5}}
+    log = (run.path / ".control" / "verifier.log").read_bytes()
+    assert b"a line of a verifier" in log and len(log) < 1 << 20
+    assert time.monotonic() - began < 150
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('environment.memory_mb = "lots"', "environment.memory_mb"),
+        ("environment.cpus = -1", "environment.cpus"),
+        ("environment.cpus = nan", "environment.cpus"),
+        ('environment.build_timeout_sec = "10m"', "environment.build_timeout_sec"),
+        ("agent.timeout_sec = 0", "agent.timeout_sec"),
+        ("agent.timeout_sec = [1]", "agent.timeout_sec"),
+        ("verifier.timeout_sec = inf", "verifier.timeout_sec"),
+        ('verifier = "quick"', "verifier"),
+        ("environment.env = { A = [1] }", "environment.env.A"),
+        ("artifacts = 3", "artifacts"),
+    ],
+)
+def test_numbers_that_are_none_are_refused_in_a_sentence(tmp_path: Path, line: str, place: str) -> None:
+    task = directory(tmp_path / "sum", "debian:13")
+    (task / "task.toml").write_text(f'schema_version = "1.4"\n{line}\n')
+    with pytest.raises(MlereduxError, match=f"The task.toml has no valid {place}") as told:
+        import_folder(task)
+    assert str(told.value).count("\n") == 0
 
 
 def test_what_is_not_supported_is_refused(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mcp")
 
 
-def worked(home: Path, work: Callable[[Call, Client], Awaitable[None]]) -> Run:
+def worked(home: Path, work: Callable[[Call, Client], Awaitable[None]], *options: str) -> Run:
     """The run of a client that starts `mleredux mcp` as a program, as clients do."""
     before = set((home / "runs").glob("2*"))
     places = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data")]
-    arguments = ["-m", "mleredux", "mcp", "wine", "--sandbox", "process", *places]
+    arguments = ["-m", "mleredux", "mcp", "wine", "--sandbox", "process", *places, *options]
     server = StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ})
 
     async def connect() -> None:
@@ -87,3 +87,23 @@ def test_a_client_that_leaves_is_graded_by_what_it_left(home: Path) -> None:
     report = worked(home, work).report
     assert report is not None and not report.valid_submission
     assert report.message
+
+
+@pytest.mark.parametrize("left", [COPY, "true"], ids=["valid", "none"])
+def test_a_client_whose_command_runs_into_the_limit_learns_that_its_work_was_graded(home: Path, left: str) -> None:
+    said: list[Any] = []
+
+    async def work(call: Call, _client: Client) -> None:
+        await call("run_command", command=left)
+        said.append(await call("run_command", command="sleep 60"))
+        said.append(await call("validate"))
+
+    run = worked(home, work, "--time-limit", "6s")
+    assert run.report is not None and run.report.valid_submission == (left == COPY)
+    verdict = "valid" if left == COPY else "invalid"
+    for is_error, text in said:
+        assert (
+            is_error
+            and f"has ended at its time limit, and the submission file was graded as it was: it is {verdict}" in text
+        )
+    assert str(run.report.score) not in str(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.plugin.command import catalogue, json_option, print_json, read_options, runs_dir_option
@@ -16,6 +17,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
 @click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
+@click.option("--all", "everything", is_flag=True, help="Also runs that are left out by default.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -25,16 +27,16 @@ def command(
     to: str,
     output: Path | None,
     options: tuple[str, ...],
-    min_score: float | None,
-    verified: bool,
-    licenses: tuple[str, ...],
     runs_dir: str | None,
     as_json: bool,
+    **filters: Any,
 ) -> None:
     """Write RUNS as documents of other systems.
 
     A format with a file for each run writes into the folder OUTPUT, or to the file OUTPUT if there is one run.
-    Runs that quote a canary are left out; so are tainted results if the format is for training or publication.
+    Runs that quote a canary are left out; so are tainted results if the format is for training or publication. By
+    default, cancelled and empty runs are left out of training data, and runs whose test score was given out as a reward
+    out of published results.
     """
     from mleredux.plugin.artifact import RunStore
     from mleredux_rollout.exports import Filters, export
@@ -43,13 +45,12 @@ def command(
     found = plugins.get("formats", to)
     if output is None:
         raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
-    filters = Filters(min_score=min_score, verified=verified, licenses=licenses)
     files, left_out = export(
         map(store.get, runs),
         found,
         output,
         plugins,
-        filters=filters,
+        filters=Filters(**filters),
         options=read_options(options),
     )
     if as_json:

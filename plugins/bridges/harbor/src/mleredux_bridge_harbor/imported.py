@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import first_problem
 from mleredux.plugin.agent import Build
 from mleredux.plugin.files import FileLock, cache_dir, remove_tree
 from mleredux.plugin.task import Metric, Resources, Submission, Task
+from pydantic import BaseModel, PositiveFloat, PositiveInt, ValidationError
 
 from mleredux_bridge_harbor.reward import FILE, GRADER
 
@@ -31,6 +33,33 @@ USER root
  && chmod -R a+rwX /logs /solution /tests && pwd > {file} && if [ "$(pwd)" != / ]; then chmod -R a+rwX .; fi
 """
 """What follows a task's own recipe: agents and verifiers are not root here, so they may write where they work."""
+
+
+class _Part(BaseModel, strict=True, allow_inf_nan=False):
+    """A part of a task.toml: what is read of it here."""
+
+    env: dict[str, str | int | float] = {}
+    timeout_sec: PositiveFloat | None = None
+
+
+class _Environment(_Part):
+    cpus: PositiveFloat | None = None
+    memory_mb: PositiveInt | None = None
+    build_timeout_sec: PositiveFloat | None = None
+    docker_image: str | None = None
+    workdir: str | None = None
+
+
+class _Verifier(_Part):
+    environment: _Environment | None = None
+
+
+class _Config(BaseModel, strict=True):
+    task: dict[str, Any] = {}
+    environment: _Environment = _Environment()
+    agent: _Part = _Part()
+    verifier: _Verifier = _Verifier()
+    artifacts: list[str | dict[str, Any]] = []
 
 
 def import_folder(path: Path) -> str:
@@ -78,7 +107,7 @@ def read_task(name: str) -> Task:
     if not home.is_dir():
         raise NotFound(f"The task {name} is not in the cache.", hint="Import it again: `mleredux run harbor:PATH`.")
     config = read_config(home)
-    wanted, agent = config.get("environment", {}), config.get("agent", {})
+    wanted, limit = config.get("environment", {}), config.get("agent", {}).get("timeout_sec")
     return Task(
         id=name,
         title=str(config.get("task", {}).get("description") or name),
@@ -93,12 +122,12 @@ def read_task(name: str) -> Task:
             image=None,
             context=home / "environment",
             dockerfile=".harbor.Dockerfile",
-            time_limit=float(wanted.get("build_timeout_sec", 600)),
+            time_limit=wanted.get("build_timeout_sec", 600),
         ),
         resources=Resources(
             cpus=wanted.get("cpus"),
             memory_mb=wanted.get("memory_mb"),
-            time_limit=math.ceil(agent["timeout_sec"]) if agent.get("timeout_sec") else None,
+            time_limit=math.ceil(limit) if limit else None,
         ),
         category="Harbor",
         tags=("harbor",),
@@ -115,6 +144,14 @@ def read_config(home: Path) -> dict[str, Any]:
         config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Write valid TOML.") from None
+    try:
+        _Config.model_validate(config)
+    except ValidationError as error:
+        problem = first_problem(error)
+        raise MlereduxError(
+            f"The task.toml has no valid {problem.place}: {problem.message}.",
+            hint="Fix it as Harbor's schema 1.4 says.",
+        ) from None
     wanted, verifier = config.get("environment", {}), config.get("verifier", {})
     apart = verifier.get("environment") or {}
     refused = {

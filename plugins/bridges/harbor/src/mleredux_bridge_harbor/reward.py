@@ -66,9 +66,7 @@ def _score(given: GradingInput) -> Score:
     rewards = told["rewards"]
     if rewards is None:
         raise InvalidSubmission(str(told["message"]))
-    if "reward" not in rewards and len(rewards) > 1:
-        raise InvalidSubmission("The verifier gave several rewards, and none is named `reward`.")
-    value = rewards.get("reward", next(iter(rewards.values())))
+    value = rewards.get("reward", sum(rewards.values()) / len(rewards))
     return Score(value=value, details={"rewards": rewards})
 
 

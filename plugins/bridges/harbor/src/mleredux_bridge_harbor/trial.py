@@ -44,7 +44,7 @@ else
   tar -xf /task/data/workspace.tar -C / "$@" 2>/dev/null
 fi
 rm -rf /logs/verifier/*
-bash /tests/test.sh < /dev/null
+bash -c 'bash /tests/test.sh < /dev/null > >(head -c 262144 | head -n 4000; exec cat > /dev/null) 2>&1'
 cp /logs/verifier/reward.json /logs/verifier/reward.txt /output/ 2>/dev/null
 exit 0
 """
@@ -120,7 +120,7 @@ def _verify(
         proxy_socket=None,
     )
     asked.log.touch()
-    until = time.monotonic() + float(verifier.get("timeout_sec", 600))
+    until = time.monotonic() + verifier.get("timeout_sec", 600)
     handle = sandbox.start(asked)
     try:
         while handle.poll() is None:

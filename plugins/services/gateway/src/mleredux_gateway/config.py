@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
 _README = "See the README of mleredux-gateway."
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class _Part(BaseModel):
@@ -114,8 +115,12 @@ class Upstream:
         return base + path
 
     def headers(self, run_id: str) -> dict[str, str]:
-        """Return the key's header, and configured ones."""
-        own = {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}
+        """Return the key's header, and configured ones; servers on this machine get the run's id too.
+
+        By it, `mleredux scripted-llm` counts the calls of each run apart.
+        """
+        own = {"X-Conversation": run_id} if urlsplit(self.config.base_url).hostname in _LOOPBACK else {}
+        own |= {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}
         if not self.key:
             return own
         if self.config.protocol == "anthropic":

@@ -122,7 +122,7 @@ class Meter:
                 ever, budget = self._most(demand, price, [])
                 if ever < demand.least:
                     self._refuse(
-                        budget, f"too little is left for this call, of up to {demand.prompt:,} tokens of input"
+                        budget, f"has too little left for this call, of up to {demand.prompt:,} tokens of input"
                     )
                 most, _ = self._most(demand, price, self._open)
                 if self._is_full(host):
