@@ -1,4 +1,4 @@
-"""Grade the sheets of natural tables: `python benchmarks/natural_tables.py [TABLE...] [--executed] [--known]`.
+"""Grade the sheets of natural tables: `python benchmarks/natural_tables.py [TABLE...] [--technique NAME] [--known]`.
 
 Prints one line per technique and table: the sheet's score, the best wrong one, and what is not as it should be.
 `--known` prints the entries of `plugins/techniques/tests/natural/known.py` that are to be added and removed.
@@ -31,11 +31,12 @@ def main() -> None:
     parser.add_argument("--executed", action="store_true", help="execute the advice of all sheets")
     parser.add_argument("--known", action="store_true", help="print what known.py lacks and has too many")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "natural-tables")
+    parser.add_argument("--technique", action="append", choices=TECHNIQUES, help="only this one; may be repeated")
     options = parser.parse_args()
     raw = Path(os.environ.get("MLEREDUX_SHARED", ROOT.parent / "shared")) / "data" / "kaggle"
     catalogue, store = Catalogue(load=[str(TESTS / "natural" / "plugin.py")]), DataStore(options.data)
     for table in options.tables:
-        for technique in TECHNIQUES:
+        for technique in options.technique or TECHNIQUES:
             name = f"{technique}@{table}"
             outcome = judge(technique, table, catalogue, store, raw, options.executed or name in EXECUTED)
             if options.known:

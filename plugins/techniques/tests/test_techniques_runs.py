@@ -76,14 +76,13 @@ def test_documents_are_validated_and_graded_by_file(
     assert refused.stdout == f"{path} has the field 'shared_rows' twice in one object.\n"
 
 
-def test_a_run_of_the_competition_is_scored_for_the_techniques_that_it_used(cli: Cli) -> None:
+def test_a_run_without_a_switch_is_not_paid_for_techniques(cli: Cli) -> None:
     ran = cli("run", "shop", "--agent", "dummy", "--sandbox", "process", "--json")
     run = json.loads(ran.stdout)
     asked = cli("runs", "techniques", run["id"], "--json")
     assert asked.returncode == 0, asked.stderr
     (used,) = json.loads(asked.stdout)
-    assert {use["technique"]: use["score"] for use in used["uses"]} == {"leakage": None, "cv": 0.0, "encoding": None}
-    assert used["reward"] == 0.0
+    assert used["uses"] == [] and used["reward"] is None, "no program of this agent declares a switch"
     assert json.loads((Path(run["path"]) / "technique_use.json").read_text()) == used
     refused = cli("runs", "techniques", "nowhere")
     assert refused.returncode != 0 and "Traceback" not in refused.stderr

@@ -99,18 +99,20 @@ def test_a_task_without_a_test_table_has_no_validation(places: dict[str, Any]) -
 
 
 def test_the_use_of_techniques_is_a_reward(places: dict[str, Any]) -> None:
-    env = TaskEnvironment("wine", reward="mleredux_techniques.rewards:technique_use", **places)
-    model = "cross_val_score(LogisticRegression(), *load_iris(return_X_y=True), cv=StratifiedKFold(3))"
-    modules = {"datasets": "load_iris", "linear_model": "LogisticRegression"}
-    modules["model_selection"] = "StratifiedKFold, cross_val_score"
-    code = "\n".join([*(f"from sklearn.{module} import {names}" for module, names in modules.items()), model])
+    """A switch is measured: that of a copy of the sample gains nothing; without one, there is no reward."""
+    env = TaskEnvironment("wine", reward="mleredux_techniques.rewards:technique_use", invalid=-1.0, **places)
+    code = (
+        "import os, shutil\nwithout = os.environ.get('MLEREDUX_WITHOUT') == 'scaling'\n"
+        "folder, file = os.environ['MLEREDUX_DATA_DIR'], os.environ.get('MLEREDUX_SUBMISSION', 'submission.csv')\n"
+        "shutil.copyfile(folder + '/sample_submission.csv', file)"
+    )
     rewards = []
     for language, text in ((PYTHON, code), (SHELL, "true")):
         reward, info, _ = played(env, (language, text), (SHELL, COPY), (SUBMIT, ""))
         assert info["valid"]
         rewards.append(reward)
     env.close()
-    assert 1 >= rewards[0] > rewards[1] >= 0
+    assert rewards == [0.0, -1.0]
 
 
 def test_an_episode_is_truncated_at_the_time_limit_and_graded(places: dict[str, Any]) -> None:

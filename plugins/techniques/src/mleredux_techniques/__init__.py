@@ -47,7 +47,7 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 def mleredux_register_commands() -> Iterable[Ref]:
     """The commands `curriculum`, `planted`, `techniques` and `runs techniques`."""
     title = "Collect technique findings as context for agents."
-    used = "Score runs of competitions for the techniques that they used."
+    used = "Score runs of competitions for what techniques gained."
     opened = "Commit to the secret of planted seeds; open it later."
     return [
         Ref("curriculum", f"{__name__}.command:command", {"title": title, "section": "Learn"}),

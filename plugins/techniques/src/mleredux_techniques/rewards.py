@@ -12,10 +12,10 @@ def technique_use(run: Run) -> float | None:
     """The reward of `mleredux runs techniques`, from 0 to 1, for a graded run of a competition.
 
     Returns:
-        None where the data or the run gives nothing to judge.
+        None if no program of the run declares a switch.
 
     Raises:
-        MlereduxError: It is a technique run, or no technique applies to its data.
+        MlereduxError: It is a technique run, has no valid submission, or its data is no table.
     """
     from mleredux.plugin.command import DataStore
 

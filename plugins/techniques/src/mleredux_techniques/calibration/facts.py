@@ -9,12 +9,13 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.marks import claimed, close, component, facts_of, listing, soft_f1, versus
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.calibration.document import CalibrationAnalysis
 
 BINS = 10
+FIGURES = ("accuracy", "confidence", "error")
 LEAST, ERRORS = 0.02, 3.0
 """A difference counts above this, and above this number of standard errors …"""
 UNSURE = 0.15
@@ -91,14 +92,8 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
         component(
             "figures",
             0.2,
-            2 * exact / (len(given) + len(true)),
-            versus(
-                len(given),
-                {
-                    name: [round(one[key], 4) for key in ("accuracy", "confidence", "error")]
-                    for name, one in true.items()
-                },
-            ),
+            soft_f1(exact, len(given), len(true)),
+            versus(len(given), {name: [round(one[key], 4) for key in FIGURES] for name, one in true.items()}),
             f"Accuracy, confidence and calibration error: {told}. {exact} of {len(true)} were correct.",
         )
     ]
@@ -109,22 +104,12 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
     open_ = {(name, item) for name, one in true.items() for item in one["open"]}
     claims = {(name, class_name(item.name), item.side) for name, one in given.items() for item in one.classes}
     claims = {claim for claim in claims if claim[:2] not in open_}
-    for name, claimed, right, what in (
-        ("verdict", said, are, "Models that are not calibrated"),
-        ("classes", claims, biased, "Classes predicted too often or too seldom"),
+    for part, asked, right, what in (
+        ("verdict", said, are, "Models that are not calibrated:"),
+        ("classes", claims, biased, "Classes predicted too often or too seldom:"),
     ):
-        counted = {claim if claim[0] in measured else (*claim, "unmeasured") for claim in claimed}
-        shown = [" ".join(claim) for claim in sorted(right)]
-        parts.append(
-            finding(
-                name,
-                0.4,
-                f1(counted, right),
-                versus(sorted(" ".join(c) for c in claimed)[:50], shown[:50]),
-                f"{what}: {listing(shown)}.",
-                true=len(right),
-                given=len(claimed),
-                decides=len(unsure) < len(true),
-            )
-        )
+        known = {" ".join(claim) for claim in asked if claim[0] in measured}
+        shown = (" ".join(claim) for claim in right)
+        decides = len(unsure) < len(true)
+        parts.append(claimed(part, 0.4, known, shown, what, false=len(asked) - len(known), decides=decides))
     return facts_of(parts)

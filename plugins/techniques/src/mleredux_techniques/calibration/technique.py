@@ -14,7 +14,7 @@ def _recommend(document: CalibrationAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="5",
+    version="6",
     title="Calibration: trust in probabilities, and decisions by them",
     document=CalibrationAnalysis,
     recommend=_recommend,

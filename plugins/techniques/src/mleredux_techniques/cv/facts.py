@@ -9,7 +9,7 @@ from typing import Any
 from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn
 from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.structure import Structure, candidates, structure_of
-from mleredux_techniques._kit.judging.marks import close, component, facts_of, finding, listing, versus
+from mleredux_techniques._kit.judging.marks import close, counted, facts_of, finding, listing, repeated, same, versus
 from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.cv.document import CvAnalysis
 
@@ -22,6 +22,7 @@ TOLERANCES = """\
   within 10 %); one column of a pair gets a quarter
 - `time` (0.4): a column by which the test is the future, of all training rows or of those of its group; the order of
   the split counts, not the name of the column; half for the wrong order (`descending`)
+- of `groups` and `time`, one that the split does not have takes the credit of the other, if it is claimed
 - numbers that repeat and are higher in all of the test, as those of periods or of late customers, are both groups and
   times: either of `groups` and `time` is right
 - `target`, `problem` (0.01 each): exactly
@@ -91,67 +92,29 @@ def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, A
 def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables."""
     parts = [
-        component(
-            name.replace("_", " "),
-            0.05,
-            close(getattr(document, name), truth[name], 0.01),
-            versus(getattr(document, name), truth[name]),
-            f"The {name.partition('_')[0]} table has {truth[name]:,} rows with a target.",
-        )
-        for name in ("train_rows", "test_rows")
+        counted(f"{name} rows", 0.05, getattr(document, f"{name}_rows"), rows, f"There are {rows:,} {name} rows.", 0.01)
+        for name in ("train", "test")
+        if (rows := truth[f"{name}_rows"])
     ]
     if truth["smallest_class"] is not None:
-        given = document.smallest_class
-        parts.append(
-            component(
-                "smallest class",
-                0.1,
-                0.0 if given is None else close(given, truth["smallest_class"]),
-                versus(given, truth["smallest_class"]),
-                f"The rarest class has {truth['smallest_class']:,} rows, which limits the number of folds.",
-            )
-        )
-    for name, told in (
-        ("duplicate_rows", "training rows repeat the features of an earlier one"),
-        ("shared_rows", "test rows have the features of a training row"),
-    ):
-        given, true = getattr(document, name), truth[name]
-        parts.append(
-            finding(
-                name.replace("_", " "),
-                0.1,
-                close(given, true),
-                versus(given, true),
-                f"{true:,} {told}.",
-                true=true,
-                given=given,
-                decides=False,
-            )
-        )
+        told = f"The rarest class has {truth['smallest_class']:,} rows, which limits the number of folds."
+        parts.append(counted("smallest class", 0.1, document.smallest_class or 0, truth["smallest_class"], told))
+    told = f"The target is {_PROBLEMS[truth['problem']]}."
     return facts_of(
         [
             *parts,
-            _assess_groups(document, truth),
-            _assess_time(document, truth),
-            *_plain(document, truth),
+            *repeated(document, truth),
+            *_structure(_assess_groups(document, truth), _assess_time(document, truth)),
+            same("problem", 0.01, document.problem, truth["problem"], told),
+            same("target", 0.01, document.target, truth["target"], f"The column to predict is {truth['target']!r}."),
         ]
     )
 
 
-def _plain(document: CvAnalysis, truth: dict[str, Any]) -> list[Figure]:
-    return [
-        component(
-            name,
-            0.01,
-            float(getattr(document, name) == truth[name]),
-            versus(getattr(document, name), truth[name]),
-            told,
-        )
-        for name, told in (
-            ("problem", f"The target is {_PROBLEMS[truth['problem']]}."),
-            ("target", f"The column to predict is {truth['target']!r}."),
-        )
-    ]
+def _structure(groups: Figure, time: Figure) -> list[Figure]:
+    """Return both parts; a structure that the split does not have takes the credit of the other."""
+    false = any(part.decides and not part.score and part.value["true"] is None for part in (groups, time))
+    return [replace(part, score=0.0) if false else part for part in (groups, time)]
 
 
 def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ def _recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="8",
+    version="9",
     title="Cross-validation: an estimate that the private test confirms",
     document=CvAnalysis,
     images=True,

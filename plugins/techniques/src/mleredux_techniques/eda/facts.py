@@ -10,7 +10,7 @@ from mleredux.errors import NotApplicable
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
-from mleredux_techniques._kit.judging.marks import component, facts_of, finding, listing, shortened, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import component, facts_of, finding, informed, listing, shortened, versus
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.eda import profile
 from mleredux_techniques.eda.document import EdaAnalysis
@@ -27,12 +27,12 @@ PARTS = (
 TOLERANCES = """\
 - `type` and `distinct` (weight 0.15): F1 of the features with both, exactly
 - `sentinel` (0.2): F1 of the columns with such a number: the smallest or largest of more than ten, in at least 0.5 % of
-  the rows, farther from all others than these from one another. Either answer is correct if it is farther than a tenth
-  of that, or the only negative one
+  the rows, farther from all others than these from one another (of positive numbers, by their logarithms, too). Either
+  answer is correct if it is farther than a tenth of that, or the only negative one
 - `relation` (0.25): F1 of the columns that tell the target, with the form. Their skill is the correlation of the target
   (the class told best against the rest; the rank of numbers) with its mean by ranges of the column, or by values, parts
-  and words, in other folds, and above 0.15 (either answer is correct from 0.1 to 0.2); monotone if the correlation of
-  the ranks with the target is more than 0.7 of the skill (either from 0.6 to 0.8)
+  and words, in other folds, and above 0.15 (either answer is correct within 0.05, or two standard errors); monotone if
+  the correlation of the ranks with the target is more than 0.7 of the skill (either from 0.6 to 0.8)
 - `like` (0.1): F1 among the first 200 numbers; either answer is correct from 0.85 to 0.95
 - `drift` (0.3): F1 of the columns whose distance is above 0.1, beyond chance (p < 0.00001; groups count once); half if
   the distance is off by more than 0.03. Either answer is correct from 0.08 to 0.12, for less certain differences, and
@@ -61,8 +61,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
             told["sentinel"], open_["sentinel"] = profile.sentinels(values.to_numpy(dtype=float))
         if kind != "constant":
             skill, forms, told["center"] = profile.relation(judge, name)
-            told["relation"] = forms if skill > sum(profile.TELLING) / 2 else []
-            open_["relation"] = profile.TELLING[0] < skill < profile.TELLING[1]
+            told["relation"] = forms if skill > profile.TELLING else []
+            open_["relation"] = abs(skill - profile.TELLING) < max(profile.OPEN, 2 / len(judge.y) ** 0.5)
         told |= {"like": [], "drift": distance if differs else None}
         columns[name] = {**told, "open": [part for part, is_open in open_.items() if is_open]}
     _alike(dataset, columns)
@@ -93,20 +93,16 @@ def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
     share = 2 * len(right) / (len(given) + len(true))
     parts = [component("columns", 0.15, share, shortened(types), f"{len(right)} of {len(true)} columns were correct.")]
     for part, weight, what in PARTS:
-        are = {name: told[part] for name, told in true.items() if told[part] and part not in told["open"]}
-        claims = {
-            name: getattr(one, part) for name, one in given.items() if part not in true.get(name, {"open": ()})["open"]
-        }
-        claims = {name: claim for name, claim in claims.items() if claim not in (None, "none")}
+        closed = {name for name, told in true.items() if part not in told["open"]}
+        are = {name: true[name][part] for name in closed if true[name][part]}
+        claims = {name: claim for name, one in given.items() if (claim := getattr(one, part)) not in (None, "none")}
+        claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
         credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
+        false, hits = set(claims) - set(are), len(set(claims) & set(are))
         shown = listing(f"{name} ({_told(value)})" for name, value in are.items())
-        score = soft_f1(credit, len(claims), len(are))
-        parts.append(
-            finding(
-                part, weight, score, versus(shortened(claims), shortened(are)), f"{what}: {shown}.",
-                true=len(are), given=len(claims),
-            )
-        )  # fmt: skip
+        score = informed(credit, len(false) + hits - credit, len(are), len(closed - set(are)) + hits)
+        value = versus(shortened(claims), shortened(are))
+        parts.append(finding(part, weight, score, value, f"{what}: {shown}.", true=len(are), given=len(claims)))
     return facts_of(parts)
 
 

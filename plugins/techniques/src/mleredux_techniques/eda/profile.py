@@ -24,7 +24,7 @@ AMOUNT = r"^[^\w.+-]*([-+]?\d[\d ,']*(?:\.\d+)?)\s*([^\d\s]*)$"
 UNITS, MANY = 5, 10
 REPEATED, APART = 0.005, 0.1
 """A sentinel fills this share of the rows; in this share of the others' range from them it may be one."""
-TELLING = (0.1, 0.2)
+TELLING, OPEN = 0.15, 0.05
 BENT, STRAIGHT = 0.6, 0.8
 DRIFTS = (0.08, 0.12)
 CHANCE, CHANCE_SURE = 1e-2, 1e-5
@@ -62,8 +62,11 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
         for end, near, others in ((0, 1, known[1:]), (-1, -2, known[:-1])):
             gap, reach = abs(known[end] - known[near]), np.ptp(others)
             if counts[end] >= max(5, REPEATED * counts.sum()):
-                found += [float(known[end])] if gap > reach else []
-                unsure |= APART * reach < gap <= reach or bool(known[end] < 0 <= others[0] and gap <= reach)
+                # of amounts over several orders of magnitude, one is far only if it is so by their logarithms
+                logs = np.log(known) if known[0] > 0 else known
+                far = gap > reach and abs(logs[end] - logs[near]) > abs(logs[near] - logs[-1 - end])
+                found += [float(known[end])] if far else []
+                unsure |= (APART * reach < gap and not far) or bool(known[end] < 0 <= others[0] and not far)
     return found, unsure
 
 

@@ -19,7 +19,7 @@ def _recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="2",
+    version="3",
     title="Exploratory analysis: types, distributions, relations and drift",
     document=EdaAnalysis,
     images=True,

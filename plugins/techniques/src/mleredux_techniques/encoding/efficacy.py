@@ -9,9 +9,8 @@ from __future__ import annotations
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.structure import looks_like_time
-from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.comparison import Difference, undecided
-from mleredux_techniques._kit.judging.plans import Plan, choose, compare
+from mleredux_techniques._kit.judging.comparison import undecided
+from mleredux_techniques._kit.judging.panel import Panel
 from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques._kit.vocabulary.encoders import (
     DatetimeEncoder,
@@ -23,7 +22,6 @@ from mleredux_techniques._kit.vocabulary.encoders import (
     TargetEncoder,
     TfidfVectorizer,
 )
-from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 from mleredux_techniques.encoding.document import EncodingAnalysis
 
 NAIVE = "OrdinalEncoder on every text, numbers unchanged"
@@ -46,10 +44,9 @@ def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
     given = {name: _DROP if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
     listed: dict[str, Encoding] = {one.column: one.encoding for one in document.features if one.column in given}
     plan: dict[str, Encoding] = {**given, **listed}
-    before, best = contrast(instance)
-    if best[1] == before[1] == _columns(plan):
+    if contrast(instance)[1][1] == PANEL.plan(naive(dataset)) == PANEL.plan(plan):
         return undecided("All features are numbers that need no encoding.")
-    return compare(instance, naive=before, strong=best, given=(_told(plan), _columns(plan)))
+    return PANEL.measure(plan, instance)
 
 
 def naive(dataset: Dataset) -> dict[str, Encoding]:
@@ -58,17 +55,9 @@ def naive(dataset: Dataset) -> dict[str, Encoding]:
     return {name: ordinal if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
 
 
-def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
-    """Return the naive plan and the panel's best one, with their names."""
-    panel = {name: _columns(plan) for name, plan in panel_of(instance.dataset).items()}
-    best = choose(instance, panel)
-    return (NAIVE, _columns(naive(instance.dataset))), (best, panel[best])
-
-
-def gap(instance: Instance) -> Difference:
-    """Return what good advice gains over the naive one: encodings by cardinality over OrdinalEncoder."""
-    panel = [_columns(plan) for plan in panel_of(instance.dataset).values()]
-    return plans.gap(instance, panel[0], panel[1])
+def by_cardinality(dataset: Dataset) -> dict[str, Encoding]:
+    """Return a good plan for planted categories: names by columns, many of them by means of the target."""
+    return _plan(dataset, _TARGET, _TARGET)
 
 
 def panel_of(dataset: Dataset) -> dict[str, dict[str, Encoding]]:
@@ -78,9 +67,7 @@ def panel_of(dataset: Dataset) -> dict[str, dict[str, Encoding]]:
     if texts:
         by_words = "texts by words, dates by parts, amounts as numbers, nearly unique values dropped"
         panel |= {
-            f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": _plan(
-                dataset, _TARGET, _TARGET
-            ),
+            f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": by_cardinality(dataset),
             f"OneHotEncoder, at most 50 columns each; {by_words}": _plan(dataset, _CAPPED, _DROP),
             f"OneHotEncoder on up to {FEW} categories, others dropped; {by_words}": _plan(dataset, _DROP, _DROP),
         }
@@ -123,10 +110,5 @@ def _few_whole_numbers(dataset: Dataset) -> list[str]:
     return found
 
 
-def _columns(plan: dict[str, Encoding]) -> dict[str, Preprocessing]:
-    return {name: Preprocessing(encoding=encoding) for name, encoding in plan.items()}
-
-
-def _told(plan: dict[str, Encoding]) -> str:
-    names = [encoding.name for encoding in plan.values()]
-    return ", ".join(f"{name} on {names.count(name)}" for name in sorted(set(names)))
+PANEL = Panel("encoding", NAIVE, naive, panel_of, by_cardinality)
+contrast, gap = PANEL.contrast, PANEL.gap

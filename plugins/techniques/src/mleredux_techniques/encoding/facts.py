@@ -32,12 +32,14 @@ TOLERANCES = """\
   alphabetical) is rough. Texts with numbers or grades in them (up to two others): ordinal or cyclic if they are
   smooth in that order, nominal if they are rough by numbers, else any of these. Whole numbers: all different, and too
   close together for measurements: identifier; days as YYYYMMDD or seconds since 1970: datetime or numeric; of five
-  rows a value (or at most 20 values): nominal if they are rough and at least 8; numeric, cyclic, or ordinal (up to 20
+  rows a value (or at most 20 values): nominal if they are rough, at least 8, and tell more than half as many
+  ranges of them; numeric, cyclic, or ordinal (up to 20
   values) if they are smooth; else any of these. Values are rough if the mean square of the target between those next
   to each other is more than 0.6 of that between all of them, and smooth if it is less, at a confidence of 95 %
   (bootstrap), where they tell the target (p < 0.0001). What may be numeric need not be listed. Other numbers:
   numeric. For planted categories, the type that was planted is the truth
-- `cardinality` of each (0.5): within 2 % (half within 10 %), for those with the right type"""
+- `cardinality` of each (0.5): within 2 % (half within 10 %), for those with the right type; a type counts only with a
+  cardinality within 10 %"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -61,16 +63,13 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
-    """Compare the document with the columns."""
+    """Compare the document with the columns; a type counts only with the number of values that was counted for it."""
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
     given = {feature.column: feature for feature in document.features}
-    claimed = {
-        name
-        for name, feature in given.items()
-        if name not in facts or name in needed or feature.type not in facts[name]["types"]
-    }
-    right = {name for name in needed & set(given) if _is_right(given[name], facts[name])}
+    exact = {name: close(one.cardinality, facts[name]["cardinality"]) for name, one in given.items() if name in facts}
+    right = {name for name, credit in exact.items() if credit and _is_right(given[name], facts[name])}
+    claimed, right = {name for name in given if name in needed or name not in right}, right & needed
     decided = {name for name in needed if not {"nominal", "ordinal"} <= set(facts[name]["types"])}
     alike = Counter(facts[name]["types"][0] for name in needed)
     worth = {name: (1 if name in decided else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
@@ -78,35 +77,27 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     def sum_of(names: set[str]) -> float:
         return sum(worth.get(name, FALSE) for name in names)
 
-    types = {name: " or ".join(fact["types"]) for name, fact in facts.items()}
+    types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
-    exact = {name: close(given[name].cardinality, facts[name]["cardinality"]) for name in right}
-    counted = sum(exact.values())
+    shown = sorted(claimed)[:50], sorted(needed)[:50]
+    counted = sum(exact[name] * worth[name] for name in right)
+    told = f"Features that are not purely numeric: {types}. Wrong or missing: "
     return facts_of(
         [
             component(
                 "types",
                 0.5,
                 2 * sum_of(right) / (sum_of(claimed) + sum_of(needed)) if claimed | needed else 1.0,
-                versus(
-                    {name: given[name].type for name in sorted(claimed)[:50]},
-                    {name: facts[name]["types"] for name in sorted(needed)[:50]},
-                ),
-                f"Features that are not purely numeric: {listing(f'{n} {types[n]}' for n in sorted(needed))}. "
-                f"Wrong or missing: {listing(sorted((needed | claimed) - right))}.",
+                versus({n: given[n].type for n in shown[0]}, {n: facts[n]["types"] for n in shown[1]}),
+                f"{told}{listing(sorted((needed | claimed) - right))}.",
                 decides=bool(decided | (claimed - needed)),
             ),
             component(
                 "cardinalities",
                 0.5,
-                sum(exact[name] * worth[name] for name in right) / sum_of(needed | claimed)
-                if claimed | needed
-                else 1.0,
-                versus(
-                    {name: given[name].cardinality for name in sorted(right)[:50]},
-                    {name: facts[name]["cardinality"] for name in sorted(needed)[:50]},
-                ),
-                f"Distinct values: {distinct}. {counted:g} of {len(needed)} were correct.",
+                counted / sum_of(needed | claimed) if claimed | needed else 1.0,
+                versus({n: given[n].cardinality for n in shown[0]}, {n: facts[n]["cardinality"] for n in shown[1]}),
+                f"Distinct values: {distinct}. {sum(exact[name] for name in right):g} of {len(needed)} were correct.",
             ),
         ]
     )

@@ -15,7 +15,7 @@ def _recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="6",
+    version="7",
     title="Encoding: feature types and their encodings",
     categories=WITH_TABLES,
     document=EncodingAnalysis,

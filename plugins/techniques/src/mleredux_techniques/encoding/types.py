@@ -17,6 +17,7 @@ from mleredux_techniques._kit.data.columns import FEW_CODES, amounts, is_free_te
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.structure import looks_like_time
+from mleredux_techniques._kit.data.views import in_bins, of_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ TELLING = 1e-4
 """Maximum p-value of a column whose values tell the target."""
 ROUGH = 0.6
 """Of names, the mean square between neighbouring values is above this share of that between all values."""
+MORE = 0.05
+"""Names tell more than ranges by at least this skill."""
 _RESAMPLES, _CONFIDENCE, _FAR = 300, (0.025, 0.975), 1e9
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
 _GRADE = re.compile(r"^([A-Z])\1{0,2}([+-]*)$")
@@ -187,15 +190,23 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
     if distinct > FEW_CODES and _are_moments(values):
         return ["datetime", "numeric"]
     years = ["datetime"] if values.between(1_700, 2_100).all() else []
-    if distinct > max(FEW_CODES, len(values) // REPEATED):
-        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
     if _names_groups(judge, name):
         return ["nominal", "identifier", "numeric"]
+    if distinct > max(FEW_CODES, len(values) // REPEATED):
+        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
     found = _levels(judge, name)
     shape = found.shape(found.names) if found else None
-    if shape == "rough" and distinct >= SURE:
+    if shape == "rough" and distinct >= SURE and _tells_by_names(judge, name, distinct):
         return ["nominal"]
     return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]
+
+
+def _tells_by_names(judge: Judge, name: str, distinct: int) -> bool:
+    """Whether the values of a number, as names, tell more than half as many ranges of it, beyond chance."""
+    values = judge.dataset.train[name].to_numpy(dtype=float)
+    views = of_values(name, values, values), in_bins(name, values, values, bins=distinct // 2)
+    names, ranges = (float(judge.inside(view).max()) for view in views)
+    return bool(names - ranges > max(MORE, 2 / len(values) ** 0.5))
 
 
 def _names_groups(judge: Judge, name: str) -> bool:

@@ -14,7 +14,7 @@ def _recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="5",
+    version="6",
     title="Ensembling: the worth of predictions, and their blend",
     document=EnsemblingAnalysis,
     private_parts=("optimistic",),

@@ -32,14 +32,15 @@ Array = np.ndarray[Any, Any]
 MOST_PAIRED, WANTED_PAIRS = 40, 2
 """The columns that are judged in pairs, and the number of pairs that is enough."""
 KINDS = ("alone", "together", "nothing")
-SURE, CHANCE, OPEN = 1e-5, 0.01, 0.2
+SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
 """Maximum p-value of what tells, minimum ones of a feature and of a pair that do not; in between, both are right."""
 CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("alone", "together"): 0.25, ("together", "alone"): 0.5}
 """Credit by what a feature tells and what is said."""
 MOST_OPEN = 10
 """More claims of pairs that these rows can't decide count as false."""
-FEWEST = 300
-"""Of fewer rows (groups, if their rows are alike), nothing can be said to tell nothing."""
+FEWEST, NEGLIGIBLE = 300, 0.1
+"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs; what tells nothing has a strength that
+is certainly (by two standard errors) below this."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
@@ -51,8 +52,8 @@ TOLERANCES = """\
   and are said to, minus 1; only features whose strength is correct count, and one that tells alone counts a quarter
   if it is said to tell only together, half the other way round. A feature tells something if the target differs
   between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
-  variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these; else these rows can't
-  decide, and it does not count
+  variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these and its strength
+  is below 0.1 by two standard errors, or if it is constant; else these rows can't decide, and it does not count
 - `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
   have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
   (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
@@ -94,10 +95,11 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     views = {name: _views(small[name], dataset.kinds[name]) for name in dataset.features}
     chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
+    known, error = strengths(judge.dataset), float((inflation.max() / len(y)) ** 0.5)
     for name, told in chances.items():
         few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
-        clear = told > CHANCE and few and powerful
-        tells[name] = "alone" if told < SURE else "nothing" if clear else None
+        clear = told > CHANCE and few and known.get(name, 0.0) + 2 * error < NEGLIGIBLE
+        tells[name] = "alone" if told < SURE else "nothing" if clear or small[name].nunique() <= 1 else None
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
     found: list[tuple[float, list[str]]] = []
     unsure: list[list[str]] = []
@@ -107,13 +109,13 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
         tested = len(strongest) * (len(strongest) - 1) / 2
         if beyond < OPEN or not powerful:
             sure = max(beyond, apart) * tested < SURE
-            if sure:
+            if sure and powerful:
                 found.append((apart, sorted([a, b])))
             else:
                 unsure.append(sorted([a, b]))
             for name in (a, b):
-                if tells[name] != "alone" and (sure or beyond * tested < CHANCE):
-                    tells[name] = "together" if sure else None
+                if tells[name] != "alone" and (sure or beyond * len(strongest) < DOUBT):
+                    tells[name] = "together" if sure and powerful else None
     for name in set(views) - set(strongest):
         tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
     pairs = [pair for _chance, pair in sorted(found)]
@@ -227,14 +229,9 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
         members = [name for name, what in tells.items() if what in kinds]
         credits = [CONFUSED.get((tells[name], given[name].tells), 0.0) for name in members if name in right]
         shares += [sum(credits) / len(members)] if members else []
+    told, shown = f"{len(right)} of {len(true)} were correct.", versus(len(given), shortened(true))
     parts = [
-        component(
-            "strengths",
-            0.2,
-            soft_f1(len(right), len(given), len(true)),
-            versus(len(given), shortened(true)),
-            f"{len(right)} of {len(true)} were correct.",
-        ),
+        component("strengths", 0.2, soft_f1(len(right), len(given), len(true)), shown, told),
         finding(
             "tells",
             0.4,
@@ -250,19 +247,11 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}
         claims = every - set(sorted(every & either)[:MOST_OPEN])
         wanted = min(len(known), WANTED_PAIRS) if name == "pairs" else len(known)
-        parts.append(
-            finding(
-                name,
-                weight,
-                soft_f1(
-                    min(len(claims & known), wanted), min(len(claims & known), wanted) + len(claims - known), wanted
-                ),
-                versus(sorted(claims), sorted(known)),
-                f"{name.capitalize()}: {listing(' and '.join(pair) for pair in sorted(known))}.",
-                true=len(known),
-                given=len(claims),
-            )
-        )
+        hits = min(len(claims & known), wanted)
+        score = soft_f1(hits, hits + len(claims - known), wanted)
+        told = f"{name.capitalize()}: {listing(' and '.join(pair) for pair in sorted(known))}."
+        value = versus(sorted(claims), sorted(known))
+        parts.append(finding(name, weight, score, value, told, true=len(known), given=len(claims)))
     if (skewed := truth["skewness"]) is not None:
         credit = 0.0 if document.skewness is None else close(document.skewness, skewed, 0.02, 0.01)
         told = f"The skewness of the target is {skewed:.3f}."

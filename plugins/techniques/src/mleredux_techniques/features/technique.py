@@ -14,7 +14,7 @@ def _recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="3",
+    version="4",
     title="Features: which tell of the target, and the target's transform",
     document=FeaturesAnalysis,
     recommend=_recommend,

@@ -8,7 +8,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.judging.marks import close, component, facts_of, listing, shortened, versus
+from mleredux_techniques._kit.judging.marks import close, component, counted, facts_of, listing, same, shortened, versus
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.imbalance.document import SEVERITIES, ImbalanceAnalysis
 
@@ -51,49 +51,32 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     told = listing(f"{name} {count:,}" for name, count in counts.items())
     commonest, rarest = ([name for name, count in counts.items() if count == edge] for edge in (largest, smallest))
     named = class_name(document.majority_class), class_name(document.minority_class)
-    return facts_of(
-        [
-            component(
-                "class counts",
-                0.45,
-                right / max(len(counts), len(given)),
-                versus(shortened(given), shortened(counts)),
-                f"Rows by class: {told}. {right:g} of {len(counts)} were correct.",
-            ),
-            component(
-                "imbalance ratio",
-                0.25,
-                close(document.imbalance_ratio, truth["ratio"]),
-                versus(document.imbalance_ratio, round(truth["ratio"], 4)),
-                f"The largest class has {truth['ratio']:.4g} times as many rows as the smallest.",
-            ),
-            component(
-                "majority class",
-                0.1,
-                float(counts.get(named[0]) == largest),
-                versus(named[0], commonest),
-                f"The most frequent class has {largest:,} rows: {listing(commonest)}.",
-            ),
-            component(
-                "minority class",
-                0.1,
-                float(counts.get(named[1]) == smallest),
-                versus(named[1], rarest),
-                f"The least frequent class has {smallest:,} rows: {listing(rarest)}.",
-            ),
-            component(
-                "severity",
-                0.08,
-                float(document.severity == truth["severity"]),
-                versus(document.severity, truth["severity"]),
-                f"The severity of a ratio of {truth['ratio']:.4g} is {truth['severity']}.",
-            ),
-            component(
-                "target",
-                0.02,
-                float(document.target == truth["target"]),
-                versus(document.target, truth["target"]),
-                f"The column of classes is {truth['target']!r}.",
-            ),
-        ]
-    )
+    ratio = truth["ratio"]
+    shown = versus(shortened(given), shortened(counts))
+    parts = [
+        component(
+            "class counts",
+            0.45,
+            right / max(len(counts), len(given)),
+            shown,
+            f"Rows by class: {told}. {right:g} of {len(counts)} were correct.",
+        ),
+        counted(
+            "imbalance ratio",
+            0.25,
+            document.imbalance_ratio,
+            ratio,
+            f"The largest class has {ratio:.4g} times as many rows as the smallest.",
+        ),
+    ]
+    for name, claim, edge, among, what in (
+        ("majority class", named[0], largest, commonest, "most"),
+        ("minority class", named[1], smallest, rarest, "least"),
+    ):
+        told = f"The {what} frequent class has {edge:,} rows: {listing(among)}."
+        parts.append(component(name, 0.1, float(claim in among), versus(claim, among), told))
+    severity, target = truth["severity"], truth["target"]
+    told = f"The severity of a ratio of {ratio:.4g} is {severity}."
+    parts.append(same("severity", 0.08, document.severity, severity, told))
+    parts.append(same("target", 0.02, document.target, target, f"The column of classes is {target!r}."))
+    return facts_of(parts)

@@ -23,7 +23,7 @@ def _reason(base: Task, planted: bool) -> str | None:
 
 technique = declared(
     __package__,
-    version="6",
+    version="7",
     title="Class imbalance: severity and countermeasures",
     document=ImbalanceAnalysis,
     images=True,

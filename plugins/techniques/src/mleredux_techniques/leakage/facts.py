@@ -10,11 +10,11 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.data.near import duplicates
+from mleredux_techniques._kit.data.near import duplicates, twins_tell
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import close, component, facts_of, finding, listing, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import component, facts_of, finding, listing, repeated, soft_f1, versus
 from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
@@ -26,7 +26,8 @@ SORTED = 0.9
 ORDER = 0.3
 SURE = 5.0
 """Minimum number of standard errors of an order's strength: a few rows may be ordered by chance."""
-SHARED = 0.02
+SHARED, TWINS = 0.02, 0.5
+"""Rows leak if more of the test than this share equal training rows whose target has this correlation with theirs."""
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
 GUESSED = 1 / 3
@@ -43,7 +44,8 @@ TOLERANCES = """\
   the column's value, parts or words, in folds that keep groups and time apart as the split does. Ids or the order of
   rows that reveal the target in the training table (a strength of 0.3 and five standard errors or more, or a skill of
   0.3) are id_order, unless the rows are sorted by a feature; more than 2 % of the test rows that (nearly) share their
-  features with a training row are duplicate_rows. Where data can't tell the kind, each kind of a column's leak is
+  features with a training row are duplicate_rows, unless equal rows have other targets (a correlation below 0.5), as
+  answers to coarse questions. Where data can't tell the kind, each kind of a column's leak is
   correct; of a planted leak, another kind counts half. A risk whose `strength` is off by more than 0.05 counts half (if
   the strength of the leak is 0.8 or more), and so does one of two columns that leak together. A column that tells the
   target on the test, too, is not a leak that data can show: such a claim is not judged here, only by its efficacy
@@ -161,7 +163,8 @@ def _sorted_by(order: np.ndarray[Any, Any], dataset: Dataset, name: str) -> bool
 
 
 def _rows(dataset: Dataset, shared: int) -> list[dict[str, Any]]:
-    if shared <= SHARED * len(dataset.test):
+    told = twins_tell(dataset) if shared > SHARED * len(dataset.test) else 0.0
+    if told is not None and told < TWINS:
         return []
     share = round(shared / len(dataset.test), 6)
     return [{"kinds": ["duplicate_rows"], "columns": [], "strength": share, "planted": False}]
@@ -189,25 +192,10 @@ def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) ->
 
 def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables and the planted truth."""
-    parts = [
-        finding(
-            name.replace("_", " "),
-            0.1,
-            close(getattr(document, name), truth[name]),
-            versus(getattr(document, name), truth[name]),
-            f"{truth[name]:,} {told}.",
-            true=truth[name],
-            given=getattr(document, name),
-        )
-        for name, told in (
-            ("duplicate_rows", "training rows repeat the features of an earlier one"),
-            ("shared_rows", "test rows have the features of a training row"),
-        )
-    ]
     told = _assess_strengths(document, truth["strengths"])
     measured = not truth["strengths"] or (told.score or 0.0) > 0.5
-    unjudged = set(truth.get("unjudged", ()))
-    return facts_of([*parts, told, *_assess_risks(document, truth["leaks"], unjudged, measured)])
+    risks = _assess_risks(document, truth["leaks"], set(truth.get("unjudged", ())), measured)
+    return facts_of([*repeated(document, truth), told, *risks])
 
 
 def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figure:

@@ -18,7 +18,7 @@ def _recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="7",
+    version="8",
     title="Leakage: why a score is too good to be true",
     document=LeakageAnalysis,
     private_parts=("risks", "mitigations"),

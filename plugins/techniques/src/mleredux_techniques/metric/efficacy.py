@@ -68,15 +68,18 @@ def reference(instance: Instance) -> dict[str, Any]:
         )
     options = {", ".join(steps): steps for steps in (NUMBERS if metric.asked == "numbers" else CLASSES)}
     told = {name: _losses(known, metric, steps, seed=7) for name, steps in options.items()}  # not the score's splits
+    rough = {name: _losses(known, metric, steps, seed=8, rough=True) for name, steps in options.items()}
     gains = {
-        name: difference(told["none"], told[name], OVERLAP).ratio for name, steps in options.items() if len(steps) == 1
+        name: [difference(one["none"], one[name], OVERLAP).ratio for one in (told, rough)]
+        for name, steps in options.items()
+        if len(steps) == 1
     }
     return {
         KEY: predictions(instance.dataset),
         **describe(known, metric),
         "strong": list(options[best_of(options, told.__getitem__, OVERLAP)]),
-        "improve": sorted(name for name, gain in gains.items() if gain > SURE),
-        "unsure": sorted(name for name, gain in gains.items() if CHANCE <= gain <= SURE),
+        "improve": sorted(name for name, gain in gains.items() if min(gain) > SURE),
+        "unsure": sorted(name for name, gain in gains.items() if min(gain) <= SURE and max(gain) >= CHANCE),
     }
 
 
@@ -113,7 +116,10 @@ def _known(instance: Instance) -> tuple[Known, Scorer]:
     return known, scorer(instance.dataset, instance.base)
 
 
-def _losses(known: Known, metric: Scorer, steps: Sequence[Step], seed: int = 0) -> np.ndarray[Any, Any]:
-    return losses(
-        metric, [known], lambda fit, held: applied(steps, fit[0], held[0], metric), seed, 1 if seed else REPEATS
-    )
+def _losses(
+    known: Known, metric: Scorer, steps: Sequence[Step], seed: int = 0, *, rough: bool = False
+) -> np.ndarray[Any, Any]:
+    def carry(fit: list[Known], held: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        return applied(steps, fit[0], held[0], metric, rough=rough)
+
+    return losses(metric, [known], carry, seed, 1 if seed else REPEATS)

@@ -13,7 +13,7 @@ def _recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="6",
+    version="7",
     title="Metric: what it rewards, and the post-processing of predictions",
     document=MetricAnalysis,
     recommend=_recommend,

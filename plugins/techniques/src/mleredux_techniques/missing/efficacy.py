@@ -7,9 +7,8 @@ training table; missing texts are a separate category in all of them.
 from __future__ import annotations
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
-from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.comparison import Difference, undecided
-from mleredux_techniques._kit.judging.plans import Plan, choose, compare
+from mleredux_techniques._kit.judging.comparison import undecided
+from mleredux_techniques._kit.judging.panel import Panel
 from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques._kit.vocabulary.imputers import (
     DropColumn,
@@ -18,7 +17,6 @@ from mleredux_techniques._kit.vocabulary.imputers import (
     KNNImputer,
     SimpleImputer,
 )
-from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 from mleredux_techniques.missing.document import MissingAnalysis
 
 NAIVE = "mean of numbers, most frequent text"
@@ -26,7 +24,7 @@ _MEAN = SimpleImputer(name="SimpleImputer", strategy="mean")
 _MARKED = SimpleImputer(name="SimpleImputer", strategy="mean", add_indicator=True)
 _FREQUENT = SimpleImputer(name="SimpleImputer", strategy="most_frequent")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
-PANEL: dict[str, Imputation] = {
+IMPUTERS: dict[str, Imputation] = {
     "the mean": _MEAN,
     "the mean and an indicator": _MARKED,
     "KNNImputer": KNNImputer(name="KNNImputer"),
@@ -47,8 +45,7 @@ def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
     given |= {name: how for name, how in listed.items() if name in gaps} | dropped
     if not gaps and not dropped:
         return undecided("There are no missing values to impute.")
-    before, best = contrast(instance)
-    return compare(instance, naive=before, strong=best, given=(_told(given), _plan(given)))
+    return PANEL.measure(given, instance)
 
 
 def with_gaps(dataset: Dataset) -> list[str]:
@@ -63,40 +60,24 @@ def naive(dataset: Dataset) -> dict[str, Imputation]:
     return {name: _FREQUENT if dataset.kinds[name] == "text" else _MEAN for name in with_gaps(dataset)}
 
 
-def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
-    """Return the naive plan and the panel's best one, with their names."""
-    dataset = instance.dataset
+def panel_of(dataset: Dataset) -> dict[str, dict[str, Imputation]]:
+    """Return the plans of which the strong one is the best, simplest first."""
     gaps = with_gaps(dataset)
-    panel: dict[str, dict[str, Imputation]] = {
-        f"{name} of numbers, missing texts as a category": {
-            column: _CATEGORY if dataset.kinds[column] == "text" else how for column in gaps
-        }
-        for name, how in PANEL.items()
-    }
-    if all(dataset.kinds[column] == "text" for column in gaps):
-        panel = dict(list(panel.items())[: bool(gaps)]) or {NAIVE: {}}
-    best = choose(instance, {name: _plan(plan) for name, plan in panel.items()})
-    return (NAIVE, _plan(naive(dataset))), (best, _plan(panel[best]))
+    texts = all(dataset.kinds[name] == "text" for name in gaps)
+    return {
+        f"{name} of numbers, missing texts as a category": _with_category(dataset, how)
+        for name, how in list(IMPUTERS.items())[: bool(gaps) if texts else None]
+    } or {NAIVE: {}}
 
 
-def gap(instance: Instance) -> Difference:
-    """Return what good advice gains over the naive one: indicators over the mean."""
-    gaps = with_gaps(instance.dataset)
-    marked: dict[str, Imputation] = {
-        name: _CATEGORY if instance.dataset.kinds[name] == "text" else _MARKED for name in gaps
-    }
-    return plans.gap(instance, _plan(naive(instance.dataset)), _plan(marked))
+def marked(dataset: Dataset) -> dict[str, Imputation]:
+    """Return a good plan for planted gaps: indicators."""
+    return _with_category(dataset, _MARKED)
 
 
-def _plan(plan: dict[str, Imputation]) -> dict[str, Preprocessing]:
-    return {name: Preprocessing(imputation=how) for name, how in plan.items()}
+def _with_category(dataset: Dataset, how: Imputation) -> dict[str, Imputation]:
+    return {name: _CATEGORY if dataset.kinds[name] == "text" else how for name in with_gaps(dataset)}
 
 
-def _told(plan: dict[str, Imputation]) -> str:
-    names = [_name(how) for how in plan.values()]
-    return ", ".join(f"{name} on {names.count(name)}" for name in sorted(set(names)))
-
-
-def _name(how: Imputation) -> str:
-    text = f"SimpleImputer({how.strategy})" if isinstance(how, SimpleImputer) else how.name
-    return f"{text} with indicator" if getattr(how, "add_indicator", False) else text
+PANEL = Panel("imputation", NAIVE, naive, panel_of, marked)
+contrast, gap = PANEL.contrast, PANEL.gap

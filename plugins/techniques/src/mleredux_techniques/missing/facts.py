@@ -9,13 +9,21 @@ import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.judging.marks import (
+    claimed,
+    close,
+    component,
+    counted,
+    facts_of,
+    finding,
+    listing,
+    shortened,
+    versus,
+)
 from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.missing.document import MissingAnalysis
-from mleredux_techniques.missing.mechanisms import mechanisms
+from mleredux_techniques.missing.mechanisms import TOGETHER, mechanisms
 
-TOGETHER = 0.5
-"""Two columns are missing together if both are missing in at least this share of the rows in which either is."""
 JUDGED_COLUMNS = 60
 GUESSED, OPEN = 0.2, 0.5
 """Credit of MAR that depends on a wrong column, or is confused with MNAR, and of MNAR that no data can judge."""
@@ -36,7 +44,8 @@ TOLERANCES = """\
   which counts half. For planted missing values, the planted mechanism is the truth. Only columns with the correct
   `missing` count
 - `depends_on` (0.25, if something is MAR): the first column named (the target may be one) predicts the gap best, or
-  as well as the best within two standard errors or a tenth; if only two columns together do, both
+  as well as the best within two standard errors or a quarter, apart
+  from columns that are missing together with it, which are as good; if only two columns together do, both
 - a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""
 
 
@@ -72,7 +81,7 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
     pairs = []
     for a, b in itertools.combinations(range(len(columns)), 2):
         either = alone[a] + alone[b] - both[a, b]
-        if both[a, b] >= 5 and both[a, b] >= TOGETHER * either:
+        if both[a, b] and both[a, b] >= TOGETHER * either:
             pairs.append([columns[a], columns[b], int(both[a, b])])
     return pairs
 
@@ -82,29 +91,19 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
     counts: dict[str, int] = truth["counts"]
     given = {item.column: item for item in document.columns}
     marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
+    complete = truth["complete_rows"]
+    told = listing(f"{name} {count:,}" for name, count in counts.items())
+    rows = f"{complete:,} training rows have no missing feature."
     return facts_of(
         [
-            component(
-                "complete rows",
-                0.02,
-                close(document.complete_rows, truth["complete_rows"], 0.01),
-                versus(document.complete_rows, truth["complete_rows"]),
-                f"{truth['complete_rows']:,} training rows have no missing feature.",
-            ),
-            component(
-                "columns with missing values",
-                0.03,
-                f1(given, counts),
-                versus(sorted(given)[:50], sorted(counts)[:50]),
-                f"Missing values are in: {listing(counts)}.",
-            ),
+            counted("complete rows", 0.02, document.complete_rows, complete, rows, 0.01),
+            claimed("columns with missing values", 0.03, given, counts, "Missing values are in:", decides=False),
             component(
                 "missing counts",
                 0.07,
                 sum(marks.values()) / len(set(counts) | set(given)),
                 versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
-                f"Missing values by column: {listing(f'{name} {count:,}' for name, count in counts.items())}. "
-                f"{sum(marks.values()):g} of {len(counts)} were correct.",
+                f"Missing values by column: {told}. {sum(marks.values()):g} of {len(counts)} were correct.",
             ),
             _assess_together(document, truth),
             *_assess_mechanisms(document, truth, {name for name, mark in marks.items() if mark == 1}),

@@ -23,8 +23,11 @@ PERMUTATIONS = 99
 SURE = 1e-3
 LEAST = 0.05
 """Minimum skill (correlation of the gap with its cross-validated prediction) of a driver."""
-EQUAL = 0.9
+EQUAL = 0.75
 """A column with this share of the best one's skill, or within two standard errors of it, is as good a driver."""
+TOGETHER = 0.5
+"""A column that lacks in this share of the rows in which either does is missing together with it, which says nothing of
+the cause: other drivers are compared without it, and it is as good as they."""
 JOINT = 0.08
 """A pair drives a gap together if its skill is higher than that of the best column by this."""
 SURE_OF_PAIR = 5.0
@@ -91,9 +94,14 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
         return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": [], "open": True}
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
     skills: dict[str, float] = {}
+    company: dict[str, float] = {}
     for one in _telling(gap, usable):
         if (skill := _skill(gap, one.view, one.known)) >= LEAST:
-            skills[one.name] = max(skill, skills.get(one.name, 0.0))
+            lacking = train[one.name].isna().to_numpy()
+            own = company if one.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
+            own[one.name] = max(skill, own.get(one.name, 0.0))
+    if not skills:
+        skills, company = company, {}
     best = max(skills.values(), default=0.0)
     together = _together(gap, [one for one in usable if not one.gap], skills)
     if together is None and not skills:
@@ -111,9 +119,8 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
     return {
         "column": column,
         "mechanism": "MAR",
-        "depends_on": [*pair, *(name for name in near if name not in pair)]
-        if not pair or best >= EQUAL * top
-        else pair,
+        "depends_on": [*pair, *([name for name in near if name not in pair] if not pair or best >= EQUAL * top else [])]
+        + [name for name in company if name not in (*pair, *near)],
         "together": pair,
         "planted": False,
         "half": ["MNAR"],

@@ -15,7 +15,7 @@ def _recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="6",
+    version="7",
     title="Missing values: patterns, mechanisms and imputations",
     categories=WITH_TABLES,
     document=MissingAnalysis,

@@ -8,7 +8,18 @@ import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.judging.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.judging.marks import (
+    claimed,
+    close,
+    component,
+    counted,
+    facts_of,
+    finding,
+    informed,
+    listing,
+    shortened,
+    versus,
+)
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
@@ -112,35 +123,21 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         are = {name for name, verdict in verdicts.items() if verdict}
         open_ = {name for name, verdict in verdicts.items() if verdict is None}
         said = {name for name, feature in given.items() if getattr(feature, field)}
-        counted = (said & set(right)) - open_
-        wrong = {f"unmeasured {name}" for name in said - set(right)}
+        sure, unmeasured = (said & set(right)) - open_, len(said - set(right))
+        others = len(true) - len(are) - len(open_) + unmeasured
         parts.append(
             finding(
                 field,
                 0.35,
-                f1(counted | wrong, are) if counted or wrong or are else 1.0,
+                informed(len(sure & are), len(sure - are) + unmeasured, len(are), others),
                 versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
                 f"{len(are)} features {described}: {listing(sorted(are))}.",
                 true=len(are),
-                given=len(said),
+                given=len(sure) + unmeasured,
             )
         )
-    return facts_of(
-        [
-            *parts,
-            component(
-                "spread",
-                0.06,
-                close(document.spread, truth["spread"], 0.05),
-                versus(document.spread, round(truth["spread"], 4)),
-                f"The largest standard deviation is {truth['spread']:.4g} times the smallest.",
-            ),
-            component(
-                "models that don't need it",
-                0.04,
-                f1(document.not_needed_for, INDIFFERENT),
-                versus(sorted(document.not_needed_for), sorted(INDIFFERENT)),
-                "Trees split at thresholds, so only the order of values matters.",
-            ),
-        ]
-    )
+    told = f"The largest standard deviation is {truth['spread']:.4g} times the smallest."
+    parts.append(counted("spread", 0.06, document.spread, round(truth["spread"], 4), told, 0.05))
+    told = "Trees split at thresholds, so only the order of values matters; they are:"
+    trees = claimed("models that don't need it", 0.04, document.not_needed_for, INDIFFERENT, told, decides=False)
+    return facts_of([*parts, trees])

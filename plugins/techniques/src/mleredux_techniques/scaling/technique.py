@@ -14,7 +14,7 @@ def _recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="5",
+    version="6",
     title="Scaling: which features need it, and how",
     document=ScalingAnalysis,
     recommend=_recommend,

@@ -110,22 +110,20 @@ def _measured(instance: Instance) -> dict[str, Any]:
     dataset = instance.dataset
     judge = Judge(replace(dataset, time=None))  # a column that drifts looks like a time
     lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
-    naive = losses(instance, Advice(), None, {})
-    gains = {name: difference(naive, losses(instance, Advice((name,)), None, {}), 0.0).ratio for name in lost}
-    broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
-    found: dict[str, Any] = {
-        "broken": broken,
-        "unsure": [name for name, gain in gains.items() if gain >= CHANCE and name not in broken],
-        "changes": None,
-        "open": [],
-    }
+    found: dict[str, Any] = {"changes": None, "open": []}
     if dataset.time is not None:
-        drop = tuple(sorted(broken)) if len(broken) < len(dataset.features) else ()
-        every, new = (losses(instance, Advice(drop, recent=share), dataset.time, {}) for share in (1.0, RECENT))
+        every, new = (losses(instance, Advice(recent=share), dataset.time, {}) for share in (1.0, RECENT))
         gain = difference(every, new, 0.0).ratio
         found["changes"] = dataset.time if gain > CHANGE else None
         found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
-    return found
+    # what only old rows say of a feature is no fault of the feature
+    advice = Advice(recent=RECENT if found["changes"] else 1.0)
+    naive = losses(instance, advice, dataset.time, {})
+    without = {name: losses(instance, replace(advice, drop=(name,)), dataset.time, {}) for name in lost}
+    gains = {name: difference(naive, those, 0.0).ratio for name, those in without.items()}
+    broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
+    unsure = [name for name, gain in gains.items() if gain >= CHANCE and name not in broken]
+    return {"broken": broken, "unsure": unsure, **found}
 
 
 def _lost(judge: Judge, name: str) -> float:

@@ -17,7 +17,7 @@ def _recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="3",
+    version="4",
     title="Shift: what differs between training and test, and what to do",
     document=ShiftAnalysis,
     private_parts=("broken", "target", "changes"),

@@ -1,9 +1,7 @@
-"""Which techniques a run of a competition used: a reward for how it was worked, beside the metric.
+"""What techniques gained in a run of a competition, by its program with and without them: a reward beside the metric.
 
 | module | contents |
 |---|---|
-| `code` | what the run's programs do: folds, encodings |
-| `effects` | what the predictions show: columns that they depend on |
-| `judgement` | the rules, and the typed result |
+| `effect` | a program executed with and without a technique, and the measured gain |
 | `command` | `mleredux runs techniques` |
 """

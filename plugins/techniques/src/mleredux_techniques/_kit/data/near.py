@@ -26,7 +26,7 @@ LEAST = 0.005
 """Fewer rows than this share (or 5) may be near by chance: then only equal ones count."""
 SAME = 0.9
 """Share of the other columns that are equal in nearly equal rows."""
-MAX_ROWS = 10_000
+MAX_ROWS, MIN_TWINS = 10_000, 10
 ALIKE = 0.6
 MAX_COLUMNS = 100
 MAX_SEARCHED = 10
@@ -47,6 +47,24 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
         if (found & ~exact).sum() >= max(5, LEAST * len(exact)):
             exact |= found
     return int(repeated.sum()), int(shared.sum())
+
+
+def twins_tell(dataset: Dataset) -> float | None:
+    """Return the correlation of test rows' targets with the mean target of the training rows that equal them; None if
+    too few are equal, so that nearly equal ones count.
+    """
+    from mleredux_techniques._kit.data.skill import outputs
+
+    ours, theirs = _plain(dataset, dataset.train), _plain(dataset, dataset.test)
+    known = theirs.isin(set(ours)).to_numpy()
+    if known.sum() < MIN_TWINS:
+        return None
+    y, asked = outputs(dataset)
+    names, codes = np.unique(ours.to_numpy(), return_inverse=True)
+    means = np.stack([np.bincount(codes, column) for column in y.T], axis=1) / np.bincount(codes)[:, None]
+    told, true = means[np.searchsorted(names, theirs.to_numpy()[known])], asked[known]
+    told, true = told - told.mean(axis=0), true - true.mean(axis=0)
+    return float((told * true).sum() / max(np.sqrt((told**2).sum() * (true**2).sum()), 1e-12))
 
 
 def _plain(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:

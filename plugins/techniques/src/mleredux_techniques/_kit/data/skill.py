@@ -57,7 +57,7 @@ class Judge:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self.y, self.asked = _outputs(dataset)
+        self.y, self.asked = outputs(dataset)
         self.prior = self.y.mean(axis=0)
         self.ahead = dataset.time is not None
         self.groups = group_codes(dataset, dataset.train) if dataset.group else None
@@ -200,7 +200,7 @@ def overlap(view: View) -> float:
     return 1.0 if weights is None else float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
 
 
-def _outputs(dataset: Dataset) -> tuple[Array, Array]:
+def outputs(dataset: Dataset) -> tuple[Array, Array]:
     """Return the outputs of training and test rows, of shape (rows, outputs)."""
     ours, theirs = (frame[dataset.target].to_numpy() for frame in (dataset.train, dataset.test))
     if dataset.problem != "regression":

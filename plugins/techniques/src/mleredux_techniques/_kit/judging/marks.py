@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,9 @@ from mleredux_techniques._kit.judging.results import Facts, Figure
 
 NOTHING = 0.05
 """A component with nothing to find and nothing claimed has this share of its weight."""
-SHOWN = 12
+COUNTS = 0.25
+"""Maximum share of the weight of counts, beside judgements that the data decides."""
+SHOWN, MOST_SHOWN = 12, 50
 
 
 def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 0.0) -> float:
@@ -38,9 +41,35 @@ def soft_f1(credits: float, given: int, true: int) -> float:
     return 2 * credits / (given + true) if given + true else 1.0
 
 
+def informed(hits: float, false: float, are: int, others: int) -> float:
+    """Return the F1 of claims, or Youden's index if that is less, so that the same answer for all is worth nothing.
+
+    W. J. Youden, "Index for Rating Diagnostic Tests" (1950): the share of members that were named, minus the share of
+    others that were.
+
+    Args:
+        hits: Credits of members that were named.
+        false: Others that were named.
+        are: Number of members.
+        others: Number of those that certainly are none.
+    """
+    score = soft_f1(hits, math.ceil(hits + false), are)
+    return min(score, hits / are - false / max(others, 1)) if are else score
+
+
 def component(name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False) -> Figure:
     """Return one component; `decides`: as of a `Figure`."""
     return Figure(name, value, explanation, round(min(1.0, max(0.0, score)), 4), weight, decides)
+
+
+def same(name: str, weight: float, given: Any, true: Any, explanation: str) -> Figure:
+    """Return a component that is right if both are equal."""
+    return component(name, weight, float(given == true), versus(given, true), explanation)
+
+
+def counted(name: str, weight: float, given: float, true: float, explanation: str, tolerance: float = 0.02) -> Figure:
+    """Return a component of a number, within a tolerance as of `close`."""
+    return component(name, weight, close(given, true, tolerance), versus(given, true), explanation)
 
 
 def finding(
@@ -57,17 +86,57 @@ def finding(
     """Return a component about things to find; its weight is small if there are none and none were claimed.
 
     Args:
-        decides: As of a `Figure`; None: if there are things to find.
+        decides: As of a `Figure`; None: if there are things to find, or some were claimed.
     """
-    figure = component(name, weight, score, value, explanation, decides=true > 0 if decides is None else decides)
-    return figure if true or given else replace(figure, weight=weight * NOTHING)
+    found = true > 0 or given > 0
+    figure = component(name, weight, score, value, explanation, decides=found if decides is None else decides)
+    return figure if found else replace(figure, weight=weight * NOTHING, empty=True)
+
+
+def claimed(
+    name: str, weight: float, said: Iterable[Any], are: Iterable[Any], explanation: str, *, false: int = 0,
+    decides: bool | None = None,
+) -> Figure:  # fmt: skip
+    """Return a component about a set of things to find, by F1; their list ends the explanation.
+
+    Args:
+        false: Further claims that are certainly wrong.
+    """
+    said, are = sorted(set(said)), sorted(set(are))
+    shown = [" and ".join(one) if isinstance(one, tuple) else str(one) for one in are]
+    score, given = soft_f1(len(set(said) & set(are)), len(said) + false, len(are)), len(said) + false
+    told = f"{explanation} {listing(shown)}."
+    value = versus(said[:MOST_SHOWN], are[:MOST_SHOWN])
+    return finding(name, weight, score, value, told, true=len(are), given=given, decides=decides)
+
+
+def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
+    """Return the components of rows that equal others: `duplicate_rows` and `shared_rows`."""
+    what = {
+        "duplicate_rows": "training rows repeat the features of an earlier one",
+        "shared_rows": "test rows have the features of a training row",
+    }
+    return [
+        finding(
+            name.replace("_", " "), 0.1, close(given, true), versus(given, true), f"{true:,} {told}.",
+            true=true, given=given, decides=False,
+        )
+        for name, told in what.items()
+        for given, true in [(getattr(document, name), truth[name])]
+    ]  # fmt: skip
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """Return the weighted mean of the components."""
-    scored = [figure for figure in parts if figure.score is not None and figure.weight > 0]
-    weight = sum(figure.weight for figure in scored)
-    score = sum((figure.score or 0.0) * figure.weight for figure in scored) / weight if weight else 0.0
+    """Return the weighted mean of the components; beside judgements that the data decides, counts weigh little."""
+    scored = [figure for figure in parts if figure.score is not None and not figure.empty]
+    decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
+    share = min(1.0, COUNTS / (1 - COUNTS) * decided / counts) if decided and counts else 1.0
+    parts = [
+        figure if figure.decides or figure.empty else replace(figure, weight=round(share * figure.weight, 6))
+        for figure in parts
+    ]
+    weight = sum(figure.weight for figure in parts if figure.score is not None)
+    score = sum((figure.score or 0.0) * figure.weight for figure in parts) / weight if weight else 0.0
     return Facts(round(score, 4), parts)
 
 

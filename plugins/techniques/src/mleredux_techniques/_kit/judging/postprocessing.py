@@ -24,7 +24,7 @@ OF_CLASSES = ("none", "temperature", "sigmoid", "isotonic", "thresholds", "label
 OF_NUMBERS = ("none", "clip", "mean", "median", "log_mean", "scale", "round")
 LEAST = 1e-4
 CLIP = 0.02
-ROWS_A_BIN = 40
+ROWS_A_BIN, FEW_BINS, FEW_CLASSES = 40, 12, 8
 _POWERS = np.geomspace(0.1, 10, 41)
 _FACTORS = np.linspace(-4, 4, 17)
 _RARITY = np.linspace(-1, 2, 10)
@@ -45,8 +45,11 @@ class Known:
     frame: pd.DataFrame
 
 
-def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer) -> Array:
+def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, rough: bool = False) -> Array:
     """Return predictions after steps, each fitted to the result of those before it.
+
+    Args:
+        rough: Fit otherwise, as somebody else would: without penalty, or in a dozen ranges.
 
     Raises:
         ValueError: A step is not for predictions of this kind.
@@ -55,21 +58,23 @@ def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer) -> 
     for step in steps:
         if step not in possible:
             raise ValueError(f"{step} does not apply to predictions of {judge.asked}")
-        change = _fitted(step, known, judge)
+        change = _fitted(step, known, judge, rough)
         known, told = replace(known, told=change(known.told)), change(told)
     return told
 
 
-def _fitted(step: Step, known: Known, judge: Scorer) -> Change:
+def _fitted(step: Step, known: Known, judge: Scorer, rough: bool = False) -> Change:
     if judge.asked == "numbers":
-        return _of_numbers(step, known, judge)
+        return _of_numbers(step, known, judge, rough)
     if step == "clip":
         return lambda told: _normalised(np.maximum(told, CLIP))
     if step == "labels":
         return lambda told: np.eye(told.shape[1])[told.argmax(axis=1)]
-    fits: dict[str, Callable[[Known, Scorer], Change]] = {
-        "temperature": _temperature, "sigmoid": _sigmoid, "isotonic": _isotonic, "thresholds": _thresholds
-    }  # fmt: skip
+    if step == "sigmoid":
+        return _sigmoid(known, 1e3 if rough else 1.0)
+    if step == "thresholds":
+        return _thresholds(known, judge, rough)
+    fits: dict[str, Callable[[Known, Scorer], Change]] = {"temperature": _temperature, "isotonic": _isotonic}
     return fits[step](known, judge) if step in fits else lambda told: told
 
 
@@ -94,12 +99,12 @@ def _temperature(known: Known, judge: Scorer) -> Change:
     return lambda told: powered(told, best)
 
 
-def _sigmoid(known: Known, judge: Scorer) -> Change:
+def _sigmoid(known: Known, penalty: float = 1.0) -> Change:
     from sklearn.linear_model import LogisticRegression
 
     if len(np.unique(known.codes)) < 2:
         return lambda told: told
-    tool = LogisticRegression(C=1.0, max_iter=25)
+    tool = LogisticRegression(C=penalty, max_iter=25)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few iterations suffice
         tool.fit(np.log(np.clip(known.told, LEAST, 1.0)), known.codes)
@@ -129,14 +134,19 @@ def _isotonic(known: Known, judge: Scorer) -> Change:
     return change
 
 
-def _thresholds(known: Known, judge: Scorer) -> Change:
-    """Two classes: one factor. Several: a power of the classes' shares, of probabilities after `sigmoid`."""
+def _thresholds(known: Known, judge: Scorer, rough: bool) -> Change:
+    """Two classes: one factor. Several: a power of the classes' shares, of probabilities after `sigmoid`, then a factor
+    for each of a few classes.
+    """
     count = known.told.shape[1]
-    first: Change = _sigmoid(known, judge) if count > 2 else lambda told: told
+    first: Change = _sigmoid(known) if count > 2 and not rough else lambda told: told
     shares = np.maximum(np.bincount(known.codes, minlength=count), 1) / len(known.codes)
     options = [shares**-power for power in _RARITY] if count > 2 else [np.exp([0.0, t]) for t in _FACTORS]
     told = first(known.told)
     best = _best(options, lambda weights: weighted(told, weights), known, judge)
+    for code in range(count) if 2 < count <= FEW_CLASSES else ():
+        factors = [best * np.where(np.arange(count) == code, factor, 1.0) for factor in np.exp(_FACTORS[::2])]
+        best = _best(factors, lambda weights: weighted(told, weights), known, judge)
     return lambda told: weighted(first(told), best)
 
 
@@ -147,7 +157,7 @@ def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known:
     return options[int(found[len(found) // 2])]
 
 
-def _of_numbers(step: Step, known: Known, judge: Scorer) -> Change:
+def _of_numbers(step: Step, known: Known, judge: Scorer, rough: bool) -> Change:
     low, high = float(known.codes.min()), float(known.codes.max())
     if step == "clip":
         return lambda told: np.clip(told, low, high)
@@ -157,14 +167,14 @@ def _of_numbers(step: Step, known: Known, judge: Scorer) -> Change:
         rough = _best(np.geomspace(0.25, 4, 9), lambda one: one * known.told, known, judge)
         factor = _best(rough * np.geomspace(2**-0.5, 2**0.5, 9), lambda one: one * known.told, known, judge)
         return lambda told: factor * told
-    return (lambda told: told) if step == "none" else _binned(step, known)
+    return (lambda told: told) if step == "none" else _binned(step, known, rough)
 
 
-def _binned(functional: str, known: Known) -> Change:
-    """Return the functional of the targets in bins of similar predictions, interpolated."""
+def _binned(functional: str, known: Known, rough: bool) -> Change:
+    """Return the functional of the targets in bins of similar predictions, interpolated; in few bins, if rough."""
     told = known.told[:, 0]
     order = np.argsort(told, kind="stable")
-    parts = np.array_split(order, int(np.clip(len(order) // ROWS_A_BIN, 1, 30)))
+    parts = np.array_split(order, FEW_BINS if rough else int(np.clip(len(order) // ROWS_A_BIN, 1, 30)))
     find: dict[str, Callable[[Array], float]] = {
         "mean": lambda values: float(values.mean()),
         "median": lambda values: float(np.median(values)),
@@ -172,4 +182,7 @@ def _binned(functional: str, known: Known) -> Change:
     }
     places = np.array([told[part].mean() for part in parts])
     levels = np.array([find[functional](known.codes[part]) for part in parts])
+    if rough:
+        edges = (places[1:] + places[:-1]) / 2
+        return lambda told: levels[np.searchsorted(edges, told[:, 0])][:, None]
     return lambda told: np.interp(told[:, 0], places, levels)[:, None]

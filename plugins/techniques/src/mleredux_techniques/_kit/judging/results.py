@@ -17,6 +17,7 @@ class Figure:
         score: If the figure is a component of the score: its share of the attainable score, in [0, 1].
         weight: The component's weight within its part; 0 if the figure is informational.
         decides: Whether it is about a judgement that the data decides, not about counts.
+        empty: Whether there is nothing to find, and nothing was claimed.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Figure:
     score: float | None = None
     weight: float = 0.0
     decides: bool = False
+    empty: bool = False
 
 
 @dataclass(frozen=True)

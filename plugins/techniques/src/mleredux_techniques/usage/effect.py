@@ -1,0 +1,169 @@
+"""What a technique gains that a program declares as a switch: the program with and without it, and a reference.
+
+A program declares a step by reading the environment variable `MLEREDUX_WITHOUT`: if its value is the technique's name,
+the program leaves the step out. Both forms are executed on the competition's public files. The gain is that over the
+better of the program without the step and reference models that don't know the technique, so that a program that is
+made bad without it gains nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux_programs import run_confined
+from pydantic import BaseModel, ConfigDict
+
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.data.threads import one_thread
+from mleredux_techniques._kit.judging.comparison import difference
+from mleredux_techniques._kit.judging.plans import split_losses
+from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.planting.competition import across
+from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
+
+if TYPE_CHECKING:
+    from mleredux.plugin.task import Task
+
+Array = np.ndarray[Any, Any]
+SWITCH = "MLEREDUX_WITHOUT"
+FILE = "technique_use.json"
+SECONDS = 600.0
+
+
+class Use(BaseModel):
+    """What one technique gained.
+
+    Attributes:
+        gain: Of the metric, in units of what there is to learn (the score of the truth minus that of a constant); None
+            if the program could not be executed.
+        reward: The gain, from 0 to 1; 0 if it is not significant.
+        why: The figures, or what is missing.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    technique: str
+    gain: float | None
+    reward: float
+    why: str
+
+
+class TechniqueUse(BaseModel):
+    """What the techniques of a run gained.
+
+    Attributes:
+        reward: The sum of the rewards, at most 1; None if no program declares a switch.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: str
+    task: str
+    reward: float | None
+    uses: tuple[Use, ...]
+
+
+def switches(text: str, techniques: Iterable[str]) -> list[str]:
+    """Return the techniques that a program names beside the switch; none if it is no Python program with one."""
+    try:
+        words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [name for name in techniques if name in words] if SWITCH in words else []
+
+
+def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, public: Path) -> list[Use]:
+    """Execute a program with all techniques and without each, and return what each gains.
+
+    Args:
+        dataset: The competition's data, with the labels of the test.
+        public: Its public files.
+
+    Raises:
+        SandboxError: This machine does not allow processes to be confined.
+    """
+    inputs = {path.name: path.read_bytes() for path in public.iterdir() if path.is_file()}
+    inputs["program.py"] = program.encode()
+    instance = Instance(dataset, {}, task)
+    with one_thread():
+        judge, (one, rows) = scorer(dataset, task), across(dataset, {})
+        known = _reference(instance, one, rows)
+    found = {name: _losses(inputs, name, judge, instance, one) for name in ("", *names)}
+    made = []
+    for name, losses in found.items():
+        if not name:
+            continue
+        if found[""] is None or losses is None:
+            told = f"The program leaves no valid predictions {f'without {name}' if losses is None else 'here'}."
+            made.append(Use(technique=name, gain=None, reward=0.0, why=told))
+            continue
+        best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda one: one[0].mean())
+        gain = difference(best, found[""], 0.0)
+        share = gain.mean / judge.unit
+        scores = [judge.shown(float(one.mean())) for one in (found[""], losses, known)]
+        told = (
+            f"{judge.title}: {scores[0]:.4g} with it, {scores[1]:.4g} without it, {scores[2]:.4g} of reference models;"
+        )
+        told += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
+        reward = round(float(np.clip(share, 0, 1)), 6) if gain.significant else 0.0
+        made.append(Use(technique=name, gain=round(share, 6), reward=reward, why=told))
+    return made
+
+
+def _losses(
+    inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, one: Pool
+) -> Array | None:  # fmt: skip
+    """Return the losses of a program's predictions on parts of the test; None if it leaves no valid ones."""
+    file = instance.base.submission.file
+    variables = {"MLEREDUX_DATA_DIR": ".", "MLEREDUX_OUTPUT_DIR": ".", "MLEREDUX_SUBMISSION": file, SWITCH: without}
+    written = run_confined(["program.py"], inputs, [file], seconds=SECONDS, variables=variables).files.get(file, b"")
+    try:
+        return _by_part(instance, one, [predictions(written, judge, instance, one)])[:, 0]
+    except Exception:  # what a program wrote may be anything
+        return None
+
+
+def _by_part(instance: Instance, one: Pool, told: Sequence[Array]) -> Array:
+    """Return the losses of predictions of the test rows, of shape (parts, predictions)."""
+    train = one.splits[0].train
+    splits = [Split(train, len(train) + part, 0) for part in parts_of(len(told[0]))]
+    return np.array(
+        [split_losses(instance, one, each, [values[each.held_out - len(train)] for values in told]) for each in splits]
+    )
+
+
+def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) -> Array:
+    """Return the predictions of a submission as reference models make them, in the order of the test rows."""
+    import pandas as pd
+
+    test, submission = instance.dataset.test, instance.base.submission
+    row, first = submission.id_columns[0], judge.task.submission.target_columns[0]
+    table = pd.read_csv(io.BytesIO(written))
+    table = table.set_index(table[row].map(class_name)).loc[test[row].map(class_name)]
+    if judge.asked == "numbers":
+        return np.asarray((table[[first]].to_numpy(dtype=float) - one.codes.mean()) / (one.codes.std() + 1e-12))
+    if judge.asked == "scores":
+        share = table[first].to_numpy(dtype=float)
+        return np.column_stack([1 - share, share][:: 1 if judge.positive else -1])
+    if judge.asked == "labels":
+        labels = table[first].map(class_name).to_numpy(dtype=str)
+        return np.asarray(labels[:, None] == np.array(judge.names)[None], dtype=float)
+    columns = {class_name(name): table[name].to_numpy(dtype=float) for name in submission.target_columns}
+    return np.column_stack([columns.get(name, np.zeros(len(table))) for name in judge.names])
+
+
+def _reference(instance: Instance, one: Pool, rows: Rows) -> Array:
+    """Return the losses of the best reference model with all columns, on the same parts of the test."""
+    trained, judged = matrices(rows)
+    y, classes = one.y[one.splits[0].train], instance.dataset.problem != "regression"
+    told = [predict(model, trained, y, judged, classes=classes, seed=0) for model in MODELS]
+    found = _by_part(instance, one, told)
+    return np.asarray(found[:, int(found.mean(axis=0).argmin())])
