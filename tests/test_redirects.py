@@ -40,7 +40,7 @@ except child.Refusal as refusal:
 
 
 def ask_judge(url: str) -> None:
-    from mleredux._core.judge import Judge
+    from mleredux_rollout.judge import Judge
 
     Judge("m", {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"}).ask("order", "material")
 
@@ -95,7 +95,7 @@ def download(url: str) -> None:
 
 
 FETCHERS: dict[str, tuple[str, Callable[[str], None]]] = {
-    "judge": ("core/src/mleredux/_core/judge.py", ask_judge),
+    "judge": ("kits/rollout/src/mleredux_rollout/judge.py", ask_judge),
     "webhook": ("plugins/services/server/src/mleredux_server/operations/deliverer.py", send_webhook),
     "client": ("plugins/services/client/src/mleredux_client/_async/http.py", ask_server),
     "gateway": ("plugins/services/gateway/src/mleredux_gateway/upstream.py", ask_upstream),

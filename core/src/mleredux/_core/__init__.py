@@ -15,7 +15,7 @@ From the command line down to the ground floor, which is `mleredux.models`; `.im
 | `sandboxes`, `disuse` | agents as processes, and what they get: an image, tools, hosts; old images |
 | `known_files`, `redirects`, `places`, `plain`, `persons` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
-| `masks`, `judge` | secrets masked; a model that judges runs |
+| `masks` | secrets masked |
 | `store` | runs on disk: state, events, files |
 | `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that moved to kits |
 """

@@ -11,6 +11,7 @@
 | `beside` | the files beside a program that belong to it |
 | `notebook` | the program that runs a notebook in an agent's environment |
 | `exports` | runs without their secrets, for formats |
+| `judge` | a language model that reads what agents wrote, with its own budget |
 
 A rollout is the trajectory of an agent as an ATIF document; an agent's reader converts its native log to one::
 
@@ -52,6 +53,7 @@ from mleredux_rollout.documents import (
 )
 from mleredux_rollout.exports import ExportedRun, Filters, export
 from mleredux_rollout.extras import RunExtra, StepExtra, SubmissionFact, run_extra, step_extra, with_run_extra
+from mleredux_rollout.judge import BudgetExhausted, open_judge
 from mleredux_rollout.native import (
     add_usage,
     as_arguments,
@@ -83,6 +85,7 @@ __all__ = [
     "MAX_TEXT",
     "SCHEMA_VERSION",
     "AgentInfo",
+    "BudgetExhausted",
     "ExportedRun",
     "Filters",
     "FinalMetrics",
@@ -118,6 +121,7 @@ __all__ = [
     "files_beside",
     "function_tool",
     "notebook_runner",
+    "open_judge",
     "parse_rollout",
     "plain_code",
     "problems_in",

@@ -1,17 +1,17 @@
-"""A language model that is asked about runs after they have ended, through the gateway, with a budget of its own."""
+"""A language model that answers questions on runs that have ended, through the gateway, with its own budget."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from mleredux._core.plugins.catalogue import current
+from mleredux._core.plugins import current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Limits, LlmUse
@@ -20,14 +20,6 @@ _SECONDS = 300.0
 _READ = 2000
 _BUDGET = '"budget_exhausted"'
 """The type of a gateway's error for a call that does not fit the budget."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_request: object) -> None:
-        """Follow none: the request holds a key."""
-
-
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
 
 
 class BudgetExhausted(MlereduxError):
@@ -48,7 +40,7 @@ class Judge:
     use: LlmUse = field(default_factory=LlmUse)
 
     def ask(self, order: str, material: str) -> str:
-        """Return the model's response, which should be one JSON object.
+        """Return its response, which should be one JSON object.
 
         Args:
             order: What to judge, and by which rules.
@@ -58,30 +50,31 @@ class Judge:
             BudgetExhausted: The rest of its budget is too small.
             MlereduxError: The gateway refuses the call for another reason, or the model does not respond.
         """
+        from http.client import HTTPConnection, HTTPException
+
         messages = [{"role": "system", "content": order}, {"role": "user", "content": material}]
         body = {"model": self.model, "messages": messages, "response_format": {"type": "json_object"}}
-        request = urllib.request.Request(
-            f"{self._variables['OPENAI_BASE_URL']}/chat/completions",
-            data=json.dumps(body).encode(),
-            headers={
-                "Content-Type": "application/json",
-                "Authorization": f"Bearer {self._variables['OPENAI_API_KEY']}",
-            },
-        )
+        key = self._variables["OPENAI_API_KEY"]
+        base = urlsplit(self._variables["OPENAI_BASE_URL"])
         try:
-            with _OPENER.open(request, timeout=_SECONDS) as answer:
-                return str(json.load(answer)["choices"][0]["message"]["content"])
-        except urllib.error.HTTPError as error:
-            said = error.read(_READ).decode("utf-8", "replace")
-            if _BUDGET in said:
-                raise BudgetExhausted(f"The budget of the judge {self.model} is used up.") from error
-            raise MlereduxError(
-                f"The judge {self.model} did not respond ({error.code}): {said}", hint="Use another model."
-            ) from error
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            # It follows no redirect: the request holds a key.
+            with closing(HTTPConnection(base.netloc, timeout=_SECONDS)) as gateway:
+                headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+                gateway.request("POST", f"{base.path}/chat/completions", json.dumps(body), headers)
+                response = gateway.getresponse()
+                content = response.read()
+            if response.status == HTTPStatus.OK:
+                return str(json.loads(content)["choices"][0]["message"]["content"])
+        except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
             raise MlereduxError(
                 f"The judge {self.model} gave no valid response: {error}.", hint="Use another model."
             ) from error
+        refusal = content[:_READ].decode("utf-8", "replace")
+        if _BUDGET in refusal:
+            raise BudgetExhausted(f"The budget of the judge {self.model} is used up.")
+        raise MlereduxError(
+            f"The judge {self.model} did not respond ({response.status}): {refusal}", hint="Use another model."
+        )
 
 
 @contextmanager

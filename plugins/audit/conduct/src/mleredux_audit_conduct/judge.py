@@ -9,8 +9,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import LlmUse, Run
-from mleredux.plugin.gateway import open_judge
-from mleredux_rollout import Text
+from mleredux_rollout import Text, open_judge
 
 from mleredux_audit_conduct.rules import Finding, Severity
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import LlmUse, Run
-from mleredux.plugin.gateway import BudgetExhausted, open_judge
+from mleredux_rollout import BudgetExhausted, open_judge
 
 from mleredux_experiments.failures.categories import CATEGORIES, NONE
 from mleredux_experiments.failures.evidence import Evidence
