@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import pytest
 from mleredux._core.cli.backend import RunView
+from mleredux._core.cli.commands.runs import print_runs
 from mleredux._core.cli.output import print_facts, print_table
 from mleredux._core.cli.run_table import closing_table
-from mleredux._core.cli.runs import print_runs
 from mleredux.models import Report
 from mleredux.models.formats import Shown, facts
 

@@ -16,6 +16,7 @@ A command is a click command, registered under its name::
 from __future__ import annotations
 
 from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView
+from mleredux._core.cli.commands.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
 from mleredux._core.cli.consent import consent, grant_options, granted, statement
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
@@ -33,7 +34,6 @@ from mleredux._core.cli.output import (
     store_option,
     write_log,
 )
-from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of

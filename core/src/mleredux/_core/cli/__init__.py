@@ -5,12 +5,9 @@
 | `root`, `groups`, `context` | global options; groups that plugins add to; what a command works with |
 | `server`, `backend`, `local` | `--server`; the interface of back ends; this machine as one |
 | `durations`, `consent` | types of options; what an agent asks for, and the question |
-| `list`, `show`, `plugins`, `doctor`, `new` | commands that run nothing |
-| `prepare`, `prepare_progress` | the data of tasks |
-| `agent`, `run`, `run_progress`, `interrupts`, `run_table`, `watch` | runs: started, followed, cancelled, shown |
-| `runs`, `logs`, `artifacts`, `export`, `prune` | what runs have left |
-| `validate`, `grade`, `feedback` | submissions without an agent |
-| `output` | tables for people, and one JSON document for programs |
+| `commands` | the commands of core |
+| `prepare_progress`, `run_progress`, `interrupts` | progress of data and of runs; Ctrl-C |
+| `run_table`, `feedback`, `output` | results of runs; tables for people, and one JSON document for programs |
 """
 
 from mleredux._core.cli.root import main, program

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "show": ("Show a task: description, files, metric, medals.", "both"),
     "validate": ("Check that a submission is well-formed; never its score.", "both"),
 }
-"""Commands with their short help and back end; each is `mleredux._core.cli.<command>:command`."""
+"""Commands with their short help and back end; each is `mleredux._core.cli.commands.<command>:command`."""
 
 SECTIONS = {
     "Tasks": ("list", "show", "prepare"),
@@ -77,7 +77,7 @@ class Root(CommandGroup):
         if cmd_name in COMMANDS or server_of(ctx) is not None:
             stay_here(ctx, self.known(ctx).get(cmd_name, ("", "here"))[1])
         if cmd_name in COMMANDS and cmd_name in self.shown(ctx):
-            command: click.Command = importlib.import_module(f"mleredux._core.cli.{cmd_name}").command
+            command: click.Command = importlib.import_module(f"mleredux._core.cli.commands.{cmd_name}").command
             return command
         return super().get_command(ctx, cmd_name)
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import click
 
+from mleredux._core.cli.commands.runs import read_since
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.output import json_option, print_json, print_table
-from mleredux._core.cli.runs import read_since
 
 
 @click.command()
