@@ -267,9 +267,9 @@ def surface_page() -> str:
         _BY,
         "# API for plugins",
         "",
-        "A plugin imports only from `mleredux.plugin`, `mleredux.errors` and `mleredux` ([Python API](sdk.md)), and "
-        "from kits, libraries that plugins share: `mleredux_agents` is the distribution `mleredux-agents`. Other "
-        "modules of mleredux are private. Changes to this page are listed in the changelog.",
+        "A plugin imports only from `mleredux.plugin`, `mleredux.models`, `mleredux.errors` and `mleredux` "
+        "([Python API](sdk.md)), and from kits, libraries that plugins share: `mleredux_agents` is the distribution "
+        "`mleredux-agents`. Other modules of mleredux are private. Changes to this page are listed in the changelog.",
     ]
     for name in facades():
         module = importlib.import_module(name)

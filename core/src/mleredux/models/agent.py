@@ -12,8 +12,9 @@ from mleredux.models.base import ID_PATTERN, Model
 from mleredux.models.tool import ToolKind
 
 Network = Literal["none", "gateway", "open"]
-Need = Literal["answers", "person"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
+Need = Literal["answers", "person"]
+"""What an agent needs that no server has."""
 
 
 class Limits(Model):

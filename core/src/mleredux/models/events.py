@@ -1,4 +1,15 @@
-"""Events of a run: a line of `events.jsonl`, and its data as typed values, distinguished by `type`."""
+"""Events of a run: a line of `events.jsonl`, and its data as typed values, distinguished by `type`.
+
+`event.payload` is one of these; `run.emit` accepts them, or a plugin's own type and data::
+
+    from mleredux import Run
+    from mleredux.models.events import LimitReached, Warned
+
+    def warn_of_limits(run: Run) -> None:
+        for event in run.events():
+            if isinstance(event.payload, LimitReached):
+                run.emit(Warned(plugin="frugal", message=f"The {event.payload.limit} limit was reached."))
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@
 | `executor` | authors of executors, which place runs on machines, and of object stores |
 | `sandbox` | authors of sandboxes |
 | `gateway` | authors of LLM gateways |
-| `events` | code that reads or adds events of runs |
 | `tracker` | authors of trackers, which receive a run's events |
 | `artifact` | authors of artifact producers |
 | `page` | authors of web pages and panels |
@@ -20,7 +19,8 @@
 | `files` | code that handles files in folders of agents |
 | `container`, `export`, `program`, `rollout`, `session` | plugins of older releases: names that moved to kits |
 
-Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog;
+Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog.
+Public are also `mleredux.models` (with its modules `events`, for events of runs, and `formats`) and `mleredux.errors`;
 everything else in mleredux is private. A module of your package registers its objects::
 
     from mleredux.plugin import Ref, hookimpl

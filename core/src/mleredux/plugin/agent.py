@@ -21,7 +21,7 @@ from mleredux._core.moved import moved
 from mleredux._core.places import split_place, written_place
 from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
-from mleredux.models import Agent, AgentFolder, Attempts, Build, Grants, Limits, Outcome, Smoke
+from mleredux.models import Agent, AgentFolder, Build, Grants, Limits, Outcome, Smoke
 from mleredux.models.agent import Network
 from mleredux.models.grants import HostName
 
@@ -29,7 +29,6 @@ __all__ = [
     "GIT_TOKEN",
     "Agent",
     "AgentFolder",
-    "Attempts",
     "Build",
     "Grants",
     "HostName",

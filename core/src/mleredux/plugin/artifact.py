@@ -19,14 +19,13 @@ from mleredux._core.sandboxes.timeline import read_timeline
 from mleredux._core.stages.produce import add_artifact
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
-from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
+from mleredux._core.store.states import FINAL, SubmissionVersion, final_state
 from mleredux.models import (
     CAUSES,
     Artifact,
     Cause,
     Event,
     Evidence,
-    HostUse,
     LlmUse,
     Manifest,
     Report,
@@ -37,37 +36,22 @@ from mleredux.models import (
     Verification,
     VersionScore,
 )
-from mleredux.models.formats import (
-    TONES,
-    duration,
-    facts,
-    megabytes,
-    moment,
-    number,
-    ordinal,
-    round_duration,
-    short_reference,
-    size,
-)
 
 __all__ = [
     "CAUSES",
     "FINAL",
     "SCORES_FILE",
     "TIMELINE_FILE",
-    "TONES",
     "Artifact",
     "Cause",
     "Event",
     "Evidence",
-    "HostUse",
     "LlmUse",
     "Manifest",
     "Report",
     "ResultVerdict",
     "Run",
     "RunSpec",
-    "RunState",
     "RunStore",
     "Sample",
     "State",
@@ -76,15 +60,6 @@ __all__ = [
     "VersionScore",
     "add_artifact",
     "default_runs_dir",
-    "duration",
-    "facts",
     "final_state",
-    "megabytes",
-    "moment",
-    "number",
-    "ordinal",
     "read_timeline",
-    "round_duration",
-    "short_reference",
-    "size",
 ]

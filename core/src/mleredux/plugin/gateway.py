@@ -1,11 +1,10 @@
 """For authors of gateways: the metered access of a run to LLMs.
 
+Checks of runs open the installed gateway for a model that judges runs by `open_judge` of the kit `mleredux_rollout`.
 The hook `mleredux_open_gateway` returns an object with the methods of `Gateway`, which provides the agent's environment
 variables before the agent starts, and its usage afterwards::
 
     from mleredux.plugin.gateway import Gateway
-
-Checks of runs open the installed gateway for a model that judges runs by `open_judge` of the kit `mleredux_rollout`.
 """
 
 from __future__ import annotations

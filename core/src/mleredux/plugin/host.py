@@ -12,7 +12,7 @@ from typing import Any
 
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared, as_prepared
-from mleredux._core.loans import GIT_TOKEN, lend, lent
+from mleredux._core.loans import lend
 from mleredux._core.locations import looks_prepared
 from mleredux._core.moved import moved
 from mleredux._core.pipeline import Pipeline
@@ -38,23 +38,18 @@ from mleredux._core.store.tickets import read_ticket, write_ticket
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
-from mleredux.models import NotSubmitted, Submitted, Unusable
 
 __all__ = [
     "CHECKSUMS_FILE",
-    "GIT_TOKEN",
     "LEADERBOARD_FILE",
     "SPOILED_FILE",
     "Job",
     "Machine",
-    "NotSubmitted",
     "Pipeline",
     "Prepared",
     "Slot",
     "Slots",
     "StageContext",
-    "Submitted",
-    "Unusable",
     "agent_record",
     "aggregate_reports",
     "as_prepared",
@@ -66,7 +61,6 @@ __all__ = [
     "is_foreign",
     "joined",
     "lend",
-    "lent",
     "list_records",
     "looks_prepared",
     "machine_slots",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.disuse import note_use
-from mleredux._core.plugins.capabilities import Capabilities, Needs, choose, fitting, needs_of
+from mleredux._core.plugins.capabilities import Capabilities, choose, fitting, needs_of
 from mleredux._core.protocols import (
     BuildRequest,
     Built,
@@ -40,7 +40,6 @@ __all__ = [
     "Handle",
     "Launch",
     "Layout",
-    "Needs",
     "Sandbox",
     "Usage",
     "attach_launcher",

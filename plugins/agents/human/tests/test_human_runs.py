@@ -25,7 +25,7 @@ import websocket
 from mleredux import Run
 from mleredux._core.cli.local import LocalBackend
 from mleredux.errors import MlereduxError, NotGranted
-from mleredux.plugin.artifact import short_reference
+from mleredux.models.formats import short_reference
 from mleredux.plugin.command import current
 from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.start import _request

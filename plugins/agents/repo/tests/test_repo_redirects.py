@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import GIT_TOKEN
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import GIT_TOKEN, lend
+from mleredux.plugin.host import lend
 
 Served = Callable[..., AbstractContextManager[int]]
 REFUSED = {

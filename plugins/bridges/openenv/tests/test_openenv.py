@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import mleredux
 import pytest
 from mleredux import Run
-from mleredux.plugin.events import Warned
+from mleredux.models.events import Warned
 from mleredux_agents import rule_of
 from mleredux_testing.pytest_plugin import validator
 

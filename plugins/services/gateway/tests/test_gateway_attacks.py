@@ -17,7 +17,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from mleredux.plugin.events import Warned
+from mleredux.models.events import Warned
 
 sys.path.insert(0, str(Path(__file__).parent))
 from billing_provider import TURNED_AWAY, Bill, billing  # type: ignore[import-not-found]

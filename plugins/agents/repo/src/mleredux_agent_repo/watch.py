@@ -14,8 +14,10 @@ from typing import Any, NoReturn, Protocol
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.events import BuildEnded
+from mleredux.models.formats import duration, number, short_reference
 from mleredux.plugin.agent import split_place
-from mleredux.plugin.artifact import RunStore, duration, number, short_reference
+from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import (
     Backend,
     Catalogue,
@@ -27,7 +29,6 @@ from mleredux.plugin.command import (
     echo,
     safe,
 )
-from mleredux.plugin.events import BuildEnded
 from mleredux.plugin.experiment import agent_reference
 from mleredux.plugin.sandbox import Discarding
 from rich.console import Console

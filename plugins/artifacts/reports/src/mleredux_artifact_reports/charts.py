@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mleredux.plugin.artifact import Event, Report, Sample, VersionScore, duration, megabytes, number, round_duration
+from mleredux.models.formats import duration, megabytes, number, round_duration
+from mleredux.plugin.artifact import Event, Report, Sample, VersionScore
 
 _RUG = 240
 _TICKS = 400

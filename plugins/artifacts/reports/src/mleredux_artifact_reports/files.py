@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
-from mleredux.plugin.artifact import Artifact, Run, size
+from mleredux.models.formats import size
+from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.files import IntakeLimits, media_type, readable_path
 
 from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text

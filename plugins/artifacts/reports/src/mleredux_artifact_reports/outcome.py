@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mleredux.models.events import AgentEnded
 from mleredux.plugin.artifact import Cause, Run, State, final_state
-from mleredux.plugin.events import AgentEnded
 
 
 class Ending(NamedTuple):

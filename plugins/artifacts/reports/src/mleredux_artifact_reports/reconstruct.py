@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from mleredux.models.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
 from mleredux.plugin.artifact import Event, Run
-from mleredux.plugin.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
 from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux_rollout import (
     AgentInfo,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
-from mleredux.plugin.artifact import Run, duration, number
+from mleredux.models.formats import duration, number
+from mleredux.plugin.artifact import Run
 from mleredux_rollout import (
     InvalidRollout,
     ObservationResult,

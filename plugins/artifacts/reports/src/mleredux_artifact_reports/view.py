@@ -8,21 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import (
-    CAUSES,
-    TONES,
-    Artifact,
-    Report,
-    Run,
-    duration,
-    facts,
-    megabytes,
-    moment,
-    number,
-    ordinal,
-    short_reference,
-    size,
-)
+from mleredux.models.formats import TONES, duration, facts, megabytes, moment, number, ordinal, short_reference, size
+from mleredux.plugin.artifact import CAUSES, Artifact, Report, Run
 from mleredux.plugin.command import current
 from mleredux.plugin.files import disk_usage
 from mleredux.plugin.task import Task, read_leaderboard

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from mleredux.errors import NotFound
 from mleredux.models.base import parse
-from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir, short_reference
+from mleredux.models.formats import short_reference
+from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 

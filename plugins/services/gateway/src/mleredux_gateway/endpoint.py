@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 from mleredux.errors import SandboxError, one_line
+from mleredux.models.events import GatewayUse, Warned
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse
-from mleredux.plugin.events import GatewayUse, Warned
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import installation_salt
 from mleredux_llm_protocols import Tokens

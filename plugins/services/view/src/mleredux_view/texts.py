@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from markupsafe import Markup, escape
-from mleredux.plugin.artifact import TONES, duration, moment, number, short_reference, size
+from mleredux.models.formats import TONES, duration, moment, number, short_reference, size
 
 _SPARK = (84, 22, 3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mleredux.plugin.artifact import number
+from mleredux.models.formats import number
 
 MOST = 400
 """Maximum number of nodes that are drawn."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mleredux.plugin.events import AgentEnded, AgentFound, GatewayUse, StageEnded
+from mleredux.models.events import AgentEnded, AgentFound, GatewayUse, StageEnded
 from mleredux.plugin.tracker import Event, Report, Run, RunState, State
 
 from mleredux_tracker_mlflow.masks import masked, masked_text

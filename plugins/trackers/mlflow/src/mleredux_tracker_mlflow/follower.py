@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.events import StateEntered
+from mleredux.models.events import StateEntered
 from mleredux.plugin.tracker import Event, Run
 
 from mleredux_tracker_mlflow.masks import masked_text

@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models import NotSubmitted, Unusable
 from mleredux.plugin.artifact import Event, Report
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
 from mleredux.plugin.experiment import SET
 from mleredux.plugin.grader import Verdict
-from mleredux.plugin.host import NotSubmitted, Unusable, submitted
+from mleredux.plugin.host import submitted
 
 from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import act, create, known, segment, upload

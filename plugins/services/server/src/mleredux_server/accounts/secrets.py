@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import structlog
-from mleredux.plugin.host import GIT_TOKEN, lend
+from mleredux.plugin.agent import GIT_TOKEN
+from mleredux.plugin.host import lend
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError, NotGranted
-from mleredux.plugin.agent import Agent, Grants
+from mleredux.plugin.agent import GIT_TOKEN, Agent, Grants, lent
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import GIT_TOKEN, asks_of, check_grants, is_foreign, joined, lent, protected_variables, within
+from mleredux.plugin.host import asks_of, check_grants, is_foreign, joined, protected_variables, within
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.protocol.problems import Problem

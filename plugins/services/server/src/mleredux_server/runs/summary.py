@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from mleredux.models.events import StageEnded
 from mleredux.plugin.artifact import CAUSES, Cause, LlmUse, Run, RunStore, State
-from mleredux.plugin.events import StageEnded
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import structlog
 from mleredux.errors import MlereduxError
+from mleredux.models.events import StateEntered
 from mleredux.plugin.artifact import CAUSES, Cause, Run, State
-from mleredux.plugin.events import StateEntered
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import process_birth
 from sqlalchemy import func, select, update

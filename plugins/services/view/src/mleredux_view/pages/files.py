@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mleredux.plugin.artifact import Run, size
+from mleredux.models.formats import size
+from mleredux.plugin.artifact import Run
 from mleredux.plugin.files import IntakeLimits, open_below, path_of_readable, readable_path
 from mleredux_artifact_reports.shared import excerpt, files_below
 from starlette.responses import Response

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from mleredux.plugin.artifact import Run, size
+from mleredux.models.formats import size
+from mleredux.plugin.artifact import Run
 from mleredux.plugin.files import IntakeLimits, path_of_readable, readable_path
 from mleredux_artifact_reports.shared import files_below, terminal_text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.plugin.artifact import number, size
+from mleredux.models.formats import number, size
 from mleredux.plugin.command import DataStore, current
 from mleredux.plugin.files import readable_path
 from mleredux.plugin.task import Task, read_leaderboard

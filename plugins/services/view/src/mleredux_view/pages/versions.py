@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mleredux.plugin.artifact import Run, SubmissionVersion, VersionScore, duration, number, size
+from mleredux.models.formats import duration, number, size
+from mleredux.plugin.artifact import Run, SubmissionVersion, VersionScore
 
 from mleredux_view.diffs import FileDiff, diff_folders
 from mleredux_view.pages.run import about
