@@ -41,14 +41,11 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
     return [*found, Diagnosis("disk", told, required=True)]
 
 
-def diagnose_pair(
-    catalogue: Catalogue, task: str, agent: str, *, sandbox: str | None = None, options: dict[str, Any] | None = None
-) -> list[Diagnosis]:
+def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str | None = None) -> list[Diagnosis]:
     """Check whether an agent can run on a task here: plugins, sandbox, resources, keys of language models."""
     name = f"{agent} on {task}"
     try:
-        request = Request.single(task, agent, sandbox=sandbox, options=options or {})
-        [planned] = plan(request, catalogue, own_machine=True)
+        [planned] = plan(Request.single(task, agent, sandbox=sandbox), catalogue, own_machine=True)
         declared = catalogue.agent(planned.agent, planned.options)
         needs = catalogue.task(task).resources
     except MlereduxError as error:

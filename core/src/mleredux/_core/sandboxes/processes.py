@@ -14,6 +14,8 @@ import psutil
 
 _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _ZOMBIE = b"Z"
+_VANISH_SECONDS = 5.0
+"""How long to wait until killed processes have vanished."""
 
 
 class Member(NamedTuple):
@@ -120,14 +122,13 @@ def birth(pid: int) -> float | None:
         return None
 
 
-def end_family(members: Callable[[], Iterable[psutil.Process]], *, seconds: float = 5.0) -> None:
+def end_family(members: Callable[[], Iterable[psutil.Process]]) -> None:
     """Kill processes that may go on forking: first all are stopped, until no new ones appear, then all are killed.
 
     Args:
-        members: Asked again and again who is there.
-        seconds: After that time, go without waiting for the rest to vanish.
+        members: Returns the present ones; called again and again.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + _VANISH_SECONDS
     while time.monotonic() < until:
         stopped: set[int] = set()
         while new := [process for process in members() if process.pid not in stopped]:

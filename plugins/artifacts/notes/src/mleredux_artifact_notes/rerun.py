@@ -38,19 +38,19 @@ _SYSTEM = frozenset({"bin", "dev", "etc", "lib", "opt", "proc", "sys", "usr"})
 _MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
 
 
-def entry_point(run: Run, asked: str | None = None) -> tuple[str, bool]:
+def entry_point(run: Run) -> tuple[str, bool]:
     """Find the file of `output/code` to run, and whether it is an inference entry point, which gets all output files.
 
     Raises:
         MlereduxError: There is none, or it is ambiguous.
     """
     files = read_code(run.output_dir / "code")
-    if asked is None and PREDICT in files:
+    if PREDICT in files:
         return PREDICT, True
     books = [name for name in files if name.endswith(".ipynb")]
-    if asked is None and len(books) == 1 and not any(name.endswith(".py") for name in files):
+    if len(books) == 1 and not any(name.endswith(".py") for name in files):
         return books[0], False
-    return entry_of(files, asked), False
+    return entry_of(files), False
 
 
 def copy_programs(run: Run, output: Path, entry: str) -> str:

@@ -114,7 +114,7 @@ class Trial:
         ]
         return self._scores(jobs)
 
-    def standard_error(self, submission: Path, *, seed: int = 0) -> float | None:
+    def standard_error(self, submission: Path) -> float | None:
         """Estimate the standard error of a submission's score over the test rows, by half sampling.
 
         The standard deviation of the scores of random halves, drawn without replacement: the delete-d jackknife with
@@ -128,7 +128,7 @@ class Trial:
             private, sample = self._prepared.private, self.public / (self.task.submission.sample or "")
             tables = {"s.csv": submission, self.task.answers: private / self.task.answers, sample.name: sample}
             jobs = []
-            for number, part in enumerate(halves(self.task, tables, HALVES, random.Random(seed))):
+            for number, part in enumerate(halves(self.task, tables, HALVES, random.Random(0))):
                 home = Path(folder) / str(number)
                 for kind in ("public", "private"):
                     (home / kind).mkdir(parents=True)

@@ -18,7 +18,7 @@ from mleredux.errors import NotFound
 from mleredux.models.base import parse
 from mleredux.models.formats import short_reference
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
-from mleredux.plugin.command import Catalogue, current
+from mleredux.plugin.command import current
 from pydantic_core import from_json
 
 from mleredux_experiments.failures import Finding
@@ -313,12 +313,11 @@ def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
 _MARKS = (b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"')
 
 
-def task_facts(catalogue: Catalogue | None = None) -> dict[str, Facts]:
-    """What the installed plugins declare of tasks; none of them is imported."""
-    entries = (catalogue or current()).entries("tasks")
-    told = {name: entry.ref.summary for name, entry in entries.items()}
+def task_facts() -> dict[str, Facts]:
+    """Return what the installed plugins declare of tasks; none of them is imported."""
     return {
-        name: Facts(facts.get("complexity"), facts.get("category"), facts.get("metric")) for name, facts in told.items()
+        name: Facts(*map(entry.ref.summary.get, ("complexity", "category", "metric")))
+        for name, entry in current().entries("tasks").items()
     }
 
 

@@ -12,11 +12,9 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
-from mleredux.models import NotSubmitted, Unusable
-from mleredux.plugin.artifact import Event, Report
+from mleredux.models import Event, NotSubmitted, Report, Unusable, Verdict
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
 from mleredux.plugin.experiment import SET
-from mleredux.plugin.grader import Verdict
 from mleredux.plugin.host import submitted
 
 from mleredux_client._sync.uploads import uploaded

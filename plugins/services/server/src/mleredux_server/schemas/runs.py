@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from mleredux.plugin.agent import Grants
-from mleredux.plugin.artifact import Report
+from mleredux.models import Grants, Report
 from mleredux.plugin.experiment import Plan, Seed
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
