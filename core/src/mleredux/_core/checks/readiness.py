@@ -28,17 +28,17 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
 
     Account, credentials and accepted rules are asked for where the data is published; nothing is downloaded.
     """
-    found = _grouped("metric", "Metrics", tasks, [_refused(check_metric, catalogue, task) for task in tasks])
+    diagnoses = _grouped("metric", "Metrics", tasks, [_refused(check_metric, catalogue, task) for task in tasks])
     with ThreadPoolExecutor(_QUESTIONS) as pool:
         refusals = list(pool.map(lambda task: _refused(data.check_raw, task), tasks))
-    found += _grouped("data", "Data or the right to download it", tasks, refusals)
+    diagnoses += _grouped("data", "Data or the right to download it", tasks, refusals)
     needed = [task for task in tasks if not (data.home(task) / "prepared").is_dir()]
     error = _refused(check_space, data, needed) if needed else None
     size = sum(task.resources.size_gb or 0 for task in needed)
     enough = f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared"
     enough += f"; there is room for the others ({size:g} GB)." if needed else "."
-    told = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
-    return [*found, Diagnosis("disk", told, required=True)]
+    finding = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
+    return [*diagnoses, Diagnosis("disk", finding, required=True)]
 
 
 def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str | None = None) -> list[Diagnosis]:
@@ -51,33 +51,35 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     except MlereduxError as error:
         return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]
     chosen = planned.sandbox
-    found = [Diagnosis("agent", Finding(name, True, f"It runs in sandbox {chosen}."))]
+    diagnoses = [Diagnosis("agent", Finding(name, True, f"It runs in sandbox {chosen}."))]
     try:
         findings = list(catalogue.sandbox(chosen).check())
     except MlereduxError as error:
         findings = [Finding(chosen, False, error.message, error.hint)]
     works = any(finding.ok for finding in findings)
-    found += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
+    diagnoses += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
     lacking = [key for key in (*declared.secrets, *declared.pass_env) if key not in os.environ]
     if lacking:
         message = f"{agent} asks for {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
-        found.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
+        diagnoses.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
     keys = sorted(protected_variables(catalogue)) if planned.network == "gateway" else []
     if keys and not any(os.environ.get(key) for key in keys):
         remedy = f"Set the key of your provider, such as {keys[0]}, or describe your own in the gateway's settings."
-        found.append(Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy)))
+        diagnoses.append(
+            Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy))
+        )
     limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
         if least and has < least:
             remedy = f"Run it with --{what} {least}{'m' if what == 'memory' else ''}, or on a larger machine."
             message = f"{task} asks for {least:,} of {what}, the run would get {has:,}."
-            found.append(Diagnosis("resources", Finding(what, False, message, remedy)))
-    return found
+            diagnoses.append(Diagnosis("resources", Finding(what, False, message, remedy)))
+    return diagnoses
 
 
-def _refused(question: Any, *given: Any) -> MlereduxError | None:
+def _refused(question: Any, *arguments: Any) -> MlereduxError | None:
     try:
-        question(*given)
+        question(*arguments)
     except MlereduxError as error:
         return error
     return None
@@ -90,11 +92,11 @@ def _grouped(area: str, what: str, tasks: Sequence[Task], refusals: Sequence[Mle
         if error is not None:
             reasons.setdefault(error.message.replace(task.id, "…"), []).append((task, error))
     good = sum(error is None for error in refusals)
-    found = [Diagnosis(area, Finding("tasks", True, f"{what}: {good} of {len(tasks)} tasks."))] if good else []
+    diagnoses = [Diagnosis(area, Finding("tasks", True, f"{what}: {good} of {len(tasks)} tasks."))] if good else []
     for of in reasons.values():
         (first, error), others = of[0], [task.id for task, _ in of[1:]]
         more = f" The same holds for {', '.join(others[:_NAMED])}" if others else ""
         end = f" and {len(others) - _NAMED} more." if len(others) > _NAMED else "." if others else ""
-        told = Finding(first.id, False, f"{error.message}{more}{end}", error.hint)
-        found.append(Diagnosis(area, told, required=True))
-    return found
+        finding = Finding(first.id, False, f"{error.message}{more}{end}", error.hint)
+        diagnoses.append(Diagnosis(area, finding, required=True))
+    return diagnoses

@@ -77,13 +77,13 @@ class LocalBackend:
         """The properties of a task, its description, and where its data is stored."""
         from mleredux._core.data.datastore import DataStore
 
-        found = self._catalogue.task(name)
+        declared = self._catalogue.task(name)
         try:
-            prepared = DataStore(self._data_dir).find(found)
+            prepared = DataStore(self._data_dir).find(declared)
             state = str(prepared.public.parent) if prepared else "not prepared"
         except DataError as error:
             prepared, state = None, str(error)
-        record = task_record(found, obfuscated=obfuscated)
+        record = task_record(declared, obfuscated=obfuscated)
         return {**record, "prepared": prepared is not None, "data": state}
 
     def agent(self, name: str) -> Record:
@@ -152,7 +152,7 @@ class LocalBackend:
             if progress.following:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         progress.jobs = batch.pipeline.jobs
-        batch.pipeline.progress = lambda run, said: progress.tell(run.id, said, ended=said in set(State))
+        batch.pipeline.progress = lambda run, message: progress.tell(run.id, message, ended=message in set(State))
         with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
@@ -225,8 +225,8 @@ class LocalBackend:
 
     def find(self, name: str) -> str:
         """The id of a run; its path if it is stored in another folder."""
-        found = self.store.locate(name)
-        return found.name if found.parent.resolve() == self.store.path.resolve() else str(found)
+        folder = self.store.locate(name)
+        return folder.name if folder.parent.resolve() == self.store.path.resolve() else str(folder)
 
     def view(self, run_id: str) -> RunView:
         """The current state of a run."""
@@ -238,13 +238,13 @@ class LocalBackend:
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
         """The content of a log file, read while it grows."""
-        found = self.store.get(run_id)
-        path = found.logs_dir / "build.log" if build else found.agent_log
-        if not path.exists() and not (follow and found.alive):
-            raise NotFound(f"Run {found.id} has no {path.name}.", hint=f"It is in state {found.state}.")
+        run = self.store.get(run_id)
+        path = run.logs_dir / "build.log" if build else run.agent_log
+        if not path.exists() and not (follow and run.alive):
+            raise NotFound(f"Run {run.id} has no {path.name}.", hint=f"It is in state {run.state}.")
         position = 0
         while True:
-            alive = follow and found.alive
+            alive = follow and run.alive
             if path.exists():
                 with path.open("rb") as file:
                     file.seek(position)
@@ -257,10 +257,10 @@ class LocalBackend:
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
         """The entries of the run's manifest."""
-        found = self.store.get(run_id)
-        manifest = found.manifest
+        run = self.store.get(run_id)
+        manifest = run.manifest
         if manifest is None:
-            raise NotFound(f"Run {found.id} has no manifest yet.", hint=f"It is in state {found.state}.")
+            raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"It is in state {run.state}.")
         listed = [artifact.model_dump(mode="json") for artifact in manifest.artifacts]
         return listed, [dict(item) for item in manifest.left_out]
 
@@ -269,13 +269,13 @@ class LocalBackend:
         from mleredux._core.submissions.files import open_regular
         from mleredux._core.submissions.intake import path_of
 
-        found = self.store.get(run_id)
+        run = self.store.get(run_id)
         for path in (artifact["path"] for artifact in artifacts):
             name = os.fsdecode(path_of(path) or path)
             target = folder / name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with open_regular(found.path / name) as source, target.open("wb") as copy:
+                with open_regular(run.path / name) as source, target.open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
             except OSError as error:
                 raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error

@@ -56,12 +56,12 @@ class Capabilities:
     enforces: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
-        for kind, given, known in (
+        for kind, names, known in (
             ("build source", self.builds, _WORDS),
             ("network mode", self.networks, _NETWORKS),
             ("limit", self.enforces, get_args(Limit)),
         ):
-            for name in given:
+            for name in names:
                 if name not in known:
                     raise ValueError(f"{name!r} is not a valid {kind}; use one of {', '.join(known)}.")
 
@@ -117,12 +117,12 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
     elif build.context:
         builds = ["dockerfile"]
     else:
-        asked: dict[Source, Any] = {
+        sources: dict[Source, Any] = {
             "python": build.python or build.python_alone,
             "debian": build.debian,
             "npm": build.npm,
         }
-        builds = [source for source, names in asked.items() if names]
+        builds = [source for source, names in sources.items() if names]
     return Needs(
         isolated=agent.isolated,
         builds=tuple(builds),

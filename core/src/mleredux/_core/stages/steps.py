@@ -126,10 +126,10 @@ def judge(
     if not context.sandbox.capabilities.isolated:
         evidence.append(within_reach(context))
     for implementation in context.catalogue.hook("mleredux_find_evidence").get_hookimpls():
-        given = {"run": run, "task": context.task, "report": report, "private": prepared.private}
+        arguments = {"run": run, "task": context.task, "report": report, "private": prepared.private}
         try:
-            found = implementation.function(*(given[name] for name in implementation.argnames))
-            evidence += cast("Iterable[Evidence] | None", found) or ()
+            reasons = implementation.function(*(arguments[name] for name in implementation.argnames))
+            evidence += cast("Iterable[Evidence] | None", reasons) or ()
         except Exception as error:  # a plugin may raise anything; the result is judged without it
             message = f"Finding evidence failed: {one_line(error)}"
             run.emit(Warned(plugin=implementation.plugin_name, message=message))
@@ -154,14 +154,14 @@ def _verify(context: StageContext, built: Built, prepared: Prepared, report: Rep
     context.say("executing the final code again")
     try:
         with context.inner_store(".verify") as place:
-            given = {"built": built, "prepared": prepared, "report": report, "folder": place.path}
-            found: Verification | None = context.catalogue.hook("mleredux_verify")(context=context, **given)
+            arguments = {"built": built, "prepared": prepared, "report": report, "folder": place.path}
+            verification: Verification | None = context.catalogue.hook("mleredux_verify")(context=context, **arguments)
     except Cancelled:
         raise
     except Exception as error:  # the environment broke, or the plugin; the grade remains
         return Verification(status="not attempted", why=f"The code could not be executed again: {one_line(error)}")
     why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
-    return found or Verification(status="not attempted", why=why)
+    return verification or Verification(status="not attempted", why=why)
 
 
 def _grade_versions(context: StageContext, report: Report, private: Path) -> int:

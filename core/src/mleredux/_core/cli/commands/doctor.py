@@ -48,18 +48,18 @@ def command(
     if chosen:
         from mleredux._core.checks.readiness import diagnose_pair, diagnose_tasks
 
-        found = diagnose_tasks(plugins, [plugins.task(name) for name in chosen], data)
+        diagnoses = diagnose_tasks(plugins, [plugins.task(name) for name in chosen], data)
         for agent in agents:
             for name in chosen:
-                found += diagnose_pair(plugins, name, agent, sandbox=sandbox)
+                diagnoses += diagnose_pair(plugins, name, agent, sandbox=sandbox)
     else:
-        found = diagnose(plugins, RunStore(runs_dir), data)
-    works = healthy(found)
+        diagnoses = diagnose(plugins, RunStore(runs_dir), data)
+    works = healthy(diagnoses)
     if as_json:
-        print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in found]})
+        print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in diagnoses]})
         ctx.exit(0 if works else 1)
     area = None
-    for diagnosis in found:
+    for diagnosis in diagnoses:
         if diagnosis.area != area:
             area = diagnosis.area
             click.echo(click.style(area, bold=True))
@@ -68,8 +68,8 @@ def command(
         click.echo(f"  {click.style(mark, fg=colour)} {finding.name}: {finding.message}")
         if not finding.ok and finding.remedy:
             click.echo(f"    → {finding.remedy}")
-    warnings = sum(diagnosis.level == "warning" for diagnosis in found)
-    errors = sum(diagnosis.level == "error" for diagnosis in found)
+    warnings = sum(diagnosis.level == "warning" for diagnosis in diagnoses)
+    errors = sum(diagnosis.level == "error" for diagnosis in diagnoses)
     able = "can" if works else "cannot"
     what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}"
     click.echo(f"\nThis machine {able} run {what}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}.")

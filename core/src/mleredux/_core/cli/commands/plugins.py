@@ -22,14 +22,14 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from mleredux._core.plugins import KINDS
     from mleredux._core.plugins.loader import implemented_hooks
 
-    found = catalogue(ctx)
-    found.load_all()
+    installed = catalogue(ctx)
+    installed.load_all()
     rows: list[dict[str, Any]] = []
-    for plugin in found.plugins:
+    for plugin in installed.plugins:
         registered = {
-            kind: [entry.id for entry in found.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
+            kind: [entry.id for entry in installed.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
         }
-        hooks = implemented_hooks(plugin, found.manager) if plugin.state == "loaded" else ()
+        hooks = implemented_hooks(plugin, installed.manager) if plugin.state == "loaded" else ()
         rows.append(
             {
                 "name": plugin.name,
@@ -50,7 +50,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         for row in rows
     ]
     print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
-    for problem in found.problems():
+    for problem in installed.problems():
         echo(f"Error: {problem}", err=True)
 
 
@@ -64,16 +64,16 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
     """
     from mleredux._core.plugins.directory import directory
 
-    found = [entry for entry in directory() if entry.matches(words)]
+    matching = [entry for entry in directory() if entry.matches(words)]
     if as_json:
-        print_json([entry.as_json() for entry in found])
+        print_json([entry.as_json() for entry in matching])
         return
-    if not found:
+    if not matching:
         click.echo("No plugin of the directory matches. Search the package index for the keyword mleredux-plugin.")
         return
-    rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in found]
+    rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in matching]
     print_table(rows, ("name", "installed", "summary"))
-    missing = [entry.command for entry in found if entry.installed is None]
+    missing = [entry.command for entry in matching if entry.installed is None]
     if missing:
         click.echo(f"Install one with, e.g., `{missing[0]}`.")
 

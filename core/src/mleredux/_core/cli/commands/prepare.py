@@ -42,7 +42,7 @@ _GRACE = 3.0
 @data_dir_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, **asked: Any) -> None:
+def command(ctx: click.Context, /, **parameters: Any) -> None:
     """Download the raw data of tasks and split it into public files and answers.
 
     Tasks that are already prepared are not prepared again; only their checksums are verified. An interrupted
@@ -54,22 +54,24 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data.datastore import DataStore
 
-    found, store = catalogue(ctx), DataStore(asked["data_dir"])
-    names = found.task_names(asked["tasks"], (*asked["sets"], *(("all",) if asked["everything"] else ())))
+    plugins, store = catalogue(ctx), DataStore(parameters["data_dir"])
+    names = plugins.task_names(
+        parameters["tasks"], (*parameters["sets"], *(("all",) if parameters["everything"] else ()))
+    )
     if not names:
         raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
-    if asked["source"] is not None and len(names) > 1:
+    if parameters["source"] is not None and len(names) > 1:
         raise click.UsageError("--from is the raw data of one task; give exactly one task.")
-    tasks = [found.task(name) for name in names]
-    found.hook("mleredux_prepare")
-    if len(tasks) > 1 and not asked["ignore_space"]:
+    tasks = [plugins.task(name) for name in names]
+    plugins.hook("mleredux_prepare")
+    if len(tasks) > 1 and not parameters["ignore_space"]:
         from mleredux._core.data.space import check
 
-        missing = [task for task in tasks if asked["force"] or not (store.home(task) / "prepared").is_dir()]
-        check(store, missing, jobs=asked["jobs"])
-    with PreparingDisplay(quiet=asked["as_json"]) as display:
-        rows = _prepare_all(ctx, tasks, store, asked, display)
-    if asked["as_json"]:
+        missing = [task for task in tasks if parameters["force"] or not (store.home(task) / "prepared").is_dir()]
+        check(store, missing, jobs=parameters["jobs"])
+    with PreparingDisplay(quiet=parameters["as_json"]) as display:
+        rows = _prepare_all(ctx, tasks, store, parameters, display)
+    if parameters["as_json"]:
         print_json(rows)
     elif len(rows) > 1:
         failed = [row["task"] for row in rows if not row["ok"]]
@@ -80,17 +82,17 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
 
 def _prepare_all(
-    ctx: click.Context, tasks: list[Task], store: DataStore, asked: dict[str, Any], display: PreparingDisplay
+    ctx: click.Context, tasks: list[Task], store: DataStore, parameters: dict[str, Any], display: PreparingDisplay
 ) -> list[dict[str, Any]]:
     stopped = threading.Event()
 
-    def one(task: Task) -> dict[str, Any]:
-        return _prepare_one(ctx, task, store, asked, display, stopped)
+    def prepare_task(task: Task) -> dict[str, Any]:
+        return _prepare_one(ctx, task, store, parameters, display, stopped)
 
-    if asked["jobs"] == 1 or len(tasks) == 1:
-        return [one(task) for task in tasks]
-    pool = ThreadPoolExecutor(max_workers=asked["jobs"])
-    futures = [pool.submit(one, task) for task in tasks]
+    if parameters["jobs"] == 1 or len(tasks) == 1:
+        return [prepare_task(task) for task in tasks]
+    pool = ThreadPoolExecutor(max_workers=parameters["jobs"])
+    futures = [pool.submit(prepare_task, task) for task in tasks]
     try:
         return [future.result() for future in futures]
     except BaseException as error:
@@ -109,7 +111,7 @@ def _prepare_one(
     ctx: click.Context,
     task: Task,
     store: DataStore,
-    asked: dict[str, Any],
+    parameters: dict[str, Any],
     display: PreparingDisplay,
     stopped: threading.Event,
 ) -> dict[str, Any]:
@@ -129,13 +131,13 @@ def _prepare_one(
                 task,
                 catalogue(ctx),
                 store,
-                force=asked["force"],
-                source=asked["source"],
-                keep_raw=asked["keep_raw"],
-                check_space=not asked["ignore_space"],
+                force=parameters["force"],
+                source=parameters["source"],
+                keep_raw=parameters["keep_raw"],
+                check_space=not parameters["ignore_space"],
                 progress=lambda message: display.say(task.id, message),
             )
-            if asked["leaderboard"]:
+            if parameters["leaderboard"]:
                 row["leaderboard"] = str(refresh_leaderboard(task, store))
     except Cancelled:
         raise

@@ -30,14 +30,14 @@ def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool)
 
     plugins = catalogue(ctx)
     known = plugins.entries("sandboxes")
-    found = find(read_since(unused_since, "--unused-since").timestamp())
-    broken = {one.sandbox for one in found if one.sandbox not in known or problem_of(plugins, one.sandbox)}
-    kept = [one for one in found if one.sandbox in broken]
-    found = [one for one in found if one.sandbox not in broken]
+    unused = find(read_since(unused_since, "--unused-since").timestamp())
+    broken = {item.sandbox for item in unused if item.sandbox not in known or problem_of(plugins, item.sandbox)}
+    kept = [item for item in unused if item.sandbox in broken]
+    unused = [item for item in unused if item.sandbox not in broken]
     if not dry_run:
-        for one in found:
-            remove(plugins, one)
-    rows = [asdict(one) | {"last_used": datetime.fromtimestamp(one.last_used, UTC).isoformat()} for one in found]
+        for item in unused:
+            remove(plugins, item)
+    rows = [asdict(item) | {"last_used": datetime.fromtimestamp(item.last_used, UTC).isoformat()} for item in unused]
     if as_json:
         print_json({"dry_run": dry_run, "removed": rows})
         return

@@ -136,7 +136,7 @@ _EXECUTION = (
 @data_dir_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, **asked: Any) -> None:
+def command(ctx: click.Context, /, **parameters: Any) -> None:
     """Run agents on tasks, grade their submissions, store all artifacts.
 
     With --server, Ctrl-C stops waiting, not the runs.
@@ -145,63 +145,63 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or left no valid submission
                 4 the environment or a task failed · 130 cancelled, or stopped waiting
     """
-    if asked["detach"] and asked["follow"]:
+    if parameters["detach"] and parameters["follow"]:
         raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
-    if not (asked["tasks"] or asked["sets"] or asked["resume"]):
+    if not (parameters["tasks"] or parameters["sets"] or parameters["resume"]):
         raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
-    if asked["store"] and not asked["executor"]:
+    if parameters["store"] and not parameters["executor"]:
         raise click.UsageError("--store is for an executor's nodes; give --executor too.")
-    if asked["watch"] and (asked["as_json"] or asked["resume"]):
+    if parameters["watch"] and (parameters["as_json"] or parameters["resume"]):
         raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
-    there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
-    if asked["resume"]:
-        if asked["tasks"] or asked["sets"]:
+    there = backend(ctx, runs_dir=parameters["runs_dir"], data_dir=parameters["data_dir"])
+    if parameters["resume"]:
+        if parameters["tasks"] or parameters["sets"]:
             raise click.UsageError("--resume continues one run; give no tasks with it.")
-        how = (asked[name] for name in ("resume", "base_image", "executor", "store"))
+        how = (parameters[name] for name in ("resume", "base_image", "executor", "store"))
         batch = cast("LocalBackend", there).resume(*how)
     else:
-        request = _request(ctx, asked)
-        if asked["watch"]:
+        request = _request(ctx, parameters)
+        if parameters["watch"]:
             watch = catalogue(ctx).get("commands", "run watch")
-            ctx.invoke(watch, there=there, request=request, exit_code=exit_code, follow=asked["follow"])
+            ctx.invoke(watch, there=there, request=request, exit_code=exit_code, follow=parameters["follow"])
         batch = there.create(request)
-    several = len(batch.runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
-    if asked["detach"]:
-        if asked["as_json"]:
+    several = len(batch.runs) > 1 or len(parameters["tasks"]) > 1 or bool(parameters["sets"])
+    if parameters["detach"]:
+        if parameters["as_json"]:
             print_json(batch.records if several else batch.records[0])
         else:
             for record in batch.records:
                 click.echo(record["id"])
             click.echo(batch.later, err=True)
         return
-    if batch.note and not asked["as_json"]:
+    if batch.note and not parameters["as_json"]:
         click.echo(batch.note, err=True)
-    watching = {name: asked[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
+    watching = {name: parameters[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
     see_through(ctx, there, batch, several=several, **watching)
 
 
-def _request(ctx: click.Context, asked: dict[str, Any]) -> RunRequest:
+def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
     from mleredux.models.request import SET, Request
 
-    tasks = (*asked["tasks"], *(f"{SET}{name}" for name in asked["sets"]))
-    if asked["debug_sample"] is not None:
+    tasks = (*parameters["tasks"], *(f"{SET}{name}" for name in parameters["sets"]))
+    if parameters["debug_sample"] is not None:
         from mleredux._core.data.debug_sample import sample_name
 
-        names = catalogue(ctx).task_names(asked["tasks"], asked["sets"])
-        tasks = tuple(sample_name(name, asked["debug_sample"]) for name in names)
+        names = catalogue(ctx).task_names(parameters["tasks"], parameters["sets"])
+        tasks = tuple(sample_name(name, parameters["debug_sample"]) for name in names)
     return RunRequest(
         runs=Request.matrix(
             tasks,
-            asked["agents"],
-            asked["seeds"],
-            **{name: asked[name] for name in _ARM},
-            limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
-            options=read_options(asked["options"]),
-            grants=granted(**{name: asked[name] for name in OPTIONS}),
-            context=asked["context"].read() if asked["context"] else None,
+            parameters["agents"],
+            parameters["seeds"],
+            **{name: parameters[name] for name in _ARM},
+            limits={name: parameters[name] for name in _LIMITS if parameters[name] is not None},
+            options=read_options(parameters["options"]),
+            grants=granted(**{name: parameters[name] for name in OPTIONS}),
+            context=parameters["context"].read() if parameters["context"] else None,
         ),
-        **{name: asked[name] for name in _EXECUTION},
-        labels=read_labels(asked["labels"]),
+        **{name: parameters[name] for name in _EXECUTION},
+        labels=read_labels(parameters["labels"]),
     )
 
 

@@ -133,7 +133,7 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
     for name in _YIELDING[marked:] if room < _NARROW else ():
         if _width(shown, wanted, LEAST) <= room:
             break
-        wanted = [one for one in wanted if one != name]
+        wanted = [column for column in wanted if column != name]
     print_table(shown, (*wanted, *more), least=LEAST)
 
 
@@ -144,9 +144,9 @@ def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, in
 
 def read_since(text: str, option: str = "--since") -> datetime:
     """A point in time: so long ago (`2h`), or a date."""
-    if found := re.fullmatch(r"(\d+)([smhdw])", text):
-        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[found[2]]
-        return datetime.now(UTC) - timedelta(**{unit: int(found[1])})
+    if match := re.fullmatch(r"(\d+)([smhdw])", text):
+        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
+        return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -217,12 +217,12 @@ def show(ctx: click.Context, run: str, as_json: bool) -> None:
 def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
     """Delete runs with all their files."""
     there = _backend(ctx)
-    found = [there.find(name) for name in runs]
+    run_ids = [there.find(name) for name in runs]
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Without a terminal, deleting needs --yes.")
-        click.confirm(f"Delete {', '.join(found)} {there.place}?", abort=True)
-    for run_id in found:
+        click.confirm(f"Delete {', '.join(run_ids)} {there.place}?", abort=True)
+    for run_id in run_ids:
         there.delete(run_id)
         click.echo(f"Deleted {run_id}.")
 
