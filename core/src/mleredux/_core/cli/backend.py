@@ -33,6 +33,8 @@ class RunRequest:
     """The executor of the runs; None: this process."""
     store: str | None = None
     """URL of the object store through which its nodes get runs; None: they share the file system."""
+    last_failed: bool = False
+    """Whether only those are created whose newest earlier run failed."""
     replay: str | None = None
     """The run whose recorded answers of language models are given."""
     jobs: int = 1

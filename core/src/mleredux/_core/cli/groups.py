@@ -6,9 +6,41 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.server import Place, elsewhere, place_of, works
+
+_KINDS = {
+    **dict.fromkeys(("task", "tasks"), "tasks"),
+    **dict.fromkeys(("agent", "agents"), "agents"),
+    **dict.fromkeys(("run", "runs", "resume", "replay"), "runs"),
+    "sandbox": "sandboxes",
+    "executor": "executors",
+}
+"""What parameters of these names are completed with."""
+
+
+class _Name(click.types.StringParamType):
+    """A name that a shell completes."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return what is installed, or the runs of the folder."""
+        names: Iterable[str]
+        if self.kind == "runs":
+            from mleredux._core.store import RunStore
+
+            above = (one.params for one in (ctx, ctx.parent) if one is not None)
+            names = (
+                "last",
+                *RunStore(next((found for found in above if found.get("runs_dir")), {}).get("runs_dir")).ids(),
+            )
+        else:
+            names = catalogue(ctx).entries(self.kind)
+        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
 class CommandGroup(click.Group):
@@ -57,7 +89,11 @@ class CommandGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve a command as click does; an unknown command is rejected with one sentence."""
         try:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
+            if ctx.resilient_parsing and found[1] is not None:  # for completion
+                for param in found[1].params:
+                    param.type = _Name(_KINDS[param.name]) if param.name in _KINDS else param.type
+            return found
         except click.UsageError:
             self.explain_missing(ctx, args[0])
             raise

@@ -111,13 +111,14 @@ class LocalBackend:
     def create(self, request: RunRequest) -> Batch:
         """Create runs in the store."""
         from mleredux._core.data.datastore import DataStore
+        from mleredux._core.planning.selection import failed_last
 
         data = DataStore(self._data_dir)
         how: dict[str, Any] = {"jobs": request.jobs, "base_image": request.base_image, "smoke": not request.watch}
         pipeline = self._pipeline(data, request.executor, request.store, **how)
         plans = self._plan(request)
-        if request.replay:
-            plans = self._repeated(request, plans)
+        plans = self._repeated(request, plans) if request.replay else plans
+        plans = failed_last(plans, self.store.rows()) if request.last_failed else plans
         self._have_data(request, data, plans)
         for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
             echo(sentence, err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from mleredux._core.cli.backend import RunView
@@ -69,6 +70,33 @@ def closing_table(runs: Sequence[RunView]) -> None:
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow" if llm and llm.differences else ""))
     if len(runs) == 1 and runs[0].report:
         print_feedback(runs[0].report.details)
+
+
+def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> None:
+    """Write results as JUnit's XML: a case for each run; `failure` is the agent's, `error` is not its fault.
+
+    Args:
+        codes: The exit code of each run.
+    """
+    from xml.etree import ElementTree
+
+    kinds = ["failure" if code == 3 else "error" for code in codes]
+    counts = {"tests": len(runs)} | {
+        f"{kind}s": sum(code != 0 and one == kind for code, one in zip(codes, kinds, strict=True))
+        for kind in ("failure", "error")
+    }
+    suite = ElementTree.Element("testsuite", {"name": "mleredux", **{name: str(n) for name, n in counts.items()}})
+    for run, code, kind in zip(runs, codes, kinds, strict=True):
+        name = f"{short_reference(run.agent)}[{run.record['seed']}]"
+        case = ElementTree.SubElement(suite, "testcase", classname=safe(run.task), name=safe(name))
+        case.set("time", f"{run.seconds:.3f}")
+        said = run.message or (run.report.message if run.report else None) or run.status
+        if code:
+            ElementTree.SubElement(case, kind, message=safe(said), type=safe(run.record["cause"] or "invalid"))
+        score = f"score {run.report.score}, " if run.report else ""
+        ElementTree.SubElement(case, "system-out").text = safe(f"{score}artifacts in {run.artifacts}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def replayed(llm: LlmUse) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ _LIMITS = (
 _ARM = ("sandbox", "network", "obfuscated", "verify")
 """Options that are fields of each agent's arm."""
 _EXECUTION = (
-    *("base_image", "executor", "store", "jobs", "source", "watch", "replay"),
+    *("base_image", "executor", "store", "jobs", "source", "watch", "replay", "last_failed"),
     *("project", "priority", "preemptible", "name", "secrets"),
 )
 """Options that are passed to the back end unchanged."""
@@ -111,6 +111,19 @@ _EXECUTION = (
     help="Run again when the agent's files change, and show what differs; Ctrl-C ends.",
     why="the agent's files are on this machine.",
 )
+@click.option("-k", "words", metavar="WORDS", help="Only tasks whose names match: `wine or (digits and not code)`.")
+@local_option(
+    "--last-failed",
+    "--lf",
+    is_flag=True,
+    help="Only runs whose newest earlier run failed; all of them if none did.",
+    why="`mleredux runs retry` repeats runs there.",
+)
+@click.option(
+    "--junit-xml",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the results to this file, in the form that CI systems read.",
+)
 @click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
 @local_option(
     "--resume",
@@ -176,7 +189,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         return
     if batch.note and not parameters["as_json"]:
         click.echo(batch.note, err=True)
-    watching = {name: parameters[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
+    watching = {name: parameters[name] for name in ("follow", "as_json", "cancel_on_interrupt", "junit_xml")}
     see_through(ctx, there, batch, several=several, **watching)
 
 
@@ -184,10 +197,14 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
     from mleredux.models.request import SET, Request
 
     tasks = (*parameters["tasks"], *(f"{SET}{name}" for name in parameters["sets"]))
+    if parameters["words"]:
+        from mleredux._core.planning.selection import select_names
+
+        tasks = select_names(catalogue(ctx).task_names(parameters["tasks"], parameters["sets"]), parameters["words"])
     if parameters["debug_sample"] is not None:
         from mleredux._core.data.debug_sample import sample_name
 
-        names = catalogue(ctx).task_names(parameters["tasks"], parameters["sets"])
+        names = tasks if parameters["words"] else catalogue(ctx).task_names(parameters["tasks"], parameters["sets"])
         tasks = tuple(sample_name(name, parameters["debug_sample"]) for name in names)
     return RunRequest(
         runs=Request.matrix(
@@ -214,14 +231,16 @@ def see_through(
     follow: bool,
     as_json: bool,
     cancel_on_interrupt: bool = False,
+    junit_xml: Path | None = None,
 ) -> NoReturn:
     """Show runs until they have ended, print their results, and exit with the matching code.
 
     Args:
         several: Whether the JSON output is a list.
+        junit_xml: A file to which results are written for CI systems.
     """
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.cli.run_table import closing_table
+    from mleredux._core.cli.run_table import closing_table, write_junit
 
     with Progress(follow=follow, quiet=as_json) as progress:
         ended = there.finish(batch, progress, cancel_on_interrupt=cancel_on_interrupt)
@@ -229,6 +248,8 @@ def see_through(
         click.echo(f"Stopped waiting; the runs continue. {batch.later}", err=True)
         ctx.exit(EXIT_CANCELLED)
     records = [view.record for view in ended]
+    if junit_xml is not None:
+        write_junit(junit_xml, ended, [exit_code(record) for record in records])
     print_json(records if several else records[0]) if as_json else closing_table(ended)
     ctx.exit(max(exit_code(record) for record in records))
 
