@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from mleredux_techniques._kit.data.dataset import Instance
-from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
-from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss, of_best
+from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, by_split, choosing_pool, judged, loss
 from mleredux_techniques._kit.judging.reference import MODELS, Model
 from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques.eda import facts
@@ -69,13 +68,9 @@ def _told(changes: Sequence[Change]) -> str:
 
 
 def _losses(instance: Instance, one: Pool, changes: Sequence[Change], models: Sequence[Model] = MODELS) -> Any:
-    key = f"losses {len(one.frame)} {one.splits[0].seed} {models} after {sorted(map(list, changes))}"
     made = _changed(one, changes)
-    return remembered(
-        instance.dataset,
-        key,
-        lambda: of_best([loss(instance, made, split, {}, models) for split in made.splits], made.dataset),
-    )
+    key = f"{models} after {sorted(map(list, changes))}"
+    return by_split(one, key, lambda split: loss(instance, made, split, {}, models))
 
 
 def _changed(one: Pool, changes: Sequence[Change]) -> Pool:

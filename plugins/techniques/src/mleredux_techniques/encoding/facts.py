@@ -23,7 +23,7 @@ FALSE = 2.0
 
 TOLERANCES = """\
 - `type` (weight 0.5): F1 over the features that are not purely numeric; each type counts equally, a type that these
-  rows can't decide a quarter, and a numeric feature that is claimed to be another type counts twice against it. One
+  rows can't decide a quarter, and a wrong type (also of a numeric feature) counts twice against it. One
   value or none: constant; dates: datetime; two values: binary (true and false, 0 and 1, any two); texts of five words
   or more that mostly differ: text; texts that are numbers with a sign, separators or a unit (up to two words for
   missing ones): numeric; versions: ordinal or nominal; times of day: datetime or cyclic; other texts of which nine in
@@ -75,7 +75,9 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     worth = {name: (1 if name in decided else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
 
     def sum_of(names: set[str]) -> float:
-        return sum(worth.get(name, FALSE) for name in names)
+        """A claim that is certainly wrong weighs twice what a decided feature does, even if more than one is right."""
+        wrong = {name: FALSE / alike.get(facts[name]["types"][0], 1) for name in names & (claimed - right) & needed}
+        return sum({**worth, **wrong}.get(name, FALSE) for name in names)
 
     types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
@@ -87,7 +89,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
             component(
                 "types",
                 0.5,
-                2 * sum_of(right) / (sum_of(claimed) + sum_of(needed)) if claimed | needed else 1.0,
+                2 * sum_of(right) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0,
                 versus({n: given[n].type for n in shown[0]}, {n: facts[n]["types"] for n in shown[1]}),
                 f"{told}{listing(sorted((needed | claimed) - right))}.",
                 decides=bool(decided | (claimed - needed)),

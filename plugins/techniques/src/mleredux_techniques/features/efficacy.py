@@ -11,7 +11,6 @@ from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import ranks
 from mleredux_techniques._kit.data.dataset import Instance
-from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, pool
 from mleredux_techniques._kit.judging import plans
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
@@ -19,6 +18,7 @@ from mleredux_techniques._kit.judging.plans import (
     QUICK,
     QUICK_ROWS,
     best_of,
+    by_split,
     choosing_pool,
     judged,
     rows_of,
@@ -87,9 +87,8 @@ def losses(
         return plans.losses(instance, one, plan, models)
     if one.dataset.problem != "regression":
         raise ValueError("the target is a class, which is not transformed")
-    key = f"losses {len(one.frame)} {one.splits[0].seed} {[*plan]} {transform}"
     found = partial(_loss, instance, one, plan, transform, models)
-    return remembered(one.dataset, key, lambda: plans.of_best([found(split) for split in one.splits], one.dataset))
+    return by_split(one, f"{models} {[*plan]} {transform}", found)
 
 
 def _loss(

@@ -27,9 +27,9 @@ from mleredux_techniques._kit.judging.plans import (
     QUICK,
     QUICK_ROWS,
     best_of,
+    by_split,
     choosing_pool,
     judged,
-    of_best,
     rows_of,
     split_losses,
 )
@@ -144,11 +144,7 @@ def losses(instance: Instance, one: Pool, strategy: ImbalanceStrategy, models: S
     if isinstance(strategy, TunedThresholdClassifierCV) and scorer(one.dataset, instance.base).asked != "labels":
         strategy = _NONE
 
-    def find() -> Array:
-        return of_best([_loss(instance, one, split, strategy, models) for split in one.splits], one.dataset)
-
-    seeds = [split.seed for split in one.splits]
-    return remembered(one.dataset, f"losses {len(one.frame)} {seeds} {models} {strategy!r}", find)
+    return by_split(one, f"{models} {strategy!r}", lambda split: _loss(instance, one, split, strategy, models))
 
 
 def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> Array:

@@ -37,19 +37,20 @@ TOLERANCES = """\
 - `duplicate_rows`, `shared_rows` (weight 0.1 each): within 2 % (half within 10 %)
 - `feature_strengths` (0.25): five columns (fewer if there are fewer), each with its strength within 0.01, that are
   among the strongest (a strength within 0.02 of the fifth's is); other columns count against it
-- `risks` (0.5): F1 over leaks. A planted leak is the truth, and one that the competition declares; besides those, the
-  tables count, with the private labels of the test: a column, or two columns together, leaks if its skill,
-  cross-validated in the training table, is lost on the test (by more than 0.2 and four standard errors; by 0.12 if less
-  than 0.4 of it is left), beyond what other columns lose there. Skill is the correlation of the target with its mean by
-  the column's value, parts or words, in folds that keep groups and time apart as the split does. Ids or the order of
-  rows that reveal the target in the training table (a strength of 0.3 and five standard errors or more, or a skill of
-  0.3) are id_order, unless the rows are sorted by a feature; more than 2 % of the test rows that (nearly) share their
-  features with a training row are duplicate_rows, unless equal rows have other targets (a correlation below 0.5), as
-  answers to coarse questions. Where data can't tell the kind, each kind of a column's leak is
-  correct; of a planted leak, another kind counts half. A risk whose `strength` is off by more than 0.05 counts half (if
-  the strength of the leak is 0.8 or more), and so does one of two columns that leak together. A column that tells the
-  target on the test, too, is not a leak that data can show: such a claim is not judged here, only by its efficacy
-- `mitigation` (0.05): the share of leaks found that are to be dropped
+- `risks` (0.5): F1 over leaks, at most the share of them that was found minus half a leak for each wrong claim. A
+  planted leak is the truth, and one that the competition declares; besides those, the tables count, with the private
+  labels of the test: a column, or two columns together, leaks if its skill, cross-validated in the training table, is
+  lost on the test (by more than 0.2 and four standard errors; by 0.12 if less than 0.4 of it is left), beyond what
+  other columns lose there. Skill is the correlation of the target with its mean by the column's value, parts or
+  words, in folds that keep groups and time apart as the split does. Ids or the order of rows that reveal the target
+  in the training table (a strength of 0.3 and five standard errors or more, or a skill of 0.3) are id_order, unless
+  the rows are sorted by a feature; more than 2 % of the test rows that (nearly) share their features with a training
+  row are duplicate_rows, unless equal rows have other targets (a correlation below 0.5), as answers to coarse
+  questions. Where data can't tell the kind, each kind of a column's leak is correct; of a planted leak, another kind
+  counts half. A risk whose `strength` is off by more than 0.05 counts half (if the strength of the leak is 0.8 or
+  more), and so does one of two columns that leak together. A column that tells the target on the test, too, is not a
+  leak that data can show: such a claim is not judged here, only by its efficacy
+- `mitigation` (0.05): the share of leaks (of claims, if they are more) that were found and are to be dropped
 - `risks` and `mitigation` count a third if `feature_strengths` is at most half correct: without measurements, they are
   guesses
 - of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a twentieth of
@@ -224,7 +225,7 @@ def _assess_risks(
     document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
 ) -> list[Figure]:
     share, note = (1.0, "") if measured else (GUESSED, " Counts a third, because too few column strengths are correct.")
-    credit, handled, met, count = 0.0, 0.0, set(), 0
+    credit, handled, met, count = 0.0, 0.0, set[int](), 0
     claims = _claims(document.risks, true)
     for risk, columns, place in claims:
         if place is None and columns and set(columns) <= unjudged:
@@ -241,6 +242,9 @@ def _assess_risks(
             worth /= 2
         credit += worth
         handled += risk.mitigation.name == ("drop_duplicates" if risk.kind == "duplicate_rows" else "drop_columns")
+    wrong = count - len(met)
+    score = soft_f1(credit, count, len(true))
+    score = min(score, (credit - wrong / 2) / len(true)) if true else score
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     told = f" {'; '.join(shown[:5])}." if shown else ""
@@ -249,7 +253,7 @@ def _assess_risks(
         finding(
             "risks",
             0.5,
-            share * soft_f1(credit, count, len(true)),
+            share * score,
             versus([f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], named),
             f"Leaks in these data: {listing(named)}. {credit:g} of them were found, with {count} claims.{note}{told}"
             f"{open_}",
@@ -259,7 +263,7 @@ def _assess_risks(
         finding(
             "mitigations",
             0.05,
-            share * (handled / max(len(true), 1) if true else float(not count)),
+            share * (handled / max(len(true), count) if true else float(not count)),
             versus([risk.mitigation.name for risk in document.risks[:20]], len(true)),
             f"Leaks are mitigated by dropping their columns, or the duplicates.{note}",
             true=len(true),

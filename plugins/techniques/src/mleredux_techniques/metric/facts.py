@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import MlereduxError
 
-from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, same, versus
+from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, same, versus
 from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import Scorer
@@ -133,7 +133,7 @@ def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
             0.02 if truth.get("any") else 0.1,
             _credit(document, truth),
             versus(document.constant, best),
-            f"The best constant is {best}." if truth["constant_score"] is not None else "No constant has a score.",
+            _told(truth),
             decides=True,
         )
     )
@@ -145,6 +145,18 @@ def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
         shown = versus(getattr(document, name), round(truth[name], 6))
         parts.append(component(name, 0.15, credit, shown, f"{told} scored {truth[name]:.5g}."))
     return facts_of(parts)
+
+
+def _told(truth: dict[str, Any]) -> str:
+    constant = truth["constant"]
+    if truth["constant_score"] is None:
+        return "No constant has a score."
+    if truth["any"]:
+        return "All constants have the same score."
+    if truth.get("classes"):
+        return f"The best constant is one of these classes: {listing(truth['classes'])}."
+    shares = listing(f"{name} {share:.3g}" for name, share in constant.items()) if isinstance(constant, dict) else ""
+    return f"The best constant is {shares or f'{constant:.5g}'}."
 
 
 def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:

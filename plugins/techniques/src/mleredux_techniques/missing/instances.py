@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.association import tells_of
+from mleredux_techniques._kit.data.association import separation
 from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.planting.instances import (
     Array,
@@ -20,7 +20,7 @@ from mleredux_techniques._kit.planting.instances import (
 )
 
 MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
-NOISE = 0.6
+NOISE, FEWEST = 0.6, 10
 """Noise of the columns that tell of the target and lack where they are high, or low."""
 
 
@@ -94,8 +94,12 @@ def _gone(level: Array | None, share: float, steepness: float, count: int, rng: 
 
 def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
     """Return the driver, and the columns so similar that they are equally predictive."""
-    gap = dataset.train[column].isna().to_numpy()
-    told = {
-        name: tells_of(gap, dataset.train[name], dataset.kinds[name])[0] for name in dataset.features if name != column
-    }
-    return [driver, *(name for name, strength in told.items() if name != driver and strength >= 0.9 * told[driver])]
+    gap, told = dataset.train[column].isna().to_numpy(), {}
+    for name in dataset.of_kind("number", "boolean"):
+        known = dataset.train[name].notna().to_numpy()
+        if name != column and min((gap & known).sum(), (~gap & known).sum()) >= FEWEST:
+            told[name] = separation(dataset.train[name].to_numpy(dtype=float)[known], gap[known])
+    return [
+        driver,
+        *(name for name, strength in told.items() if name != driver and strength >= 0.9 * told.get(driver, 1.0)),
+    ]

@@ -114,7 +114,9 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
                 0.25,
                 float(column == changes or column in truth["open"]),
                 versus(column, changes),
-                f"The relation with the target changes along {changes}." if changes else "No relation changes.",
+                f"The relation with the target changes along {changes}."
+                if changes
+                else "No relation changes along a time.",
                 true=int(changes is not None),
                 given=int(column is not None and column not in truth["open"]),
             ),

@@ -110,7 +110,7 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
         share = gain.mean / judge.unit
         scores = [judge.shown(float(one.mean())) for one in (found[""], losses, known)]
         told = (
-            f"{judge.title}: {scores[0]:.4g} with it, {scores[1]:.4g} without it, {scores[2]:.4g} of reference models;"
+            f"{judge.title}: {scores[0]:.4g} with it, {scores[1]:.4g} without it, {scores[2]:.4g} by reference models;"
         )
         told += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
         reward = round(float(np.clip(share, 0, 1)), 6) if gain.significant else 0.0

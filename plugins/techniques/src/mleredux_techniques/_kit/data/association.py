@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Array = np.ndarray[Any, Any]
-MAX_CLASSES = 100
-_LEVELS = 50
 
 
 def ranks(values: Array) -> Array:
@@ -74,32 +69,3 @@ def strengths(dataset: Dataset) -> dict[str, float]:
         if dataset.kinds[name] != "text"
     }
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
-
-
-def tells_of(indicator: Array, values: pd.Series[Any], kind: str) -> tuple[float, float]:
-    """Measure the association of a column with a binary indicator, and its significance.
-
-    Args:
-        indicator: Booleans, one per row.
-        values: The column.
-        kind: Its kind.
-
-    Returns:
-        Strength in [0, 1] (|2 AUC - 1|, for texts Cramér's V), and the p-value under independence.
-    """
-    from scipy.stats import chi2_contingency, mannwhitneyu
-
-    known = values.notna().to_numpy()
-    hit, held = indicator[known], values[known]
-    if hit.sum() < 10 or (~hit).sum() < 10:
-        return 0.0, 1.0
-    if kind != "text":
-        numbers = held.to_numpy(dtype=float)
-        return separation(numbers, hit), float(mannwhitneyu(numbers[hit], numbers[~hit]).pvalue)
-    import pandas as pd
-
-    if held.nunique() > _LEVELS or held.nunique() < 2:
-        return 0.0, 1.0
-    counts = pd.crosstab(hit, held).to_numpy()
-    chi2, p, *_ = chi2_contingency(counts, correction=False)
-    return float(np.sqrt(chi2 / counts.sum())), float(p)

@@ -69,12 +69,18 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
 def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
     """Return the loss of the best model for each split, of shape (splits,): the metric, negated if it is a gain."""
     told = sorted((name, repr(how)) for name, how in plan.items())
-    key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
-    return remembered(
-        one.dataset,
-        key,
-        lambda: of_best([loss(instance, one, split, plan, models) for split in one.splits], one.dataset),
-    )
+    return by_split(one, f"{models} {told}", lambda split: loss(instance, one, split, plan, models))
+
+
+def by_split(one: Pool, key: str, find: Callable[[Split], Array]) -> Array:
+    """Return the loss of the best model for each split, computed once by a key.
+
+    Args:
+        find: Returns the losses of all models for a split.
+    """
+    seeds = [split.seed for split in one.splits]
+    named = f"losses {len(one.frame)} {seeds} {key}"
+    return remembered(one.dataset, named, lambda: of_best([find(split) for split in one.splits], one.dataset))
 
 
 def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
