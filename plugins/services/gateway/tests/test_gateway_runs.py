@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mleredux._core.store import Run
 from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
@@ -119,6 +120,13 @@ for step in range(3):
     request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
     said.append(json.load(urllib.request.urlopen(request))["choices"][0]["message"])
     said.append({"role": "user", "content": f"hello again, {os.environ['MLEREDUX_SEED']}"})
+claimed = {"prompt_tokens": 1, "completion_tokens": 2, "cost_usd": 99.0}
+steps = [{"step_id": n, "source": "agent", "message": "", "metrics": claimed} for n in (1, 2)]
+agent = {"name": "asker", "version": "1"}
+trace = {"schema_version": "ATIF-v1.8", "agent": agent, "steps": steps, "final_metrics": {"total_cost_usd": 198.0}}
+place = pathlib.Path(os.environ["MLEREDUX_OUTPUT_DIR"], "rollout")
+place.mkdir(exist_ok=True)
+(place / "trajectory.json").write_text(json.dumps(trace))
 sample = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").read_text()
 pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
 """
@@ -137,6 +145,16 @@ def test_a_run_is_repeated_without_a_model(configured, upstream, tmp_path, monke
     assert (told["status"], told["seed"], llm["repeated"], llm["differences"], llm["cost_usd"]) == ("done", 5, 3, [], 0)
     assert len(upstream.calls) == asked
     assert told["report"]["score"] == record["report"]["score"]
+    for one in (record, told):  # the figures of the gateway everywhere, none of those that the agent claims
+        spent, rollout = one["report"]["ledger"]["llm"], Run(Path(one["path"])).rollout
+        assert rollout is not None and rollout.extra["mleredux"]["made_from"] == "agent"
+        used = [step.metrics for step in rollout.steps if step.metrics is not None]
+        for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
+            assert getattr(rollout.final_metrics, f"total_{name}") == spent[name]
+            assert sum(getattr(metrics, name) for metrics in used) == pytest.approx(spent[name])
+    assert record["report"]["ledger"]["llm"]["cost_usd"] > 0
+    assert f"answers of language models are those of {record['id']}, so they cost nothing" in rollout.notes
+    assert f"a replay: answered from {record['id']}" in (Path(told["path"]) / "report.html").read_text()
     other = program(tmp_path, "toy", "--agent", "asker", "--replay", record["id"], "--seed", "6")
     told = json.loads(other.communicate(timeout=120)[0])
     llm = told["report"]["ledger"]["llm"]

@@ -4,6 +4,7 @@
 |---|---|
 | `agent_files` | safe reading of agents' output files |
 | `rollouts`, `reconstruct` | `rollout.json`; a rollout reconstructed from events, code and logs |
+| `usage` | tokens and cost in rollouts: the figures of the gateway |
 | `outcome`, `steps`, `documents`, `files` | parts of the page: outcome, rollout, plugins' texts, logs and artifacts |
 | `charts`, `view`, `page` | layout of charts; the content of the page; `report.html` |
 | `shared` | functions for other pages over runs |

@@ -28,6 +28,7 @@ from mleredux_rollout import (
 
 from mleredux_artifact_reports.agent_files import excerpt
 from mleredux_artifact_reports.outcome import ending_of
+from mleredux_artifact_reports.usage import with_measured_usage
 
 OWN = "rollout/trajectory.json"
 """Path of the agent's own trace, in its output folder."""
@@ -40,6 +41,10 @@ def produce_rollout(run: Run) -> Artifact:
     """Write the run's standard trace."""
     said: list[str] = []
     made_from, trajectory = trace_of(run, said)
+    if (llm := run.log.state.llm) is not None:
+        trajectory = with_measured_usage(trajectory, llm, _read(run.path, FROM_CALLS, "", []))
+        if llm.replay is not None:
+            said.append(f"The answers of language models are those of {llm.replay}, so they cost nothing.")
     facts = run_facts(run, made_from)
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
     trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))

@@ -326,11 +326,12 @@ def _ledger(report: Report | None) -> list[Fact]:
         signals.append(Fact("Disk limit", megabytes(limit.limit_mb), note=f"enforced {held}"))
     if (llm := ledger.llm) is not None:
         cost = "unknown" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
+        answered = f"a replay: answered from {llm.replay}" if llm.replay is not None else "; ".join(llm.price_tables)
         refused = ", ".join(f"{name} ({count:,})" for name, count in llm.refused_fields.items())
         tokens = f"{llm.prompt_tokens:,} prompt, {llm.completion_tokens:,} completion"
         signals += [
             Fact("LLM tokens", tokens, note=f"{llm.cached_tokens:,} prompt tokens were cached"),
-            Fact("LLM cost", cost, note="; ".join(llm.price_tables)),
+            Fact("LLM cost", cost, note=answered),
             Fact("LLM budget exhausted", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
             Fact("LLM requests refused", refused or "none", "warn" if refused else "good", file=record),
         ]

@@ -93,6 +93,7 @@ class Call:
         """Return its line for the case that the program is killed: it is charged all that was reserved."""
         tokens = self.ticket.tokens or estimated(self.characters, 0)
         cost = None if self.priced is None else max(self.ticket.cost, cost_of(tokens, self.priced.price))
+        cost = 0.0 if self.free else cost
         return {
             **self._head(),
             "prompt_tokens": tokens.prompt,

@@ -180,6 +180,7 @@ class Proxy:
                 demand,
                 ticket,
                 priced,
+                free=self._replay is not None,
             )
             self._record.begin(call.begun())
             return await self._forward(request, call)
@@ -222,7 +223,6 @@ class Proxy:
     async def _repeat(self, request: web.Request, call: Call) -> web.StreamResponse:
         """Answer from the record of an earlier run; an error says where the request differs from the recorded one."""
         assert self._replay is not None
-        call.free = True
         found = self._replay.answer(call.kind, call.body)
         if isinstance(found, str):
             call.status, call.error = 403, found
