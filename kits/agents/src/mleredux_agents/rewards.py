@@ -36,7 +36,7 @@ def _valid(report: Report) -> float | None:
 
 
 def _standing(report: Report) -> float | None:
-    """Return the distance from the leaderboard's median in units of that to gold, squeezed: 0.1 to 1, and 0.55 at the median.
+    """Return the distance from the median of the leaderboard in units of that to gold, squeezed to 0.1 to 1.
 
     Without a leaderboard, the distance is that from 0. A score that is no number has the least reward, and a result
     that is not trusted none.
