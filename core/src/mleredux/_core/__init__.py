@@ -13,7 +13,7 @@ From the command line down to the ground floor, which is `mleredux.models`; `.im
 | `stages`, `builtin` | prepare, build, run, grade, produce; their defaults |
 | `data`, `locations` | the data of tasks: fetched, prepared, sampled; the folders of data and caches |
 | `sandboxes`, `disuse` | agents as processes, and what they get: an image, tools, hosts; old images |
-| `known_files`, `redirects`, `places`, `plain`, `persons` | files that hold answers; redirects; names of places |
+| `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
 | `masks` | secrets masked |
 | `store` | runs on disk: state, events, files |

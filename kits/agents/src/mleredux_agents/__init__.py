@@ -17,12 +17,12 @@ rollout are those of any other run. The plugin registers an agent, under whose n
 
 from __future__ import annotations
 
-from mleredux._core.persons import PERSON, PERSON_RULE
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.workspace import Completed
 
 from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux_agents.options import Libraries, libraries, read_options
+from mleredux_agents.persons import PERSON, PERSON_RULE
 from mleredux_agents.rewards import REWARDS, RewardRule, rule_of
 from mleredux_agents.sessions import Attached, OpenSession, open_session, session_agent
 
