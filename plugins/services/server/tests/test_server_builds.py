@@ -253,7 +253,7 @@ def test_only_listed_hosts_are_allowed(local: LocalServer, monkeypatch: pytest.M
         return [(0, 0, 0, "", ("93.184.216.34", 443)), (0, 0, 0, "", ("10.0.0.1", 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", both)
-    with pytest.raises(Problem, match="own network"):
+    with pytest.raises(Problem, match="private network"):
         check_address("https://two-faced.example/x.git", HERE)
 
 

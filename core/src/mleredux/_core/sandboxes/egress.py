@@ -28,7 +28,8 @@ PORT = 3128
 """Where programs in a sandbox find it, on localhost."""
 ANY = "*"
 """As a rule: every public host."""
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+"""Networks whose addresses end with one of IPv4."""
 _USUAL_PORTS = (80, 443)
 _HEAD_BYTES = 64 << 10
 _MOST_CONNECTIONS = 256
@@ -39,17 +40,17 @@ _DOMAIN = re.compile(r"(\*\.[\w.-]+):(\d{1,5})")
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, and any address embedded in it, is public, and none of this machine's own."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return is_public(str(found.ipv4_mapped))
-        inner = [found.sixtofour, *(found.teredo or ())]
-        if found in _NAT64:
-            inner.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
-        if not all(is_public(str(one)) for one in inner if one is not None):
+    """Return whether an address, and any address embedded in it, is public, and none of this machine's own."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return is_public(str(parsed.ipv4_mapped))
+        inner = [parsed.sixtofour, *(parsed.teredo or ())]
+        if any(parsed in network for network in _EMBEDDING):
+            inner.append(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF))
+        if parsed.is_site_local or not all(is_public(str(each)) for each in inner if each is not None):
             return False
-    return found.is_global and not found.is_multicast
+    return parsed.is_global and not parsed.is_multicast
 
 
 def _is_own(address: str) -> bool:

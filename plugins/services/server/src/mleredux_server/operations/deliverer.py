@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 
 import structlog
 from mleredux.errors import one_line
+from mleredux.plugin.files import host_addresses
 from sqlalchemy import delete, select
 
 from mleredux_server import __version__
 from mleredux_server.database.tables import Delivery, Webhook, now
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.references import is_public
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -79,13 +79,9 @@ def check_url(url: str, allowed: Sequence[str]) -> list[str]:
     if not listed and port not in (None, 443):
         raise _refused(f"Port {port} is not allowed.")
     try:
-        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise _refused(f"The host {host[:100]!r} can't be resolved.") from None
-    addresses = [str(address[0]) for *_, address in found]
-    if not listed and not all(is_public(address) for address in addresses):
-        raise _refused(f"The host {host[:100]!r} is in the server's own network.")
-    return addresses
+        return list(host_addresses(host, port or 443, private=listed))
+    except PermissionError as error:
+        raise _refused(f"Sending to {host[:100]!r} is not allowed: {error}.") from None
 
 
 def send(url: str, address: str, headers: dict[str, str], body: str) -> int:

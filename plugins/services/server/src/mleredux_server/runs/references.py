@@ -6,9 +6,7 @@ folders, images, packages or variables of this machine.
 
 from __future__ import annotations
 
-import ipaddress
 import re
-import socket
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -17,6 +15,7 @@ from urllib.parse import urlsplit
 from mleredux.errors import MlereduxError, NotGranted
 from mleredux.plugin.agent import GIT_TOKEN, Agent, Grants, lent
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.files import host_addresses
 from mleredux.plugin.host import asks_of, check_grants, is_foreign, joined, protected_variables, within
 
 from mleredux_server.accounts.security import Caller
@@ -34,8 +33,6 @@ _NPM = re.compile(r"(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*@[\w.^~*-]+")
 _DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]*(=[\w.+:~-]+)?")
 _PYTHON = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,\s-]*\])?\s*([=<>~!][\w.*+!<>=~,\s-]*)?(;[^/\\@]*)?")
 _HTTPS_PORT = 443
-_EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
-"""Networks whose addresses end with one of IPv4."""
 
 
 def check_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> None:
@@ -211,26 +208,9 @@ def _check_listed(host: str, settings: Settings) -> None:
 def _check_public(host: str) -> None:
     """Check that each address is public; git checks again, and connects only where it did."""
     try:
-        found = socket.getaddrinfo(host, _HTTPS_PORT, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise _forbidden(f"The host {host[:100]!r} can't be resolved.") from None
-    for *_, address in found:
-        if not is_public(str(address[0])):
-            raise _forbidden(f"Fetching from {host[:100]!r} is not allowed: it is in the server's own network.")
-
-
-def is_public(address: str) -> bool:
-    """Return whether an address, and any address embedded in it, is public."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return is_public(str(found.ipv4_mapped))
-        inner = [found.sixtofour, *(found.teredo or ())]
-        if any(found in network for network in _EMBEDDING):
-            inner.append(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF))
-        if found.is_site_local or not all(is_public(str(one)) for one in inner if one is not None):
-            return False
-    return found.is_global and not found.is_multicast
+        host_addresses(host, _HTTPS_PORT)
+    except PermissionError as error:
+        raise _forbidden(f"Fetching from {host[:100]!r} is not allowed: {error}.") from None
 
 
 def _forbidden(detail: str) -> Problem:
