@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from mleredux._core.sandboxes.volume import UNLIMITED, find_disk
 from mleredux.errors import SandboxError
-from mleredux.plugin.files import plain_path
+from mleredux.plugin.files import open_below, plain_path
 from mleredux.plugin.sandbox import Launch
 
 UNPRIVILEGED = 65532
@@ -128,15 +129,10 @@ def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) ->
 
 
 def _file_of(layers: Sequence[Path], path: str) -> str | None:
-    """The text of an image's file, as far as the engine's layers can be read here."""
+    """Return the text of an image's file, as far as the engine's layers can be read here."""
     for layer in layers:
-        if (layer / path).parent.is_symlink():
-            continue  # it would lead to this machine's files
-        try:
-            handle = os.open(layer / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            continue
-        with os.fdopen(handle, "rb") as file:
+        # A link would lead to this machine's files.
+        with contextlib.suppress(OSError), open_below(layer, path) as file:
             return file.read(_LONGEST).decode("utf-8", "replace")
     return None
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mleredux._core.submissions.files import open_regular
 from mleredux.models import Artifact
 
 MEDIA_TYPES = {
@@ -179,10 +180,9 @@ def hash_regular(path: bytes | str | Path, size: int | None = None) -> str:
         path: The file.
         size: Read no more than this, where a file may grow meanwhile.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     digest = hashlib.sha256()
-    with os.fdopen(descriptor, "rb") as file:
-        left = size if size is not None else os.fstat(descriptor).st_size
+    with open_regular(path) as file:
+        left = size if size is not None else os.fstat(file.fileno()).st_size
         while left > 0 and (block := file.read(min(left, 1 << 20))):
             digest.update(block)
             left -= len(block)
