@@ -34,7 +34,7 @@ MOST_PAIRED, WANTED_PAIRS = 40, 2
 KINDS = ("alone", "together", "nothing")
 SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
 """Maximum p-value of what tells, minimum ones of a feature and of a pair that do not; in between, both are right."""
-CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("alone", "together"): 0.25, ("together", "alone"): 0.5}
+CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
 """Credit by what a feature tells and what is said."""
 MOST_OPEN = 10
 """More claims of pairs that these rows can't decide count as false."""
@@ -49,8 +49,8 @@ KEY = "features"
 TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
-  and are said to, minus 1; only features whose strength is correct count, and one that tells alone counts a quarter
-  if it is said to tell only together, half the other way round. A feature tells something if the target differs
+  and are said to, minus 1; only features whose strength is correct count, and one that tells only together counts half
+  if it is said to tell alone. A feature tells something if the target differs
   between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
   variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these and its strength
   is below 0.1 by two standard errors, or if it is constant; else these rows can't decide, and it does not count
@@ -96,6 +96,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
     known, error = strengths(judge.dataset), float((inflation.max() / len(y)) ** 0.5)
+    known |= {name: _explained(y, held[0]) for name, held in views.items() if name not in known and held}
     for name, told in chances.items():
         few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
         clear = told > CHANCE and few and known.get(name, 0.0) + 2 * error < NEGLIGIBLE
@@ -133,6 +134,14 @@ def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[
         explained = (centred @ ordered) ** 2
         told.append(_f_test(inflation, explained, 1, (ordered**2).sum(axis=0) - explained, len(ordered) - 2))
     return min(told, default=1.0) * len(told)
+
+
+def _explained(y: Array, codes: Array) -> float:
+    """Return the correlation of the output that codes tell best with its means, without what chance explains."""
+    sums, sizes = _cells(y, codes)
+    total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+    share = ((sums**2 / sizes).sum(axis=0) - y.sum(axis=0) ** 2 / len(y)) / np.maximum(total, 1e-12)
+    return float(max(share.max() - (len(sizes) - 1) / len(y), 0.0) ** 0.5)
 
 
 def _views(values: pd.Series[Any], kind: str) -> list[Array]:
