@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Share, Text, once
 
 Verdict = Literal["calibrated", "overconfident", "underconfident"]
@@ -64,3 +65,9 @@ class CalibrationAnalysis(Document):
             if abs(gap) > one.error + 0.02:
                 raise ValueError(f"the error of {one.model[:60]!r} is below |confidence - accuracy|")
         return self
+
+
+def recommend(document: CalibrationAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    lines = [f"calibrate model {place}: {one.method}" for place, one in enumerate(document.models, start=1)]
+    return [*lines, f"decide by {document.decision}"]

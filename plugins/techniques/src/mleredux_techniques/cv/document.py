@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.recommendation import spelled
 
 Splits = Annotated[int, Field(ge=2, le=20)]
 
@@ -174,3 +176,8 @@ class CvAnalysis(Document):
         if self.smallest_class is not None and self.smallest_class > self.train_rows:
             raise ValueError("smallest_class is larger than the training table")
         return self
+
+
+def recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return [spelled(document.method, {*dataset.ids, *dataset.features})]

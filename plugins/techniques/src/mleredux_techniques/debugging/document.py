@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Part, Text
 
 MOST_FAULTS = 10
@@ -40,3 +41,8 @@ class DebuggingAnalysis(Document):
         if len(lines) != len(set(lines)):
             raise ValueError("faults names a line twice")
         return self
+
+
+def recommend(document: DebuggingAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return []

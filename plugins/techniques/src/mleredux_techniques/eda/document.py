@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
 ColumnType = Literal["constant", "boolean", "number", "number_as_text", "date", "text", "category"]
@@ -64,3 +65,14 @@ class EdaAnalysis(Document):
             if (one.relation != "nonmonotone" or one.center is None) and "add_distance" in one.actions:
                 raise ValueError(f"add_distance of {name!r}, which has no nonmonotone relation or no center")
         return self
+
+
+def recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    known = [one for one in document.columns if one.column in dataset.features]
+    lines = [
+        f"{action}: {', '.join(f'`{one.column}`' for one in known if action in one.actions)}"
+        for action in ACTIONS
+        if any(action in one.actions for one in known)
+    ]
+    return lines or ["change nothing before training"]

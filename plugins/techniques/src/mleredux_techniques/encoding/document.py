@@ -6,8 +6,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
 from mleredux_techniques._kit.vocabulary.encoders import Encoding
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
 FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "cyclic", "datetime", "text", "identifier", "constant"]
 
@@ -43,3 +45,8 @@ class EncodingAnalysis(Document):
             ):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
         return self
+
+
+def recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return by_choice(((item.column, item.encoding) for item in document.features), dataset)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Text, once
 
 MOST_MODELS = 50
@@ -41,3 +42,9 @@ class EnsemblingAnalysis(Document):
         if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:
             raise ValueError(f"copies names {min(unknown)[:60]!r}, which is not among models")
         return self
+
+
+def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    used = [(place, one.weight) for place, one in enumerate(document.models, start=1) if one.weight]
+    return [f"weight of model {place}: {weight:.3g}" for place, weight in used]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
 
 Tells = Literal["alone", "together", "nothing"]
@@ -54,3 +55,9 @@ class FeaturesAnalysis(Document):
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
                 raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to tell nothing")
         return self
+
+
+def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    dropped = [f"`{one.column}`" for one in document.features if not one.keep and one.column in dataset.features]
+    return [f"drop features: {', '.join(dropped) or 'none'}", f"transform of the target: {document.transform}"]

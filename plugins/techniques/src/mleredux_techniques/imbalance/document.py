@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.recommendation import spelled
 
 Severity = Literal["balanced", "mild", "moderate", "severe", "extreme"]
 SEVERITIES: tuple[tuple[float, Severity], ...] = (
@@ -116,3 +118,8 @@ class ImbalanceAnalysis(Document):
 
 
 _LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SEVERITIES))
+
+
+def recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return [spelled(document.strategies[0], {*dataset.classes})]

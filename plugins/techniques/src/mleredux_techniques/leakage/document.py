@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
 LeakKind = Literal[
@@ -99,3 +100,13 @@ class LeakageAnalysis(Document):
                 if len(risk.columns) == 1 and abs(told.get(name, risk.strength) - risk.strength) > 0.05:
                     raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
         return self
+
+
+def recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    known = {*dataset.ids, *dataset.features}
+    return [
+        f"{risk.mitigation.name}: {', '.join(f'`{name}`' for name in risk.columns if name in known) or 'rows'} "
+        f"({risk.kind})"
+        for risk in document.risks
+    ] or ["drop nothing"]

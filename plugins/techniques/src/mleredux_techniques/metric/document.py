@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.judging.postprocessing import Step
 from mleredux_techniques._kit.vocabulary.document import Document, Name, Share, Text, once
 
@@ -50,3 +51,8 @@ class MetricAnalysis(Document):
         if "none" in self.steps and len(self.steps) > 1:
             raise ValueError("steps: none goes with no other step")
         return self
+
+
+def recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return [f"post-process predictions: {', '.join(document.steps)}"]

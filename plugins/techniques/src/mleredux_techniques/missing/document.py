@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
 from mleredux_techniques._kit.vocabulary.imputers import Imputation
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
 Mechanism = Literal["MCAR", "MAR", "MNAR"]
 
@@ -69,3 +71,8 @@ class MissingAnalysis(Document):
         if len(set(groups)) < len(groups):
             raise ValueError("together names the same columns twice")
         return self
+
+
+def recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return by_choice(((item.column, item.imputation) for item in document.columns), dataset)

@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 from mleredux_techniques._kit.vocabulary.scalers import Scaler
 
 ModelFamily = Literal[
@@ -59,3 +61,8 @@ class ScalingAnalysis(Document):
             if abs(self.spread - spread) > 0.1 * spread:
                 raise ValueError("spread contradicts the standard deviations of features")
         return self
+
+
+def recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    return by_choice(((item.column, item.scaler) for item in document.features), dataset)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
 
 
@@ -52,3 +53,12 @@ class ShiftAnalysis(Document):
         if self.recent < 1 and self.changes is None:
             raise ValueError("recent contradicts changes: recent rows are those with the largest values of a feature")
         return self
+
+
+def recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:
+    """Return the recommendation as lines."""
+    dropped = [f"`{name}`" for name in document.drop if name in dataset.features]
+    lines = [f"drop features: {', '.join(dropped) or 'none'}", f"weights of training rows: {document.weights}"]
+    if document.recent < 1 and document.changes in dataset.features:
+        lines.append(f"use the {document.recent:.0%} of the rows with the largest `{document.changes}`")
+    return lines

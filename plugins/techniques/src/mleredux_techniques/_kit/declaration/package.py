@@ -12,9 +12,11 @@ from mleredux.plugin.task import Task
 from mleredux_techniques._kit.data.columns import REGRESSION_METRICS
 from mleredux_techniques._kit.data.discovery import has_table
 from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+from mleredux_techniques._kit.vocabulary.document import Document
 
 Reason = Callable[[Task, bool], str | None]
 PARTS = {
+    "document": ("recommend",),
     "facts": ("truth", "assess", "files"),
     "efficacy": ("measure", "reference", "gap", "files"),
     "instances": ("plant",),
@@ -26,7 +28,7 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
     """Return the technique of a package, named like it: the fields given, and those that its modules define.
 
     Args:
-        package: Its full name. `facts` defines `TOLERANCES`, too.
+        package: Its full name. `facts` defines `TOLERANCES`, too, and `document` the only `Document`.
         reason: `reason(base, planted)`: why the question does not apply to a task; None if it may apply.
         fields: Further fields of the `TechniqueSpec`.
     """
@@ -34,6 +36,10 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
     for module, parts in PARTS.items():
         found = import_module(f"{package}.{module}")
         fields |= {part: getattr(found, part) for part in parts if hasattr(found, part)}
+        if module == "document":
+            fields["document"] = next(
+                part for part in vars(found).values() if isinstance(part, type) and part.__base__ is Document
+            )
         if module == "facts":
             fields |= {"tolerances": found.TOLERANCES, "folder": Path(str(found.__file__)).parent}
 
