@@ -67,7 +67,7 @@ def test_a_step_that_helps_is_paid_by_what_it_gains(measured: Callable[[str], Us
 
 def test_a_program_that_is_made_bad_without_a_step_gains_nothing(measured: Callable[[str], Use]) -> None:
     use = measured(PROGRAM.replace("LEAKS", "[]") + SABOTAGED)
-    assert use.gain is not None and use.reward == 0 and use.gain < 0.02, use.why
+    assert use.gain is not None and use.reward == 0 and use.gain < 0.05, use.why
 
 
 def test_a_switch_that_changes_nothing_and_a_program_that_fails_earn_nothing(measured: Callable[[str], Use]) -> None:

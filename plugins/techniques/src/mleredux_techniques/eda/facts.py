@@ -31,7 +31,8 @@ TOLERANCES = """\
   answer is correct if it is farther than a tenth of that, or the only negative one
 - `relation` (0.25): F1 of the columns that tell the target, with the form. Their skill is the correlation of the target
   (the class told best against the rest; the rank of numbers) with its mean by ranges of the column, or by values, parts
-  and words, in other folds, and above 0.15 (either answer is correct within 0.05, or two standard errors); monotone if
+  and words, in other folds, and above 0.15 (either answer is correct within 0.05, or two standard errors, in which
+  groups count once); monotone if
   the correlation of the ranks with the target is more than 0.7 of the skill (either from 0.6 to 0.8)
 - `like` (0.1): F1 among the first 200 numbers; either answer is correct from 0.85 to 0.95
 - `drift` (0.3): F1 of the columns whose distance is above 0.1, beyond chance (p < 0.00001; groups count once); half if
@@ -62,7 +63,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         if kind != "constant":
             skill, forms, told["center"] = profile.relation(judge, name)
             told["relation"] = forms if skill > profile.TELLING else []
-            open_["relation"] = abs(skill - profile.TELLING) < max(profile.OPEN, 2 / len(judge.y) ** 0.5)
+            rows = len(judge.y) if judge.groups is None else judge.groups.max() + 1
+            open_["relation"] = abs(skill - profile.TELLING) < max(profile.OPEN, 2 / rows**0.5)
         told |= {"like": [], "drift": distance if differs else None}
         columns[name] = {**told, "open": [part for part, is_open in open_.items() if is_open]}
     _alike(dataset, columns)
