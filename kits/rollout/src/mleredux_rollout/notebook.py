@@ -51,8 +51,15 @@ def main(arguments: list[str]) -> int | str:
     path, *others = arguments[here:]
     place = Path(path)
     try:
-        book = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4, **json.loads(place.read_text(encoding="utf-8"))}
-        about = {"kernelspec": {}, "language_info": {}, **book["metadata"]}
+        book = {"nbformat": 4, "nbformat_minor": 4, **json.loads(place.read_text(encoding="utf-8-sig"))}
+        book["metadata"] = book.get("metadata") or {}
+        if sheets := book.pop("worksheets", None):  # version 3
+            book["cells"] = [
+                {"cell_type": "code" if code is not None else "markdown", "source": code or ""}
+                for code in (cell.get("input") for sheet in sheets for cell in sheet["cells"])
+            ]
+            book["nbformat"] = book["nbformat_minor"] = 4
+        about = {name: book["metadata"].get(name) or {} for name in ("kernelspec", "language_info")}
         book["cells"] = [unexecuted(cell) for cell in book["cells"]]
         sources = [cell["source"] if cell["cell_type"] == "code" else "" for cell in book["cells"]]
         tolerated = ["raises-exception" in cell["metadata"].get("tags", ()) for cell in book["cells"]]

@@ -80,6 +80,55 @@ def test_a_notebook_runs_as_in_jupyter_and_is_kept_with_its_output(tmp_path: Pat
     assert source.read_bytes() == (tmp_path / "my book.ipynb").read_bytes()
 
 
+CODE = "print(6 * 7)"
+FORMS = {
+    "of version 3": {
+        "nbformat": 3,
+        "worksheets": [{"cells": [{"cell_type": "code", "language": "python", "input": CODE}]}],
+    },
+    "of version 3, with all fields": {
+        "metadata": {"name": ""},
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "worksheets": [
+            {
+                "metadata": {},
+                "cells": [
+                    {"cell_type": "heading", "level": 1, "metadata": {}, "source": ["Title"]},
+                    {
+                        "cell_type": "code",
+                        "collapsed": False,
+                        "input": [CODE],
+                        "language": "python",
+                        "metadata": {},
+                        "outputs": [{"output_type": "pyout", "prompt_number": 1, "text": ["1"]}],
+                        "prompt_number": 1,
+                    },
+                ],
+            }
+        ],
+    },
+    "without metadata": {"metadata": None, "cells": [{"cell_type": "code", "source": CODE}]},
+    "with empty metadata": {
+        "metadata": {"kernelspec": None, "language_info": None},
+        "cells": [{"cell_type": "code", "source": CODE, "metadata": {}}],
+    },
+    "of another machine's kernel": {
+        "metadata": {"kernelspec": {"name": "conda-env-x-py", "language": "python", "display_name": "x"}},
+        "cells": [{"cell_type": "raw", "source": "1 /"}, {"cell_type": "code", "source": [CODE], "outputs": [{}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("form", FORMS)
+def test_notebooks_of_all_forms_run(tmp_path: Path, form: str, mark: str) -> None:
+    (tmp_path / "book.ipynb").write_text(mark + json.dumps(FORMS[form], indent=1), newline="\r\n")
+    command = [sys.executable, "-c", notebook_runner(), "book.ipynb"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (ended.returncode, ended.stdout) == (0, "42\n"), ended.stderr
+
+
 @pytest.mark.parametrize("missing", ["ipykernel", "nbclient"])
 def test_without_a_kernel_ipython_runs_the_same_cells(tmp_path: Path, missing: str) -> None:
     ended = run_without(tmp_path, CELLS, missing)
