@@ -48,7 +48,10 @@ AREAS = {
     "conduct": "plugins/audit/conduct/tests",
     "bundles": "plugins/audit/bundle/tests",
     "report page": "plugins/artifacts/reports/tests/test_reports_page.py",
-    "server": "plugins/services/server/tests/test_server_security_hostile.py",
+    "server": (
+        "plugins/services/server/tests/test_server_security_hostile.py "
+        "plugins/services/server/tests/test_server_artifacts.py"
+    ),
     "web pages": "plugins/services/view/tests/test_view_guard.py plugins/services/server/tests/test_server_web.py",
     "verification": (
         "plugins/artifacts/notes/tests/test_verify.py plugins/artifacts/notes/tests/test_verify_ids.py "

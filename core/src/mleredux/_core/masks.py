@@ -28,11 +28,16 @@ class Mask:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._forms = forms(secrets)
+        self._secrets = frozenset(secrets)
+        self._forms = forms(self._secrets)
         self.reach = max(0, len(self._forms[0]) - 1) if self._forms else 0
 
     def __bool__(self) -> bool:
         return bool(self._forms)
+
+    def __or__(self, other: Mask) -> Mask:
+        """Return what hides the secrets of both."""
+        return Mask(self._secrets | other._secrets)
 
     def finds(self, data: bytes) -> bool:
         """Return whether the bytes contain a whole secret."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import path_of, readable
+from mleredux.models.events import Warned
 from mleredux_server.files.names import archive_name, disposition
 from mleredux_support.server_local import LocalServer
 
@@ -76,7 +78,9 @@ def test_a_list_has_what_the_manifest_has_page_by_page(http: httpx.Client, run: 
         if cursor is None:
             break
         assert 'rel="next"' in answer.headers["link"]
-    assert pages == [one.model_dump(mode="json") for one in manifest.artifacts]
+    shown = hashlib.sha256(http.get(artifact(run, "run.json")).content).hexdigest()  # without the server's folders
+    expected = [one.model_dump(mode="json") for one in manifest.artifacts]
+    assert pages == [one | {"sha256": shown} if one["path"] == "run.json" else one for one in expected]
 
 
 def test_a_file_has_its_hash_as_etag_and_is_sent_as_attachment(http: httpx.Client, run: Run) -> None:
@@ -243,6 +247,27 @@ def test_files_of_other_users_are_not_found(local: LocalServer, run: Run) -> Non
             assert (answer.status_code, missing.status_code) == (404, 404)
             assert answer.json()["detail"].replace(run.id, "") == missing.json()["detail"].replace("nothing", "")
         assert httpx.get(f"{local.url}/v1/runs/{run.id}/artifacts/output/data.csv", timeout=60).status_code == 401
+
+
+@pytest.mark.attack
+def test_no_document_of_a_run_shows_folders_of_the_server(local: LocalServer, http: httpx.Client) -> None:
+    made = local.make_run(agent="dummy")
+    record = json.loads((made.path / "run.json").read_bytes())
+    folders = [record["spec"]["data_dir"], str(made.path.parent)]
+    made.emit(Warned(path=f"{folders[0]}/a.csv", message=f"{folders[1]}/b can't be read."))
+    done = local.execute(made)
+    listed = http.get(f"/v1/runs/{done.id}/artifacts").json()["items"]
+    own = {one["path"]: one["sha256"] for one in listed if "/" not in one["path"]}
+    assert {"run.json", "events.jsonl", "report.json"} <= own.keys()
+    sent = {path: http.get(artifact(done, path)) for path in own}
+    for name in ("events", "report", "archive?format=tar&prefix=r"):
+        sent[name] = http.get(f"/v1/runs/{done.id}/{name}")
+    assert [(name, folder) for name, one in sent.items() for folder in folders if folder.encode() in one.content] == []
+    assert sent["run.json"].json()["spec"] == record["spec"] | {"data_dir": "*" * len(folders[0])}
+    assert b"/a.csv" in sent["events.jsonl"].content and b"run.json" in sent["archive?format=tar&prefix=r"].content
+    hashed = {path: hashlib.sha256(sent[path].content).hexdigest() for path, digest in own.items() if digest}
+    assert hashed == {path: digest for path, digest in own.items() if digest}
+    assert sent["run.json"].headers["etag"] == f'"{hashed["run.json"]}"'
 
 
 def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:

@@ -24,9 +24,14 @@ def without_places(text: str | None, *folders: Path | None) -> str | None:
     """
     if text is None or "/" not in text:
         return text
-    for folder in sorted({*_own(), *(str(one.absolute()) for one in folders if one)}, key=len, reverse=True):
+    for folder in sorted(places(*folders), key=len, reverse=True):
         text = re.sub(rf"{re.escape(folder)}(?![\w-]|\.\w)", HIDDEN, text)
     return text
+
+
+def places(*folders: Path | None) -> set[str]:
+    """Return the paths that are hidden: of these folders, with and without links, and those of the server's user."""
+    return {*_own(), *(str(path) for one in folders if one for path in (one.absolute(), one.resolve()))}
 
 
 def hiding(*folders: Path | None) -> Callable[[str], str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from mleredux.errors import NotFound
+from mleredux.plugin.files import Mask
 from mleredux_executor_nodes.shared import StoredRuns
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
@@ -17,6 +18,7 @@ from mleredux_server.accounts.accounts import visible_project
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, Submission, User
 from mleredux_server.files.access import Cover, Opened, open_inside, opened
+from mleredux_server.operations.places import places
 from mleredux_server.protocol.problems import not_found
 from mleredux_server.runs.lists import cursor_time, shown_runs
 from mleredux_server.runs.views import run_view
@@ -39,6 +41,7 @@ class SeenRun:
         path: Its directory; if that is not here any more, one without large files of its agent.
         ended: Whether it has ended permanently; a run to be resumed has not.
         stored: Where files that are missing in the directory are.
+        hidden: Hides the folders of the server in files that no agent wrote: those that are in no folder.
     """
 
     id: str
@@ -46,6 +49,7 @@ class SeenRun:
     project: str
     status: str
     ended: bool
+    hidden: Mask
     stored: StoredRuns | None = None
 
     def open(self, path: bytes, cover: Cover | None = None) -> Opened:
@@ -59,6 +63,12 @@ class SeenRun:
             OSError: There is no regular file of that name, or a part of the path is a link.
             StoreError: It is not here, and the object store does not respond, or has a damaged object.
         """
+        file = self._open(path, cover)
+        if b"/" in path:
+            return file
+        return replace(file, mask=self.hidden if file.mask is None else self.hidden | file.mask)
+
+    def _open(self, path: bytes, cover: Cover | None) -> Opened:
         try:
             return open_inside(self.path, path, cover)
         except FileNotFoundError:
@@ -82,10 +92,11 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
     if row is None or job is None or not caller.sees(row.project_id):
         raise not_found("run", run_id)
+    hidden = Mask(places(service.settings.runs_dir, service.data.path))
     if job.state != "ended":
-        return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, False)
+        return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, False, hidden)
     path, stored = service.ended_run(row.id), service.stored_runs
-    return SeenRun(row.id, path, row.project_id, row.status, True, stored)
+    return SeenRun(row.id, path, row.project_id, row.status, True, hidden, stored)
 
 
 def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
