@@ -105,6 +105,16 @@ def sales(raw: Path, public: Path, private: Path) -> None:
     tables(public, private, rows, ["sold"], 100)
 
 
+def visits(raw: Path, public: Path, private: Path) -> None:
+    """Ids in the order of time, by which the target grows; rows in another order."""
+    draw = random.Random(8)
+    rows: list[Row] = [("id", "age", "cost")]
+    for key in draw.sample(range(1, 241), 240):
+        age = draw.randint(20, 80)
+        rows.append((key, age, round(0.5 * key + 0.2 * age + draw.gauss(0, 4), 2)))
+    tables(public, private, rows, ["cost"], 70)
+
+
 def picture(draw: random.Random, kind: str, path: Path) -> None:
     from PIL import Image
 
@@ -171,6 +181,7 @@ TASKS: dict[str, tuple[Callable[[Path, Path, Path], None], str, tuple[str, ...],
     "wells": (wells, "well", ("flow", "heat"), "kinds-error", 3),
     "words": (words, "id", ("anna", "ben"), "kinds-loss", 0.6),
     "sales": (sales, "date", ("sold",), "kinds-error", 15),
+    "visits": (visits, "id", ("cost",), "kinds-error", 8),
     "shapes": (shapes, "image_id", ("label",), "kinds-accuracy", 0.75),
     "crates": (crates, "file", ("kind",), "kinds-accuracy", 0.75),
 }

@@ -62,7 +62,8 @@ def check_honest(report: dict[str, Any]) -> None:
     assert report["gold_medal"] and not verdict["withheld"], report
     if verdict["status"] != "verified":
         # Simple models separate the same classes whatever they are called; `15 * rooms` is a rule that is not learned.
-        allowed = {"houses": "much worse than before", "wells": None, "sales": None}
+        allowed = {"houses": "much worse than before", "wells": None}
+        allowed |= {"sales": "The code names years", "visits": "The order of the ids"}
         why = allowed.get(report["competition_id"], "by other names")
         assert verdict["status"] == "not checked" and why is not None and why in verdict["why"], verdict
 
@@ -76,7 +77,17 @@ def test_honest_programs_keep_their_medal(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ['"/tmp"', '"/var/tmp"', "'/var', 'tmp'", 'os.path.join("/dev/shm", "")', '"/root"'])
+@pytest.mark.parametrize(
+    "place",
+    [
+        '"/tmp"',
+        '"/var/tmp"',
+        "'/var', 'tmp'",
+        'os.path.join("/dev/shm", "")',
+        '"/root"',
+        "__import__('pwd').getpwuid(0)[5]",
+    ],
+)
 def test_a_cache_of_the_first_data_condemns_nobody(
     place: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +102,7 @@ def test_a_cache_of_the_first_data_condemns_nobody(
         (cache / name).unlink()
     verdict = report["verdict"]
     assert verdict["status"] == "not checked" and not verdict["withheld"], verdict
-    assert f"/{cache.parts[1]}" in verdict["why"], verdict
+    assert f"/{cache.parts[1]}" in verdict["why"] or "the user's home" in verdict["why"], verdict
 
 
 def bring_along(name: str, data: Path, target: Path) -> Path:

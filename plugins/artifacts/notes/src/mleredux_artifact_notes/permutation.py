@@ -266,15 +266,34 @@ def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
     if 1 < len(groups) < len(found.ids) / 2:
         found.doubts.append("Parts of the ids may mean something.")
     for path, places in found.tables.items():
-        table = tables[path]
-        for place in set(range(len(table.header))) - {*places, *found.naming.get(path, ())}:
-            cells = [row[place] for row in table.rows[:MOST_ROWS]]
-            ranks = {cell: rank for rank, cell in enumerate(sorted(set(cells), key=_as_number))}
-            column = [ranks[cell] for cell in cells]
-            with contextlib.suppress(StatisticsError):  # a constant
-                if abs(correlation(column[1:], column[:-1])) > max(0.3, 4 / math.sqrt(len(column))):
-                    found.doubts.append(f"The order of the rows of {path} may mean something.")
-                    break
+        others = set(range(len(tables[path].header))) - {*places, *found.naming.get(path, ())}
+        if _is_series(tables[path].rows[:MOST_ROWS], others):
+            found.doubts.append(f"The order of the rows of {path} may mean something.")
+
+
+def doubt_ids(task: Task, public: Path) -> list[str]:
+    """Note what depends on the order of the ids, as it does where they were given in the order of time."""
+    for path in _walk(public):
+        table = read_table(public / path) if path.suffix in KINDS else Table([], [])
+        if str(path) != task.submission.sample and set(task.submission.id_columns) <= set(table.header):
+            places = [table.header.index(name) for name in task.submission.id_columns]
+            rows = table.rows[:: len(table.rows) // MOST_ROWS + 1]
+            rows.sort(key=lambda row: [_as_number(row[place]) for place in places])
+            if _is_series(rows, set(range(len(table.header))) - set(places)):
+                return [f"The order of the ids of {path} may mean something."]
+    return []
+
+
+def _is_series(rows: list[list[str]], places: Iterable[int]) -> bool:
+    """Return whether some cells of rows are similar to those of their neighbours."""
+    for place in places:
+        cells = [row[place] for row in rows]
+        ranks = {cell: rank for rank, cell in enumerate(sorted(set(cells), key=_as_number))}
+        column = [ranks[cell] for cell in cells]
+        with contextlib.suppress(StatisticsError):  # a constant
+            if abs(correlation(column[1:], column[:-1])) > max(0.3, 4 / math.sqrt(len(column))):
+                return True
+    return False
 
 
 def _word(key: Key) -> re.Pattern[str]:

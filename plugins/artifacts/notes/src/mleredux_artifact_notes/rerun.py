@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mleredux.plugin.artifact import Run
@@ -33,6 +34,10 @@ _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml"
 _MAX_CONFIG = 64 << 10
 _OUTSIDE = re.compile(r"(?<![\w})\]./~])/(dev/shm|\w+)\b")
 """An absolute path up to its first folder."""
+_HOMES = re.compile(r"""getpw(?:nam|uid|all)|getent|["']~\w|expanduser\((?!\s*\w?["']~["'/])""")
+"""Ways to the home folder of the machine's user; `~` is another in a run."""
+_YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\d{4})?(?!\d)")
+_FEWEST_PASTED = 10
 _SYSTEM = frozenset({"bin", "dev", "etc", "lib", "opt", "proc", "sys", "usr"})
 """First folders in which programs keep nothing."""
 _MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
@@ -93,9 +98,17 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 def shares(folder: Path) -> str | None:
     """Return what programs name outside the run, where nothing isolates it: a cache there holds the first data."""
-    named = dict.fromkeys(_OUTSIDE.findall(_text(read_code(folder))))
+    text = _text(read_code(folder))
+    named = dict.fromkeys(_OUTSIDE.findall(text))
     outside = [f"/{name}" for name in named if name not in _SYSTEM and Path("/", name).is_dir()]
+    outside += ["the user's home"] if _HOMES.search(text) else []
     return f"files in {outside[0]} as they were before the run" if outside else None
+
+
+def names_dates(folder: Path, ids: Iterable[Sequence[str]]) -> bool:
+    """Return whether programs name years, but not many of the ids, as pasted answers do."""
+    text = _text(read_code(folder))
+    return bool(_YEARS.search(text)) and sum(any(part in text for part in key) for key in ids) < _FEWEST_PASTED
 
 
 def _text(files: dict[str, str]) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Report, Verification
 
-from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
-from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, needs, shares
+from mleredux_artifact_notes.permutation import NotPermutable, doubt_ids, permutation_of
+from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, names_dates, needs, shares
 from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ class _Code:
     command: tuple[str, ...] | None
     inference: bool
     lacks: str | None
+
+    @property
+    def programs(self) -> Path:
+        """The folder of its source."""
+        folder = self.trial.agent.build.folder
+        return folder.path if self.command is None and folder else self.trial.run.output_dir / "code"
 
     def fill(self, output: Path) -> None:
         """Lay out the output folder as the program expects it."""
@@ -127,6 +133,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     why = f"Executed again on permuted test data, the program achieves {best:g}; the submission has {score:g}"
     if sign * (score - best) > allowed:
         why = f"{why} (tolerance {allowed:.2g})."
+        doubts = doubts or doubt_ids(trial.task, trial.public)
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
     status, more = _learns(code, report, restored)
@@ -216,6 +223,8 @@ def _repeat(code: _Code, restored: Path, relabelling: Relabelling | None = None)
     if score is None:
         raise NotPermutable("It created no valid submission.")
     shutil.copyfile(latest, restored)
+    if found.years and names_dates(code.programs, found.ids):
+        found.doubts.append("The code names years, and the repetition had other ones.")
     return score, found.doubts
 
 
