@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.submissions.intake import IntakeLimits, disk_usage, hash_regular, readable, take, walk
+from mleredux._core.submissions.intake import IntakeLimits, disk_usage, hash_regular, take, walk
+from mleredux.models.paths import readable
 from mleredux_testing.pytest_plugin import skip_or_fail
 
 pytestmark = pytest.mark.attack

@@ -5,6 +5,7 @@ Nothing here imports the rest of mleredux, so that programs which only read runs
 
 - `base`: the class of all models: frozen, without unknown fields
 - `formats`, `units`: durations, sizes and scores as text for people; durations and sizes from text
+- `paths`: paths of any bytes as text
 - `schema`, `grader`, `execution`, `task`: what tasks declare: submissions, metrics, environments
 - `tool`, `agent`, `grants`: what agents declare, and what they are granted
 - `request`, `experiment`: requested runs: tasks, arms, seeds; the plan of an experiment

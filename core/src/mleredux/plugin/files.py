@@ -22,9 +22,9 @@ from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.files import open_below, open_regular
 from mleredux._core.submissions.intake import Found as FoundFile
 from mleredux._core.submissions.intake import IntakeLimits, disk_usage, media_type
-from mleredux._core.submissions.intake import path_of as path_of_readable
-from mleredux._core.submissions.intake import readable as readable_path
 from mleredux._core.submissions.intake import walk as walk_files
+from mleredux.models.paths import path_of as path_of_readable
+from mleredux.models.paths import readable as readable_path
 
 __all__ = [
     "MAX_HOPS",

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run
-from mleredux._core.submissions.intake import path_of, readable
 from mleredux.models.events import Warned
+from mleredux.models.paths import path_of, readable
 from mleredux_server.files.names import archive_name, disposition
 from mleredux_support.server_local import LocalServer
 

@@ -268,7 +268,7 @@ class LocalBackend:
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts of a run."""
         from mleredux._core.submissions.files import open_regular
-        from mleredux._core.submissions.intake import path_of
+        from mleredux.models.paths import path_of
 
         run = self.store.get(run_id)
         for path in (artifact["path"] for artifact in artifacts):

@@ -12,9 +12,10 @@ from typing import Literal
 from mleredux._core.data.canary import canary
 from mleredux._core.store import Run
 from mleredux._core.submissions.files import open_regular
-from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
+from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, walk
 from mleredux.errors import MlereduxError
 from mleredux.models import Evidence
+from mleredux.models.paths import readable
 from mleredux.models.verdict import SUBMITTED_ANSWERS
 
 _FOLDERS = ("output", "logs", "submissions", "attempts", "llm")

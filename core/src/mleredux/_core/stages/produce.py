@@ -14,10 +14,11 @@ from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import write_pages
 from mleredux._core.submissions.files import open_regular
-from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
+from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, take, walk
 from mleredux.errors import one_line
 from mleredux.models import Artifact, Manifest
 from mleredux.models.events import Warned
+from mleredux.models.paths import readable
 
 PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
 """Hooks that make artifacts, in the order in which they are called."""

@@ -33,12 +33,12 @@ from mleredux._core.stages.last_line import failure_line
 from mleredux._core.store import Run
 from mleredux._core.store.sparse import move_contents, move_file
 from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
-from mleredux._core.submissions.intake import readable
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
 from mleredux.errors import Cancelled, ResumeRefused, SandboxError
 from mleredux.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
+from mleredux.models.paths import readable
 from mleredux.models.task import known_answers
 
 if TYPE_CHECKING:

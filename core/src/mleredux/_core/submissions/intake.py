@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import hashlib
 import mimetypes
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.models import Artifact
+from mleredux.models.paths import readable
 
 MEDIA_TYPES = {
     ".log": "text/plain",
@@ -26,9 +25,6 @@ MEDIA_TYPES = {
 
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ESCAPE = re.compile(r"(\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U00(?:0[0-9a-f]|10)[0-9a-f]{4}|\\[\\tnr])")
-_MAX_PATH = 4096
-"""Length of a path in bytes for the kernel."""
 HARD_LINKED = "has more than one hard link"
 
 
@@ -114,34 +110,8 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
     return None
 
 
-def readable(path: bytes) -> str:
-    """Return a path as unambiguous text: bytes that are not UTF-8, control characters and backslashes are escaped."""
-    text = path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    # `\x85` is a byte, `\u0085` the character
-    return f"\\u{ord(char):04x}" if 0x80 <= ord(char) < 0x100 else char.encode("unicode_escape").decode()
-
-
-def path_of(text: str) -> bytes | None:
-    """Return the path that `readable` made this text of; None if no file below a folder can have that path."""
-    path = b"".join(map(_unescape, _ESCAPE.split(text)))
-    if b"\0" in path or len(path) >= _MAX_PATH or any(part in (b"", b".", b"..") for part in path.split(b"/")):
-        return None
-    return path if readable(path) == text else None
-
-
-def _unescape(part: str) -> bytes:
-    escaped = _ESCAPE.fullmatch(part) is not None
-    if escaped and part[1] == "x":
-        return bytes.fromhex(part[2:])
-    return (codecs.decode(part, "unicode_escape") if escaped else part).encode("utf-8", "surrogatepass")
-
-
 def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[list[Artifact], list[dict[str, str]]]:
-    """Artifacts of a tree with their hashes, and what was left out.
+    """Return the artifacts of a tree with their hashes, and what was left out.
 
     Args:
         root: The folder.

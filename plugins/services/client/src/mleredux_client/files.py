@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import hashlib
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -15,6 +13,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from mleredux.models import Artifact
+from mleredux.models.paths import unescaped
 
 from mleredux_client.errors import Damaged, UnsafePath
 
@@ -26,7 +25,6 @@ except ImportError:  # Windows: partial files have names of their own there, so 
 PARTIAL = ".mleredux-partial"
 """The folder of unfinished downloads, inside the folder of the finished ones."""
 _BLOCK = 2**20
-_ESCAPE = re.compile(r"(\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U00(?:0[0-9a-f]|10)[0-9a-f]{4}|\\[\\tnr])")
 
 
 def target_of(folder: Path, name: str) -> Path:
@@ -59,15 +57,8 @@ def _own_name(listed: str) -> str:
     """The path of a file by its form in a manifest, where what is not printable is escaped; Windows keeps that form."""
     if os.name != "posix":
         return listed
-    name = os.fsdecode(b"".join(map(_unescaped, _ESCAPE.split(listed))))
+    name = os.fsdecode(unescaped(listed))
     return listed if "\0" in name else name
-
-
-def _unescaped(part: str) -> bytes:
-    escaped = _ESCAPE.fullmatch(part) is not None
-    if escaped and part[1] == "x":
-        return bytes.fromhex(part[2:])
-    return (codecs.decode(part, "unicode_escape") if escaped else part).encode("utf-8", "surrogatepass")
 
 
 def matches(path: str, pattern: str | None) -> bool:
