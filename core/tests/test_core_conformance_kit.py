@@ -250,3 +250,32 @@ def test_a_plugins_checks_are_parameters_for_pytest() -> None:
     params = testing.checks("starter", only=["digits", "wine"], skip={"wine": "shown as skipped"})
     assert [param.id for param in params] == ["plugin starter", "task digits", "task wine"]
     assert [bool(param.marks) for param in params] == [False, False, True]
+
+
+BROKEN_PRODUCER = """
+from mleredux.plugin import hookimpl
+
+mleredux_contract = 2
+
+
+@hookimpl
+def HOOK(run):
+    raise KeyError("words")
+"""
+
+
+@pytest.mark.parametrize("hook", ["mleredux_produce_artifacts", "mleredux_produce_reports"])
+@pytest.mark.parametrize(
+    "body", ['raise KeyError("words")', 'return [Artifact(path="../x")]', "return 7", "run.nothing"]
+)
+def test_a_producer_that_fails_does_not_conform(
+    hook: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = BROKEN_PRODUCER.replace("HOOK", hook).replace('raise KeyError("words")', body)
+    name = f"broken_{abs(hash((hook, body)))}"
+    (tmp_path / f"{name}.py").write_text("from mleredux.plugin.artifact import Artifact\n" + text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MLEREDUX_PLUGINS", name)
+    with pytest.raises(testing.NotConforming, match="Producing artifacts failed"):
+        testing.check_plugin(name)

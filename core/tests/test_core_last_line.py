@@ -41,6 +41,15 @@ def test_the_line_that_matters_is_found(tmp_path: Path, log: str, line: str | No
     assert failure_line(path, Mask(["hunter2hunter2"])) == line
 
 
+@pytest.mark.parametrize("module", ["pandas", "sklearn.ensemble", "my_module"])
+def test_a_missing_package_says_how_to_declare_it(tmp_path: Path, module: str) -> None:
+    path = tmp_path / "agent.log"
+    path.write_text(f"Traceback (most recent call last):\n  x\nModuleNotFoundError: No module named '{module}'\n")
+    told = failure_line(path, Mask([]))
+    assert told is not None and f"'{module}'. An isolated sandbox has only the packages that" in told
+    assert "dependencies" in told and "requirements.txt" in told
+
+
 def test_a_missing_file_says_where_the_data_is(tmp_path: Path) -> None:
     path = tmp_path / "agent.log"
     path.write_text("Traceback (most recent call last):\n  x\nFileNotFoundError: no 'train.csv'\n")

@@ -297,6 +297,11 @@ class Warned(Payload):
     path: str | None = None
     """The file that could not be processed, if any."""
 
+    @property
+    def sentence(self) -> str:
+        """The message, with the plugin or the file that it is about."""
+        return ": ".join(filter(None, (self.plugin, self.path, self.message)))
+
 
 class Other(Payload):
     """An event of a plugin or of a newer version; its data is stored as extra attributes."""

@@ -6,13 +6,23 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
-from mleredux._core.plugins import KINDS, Catalogue, Plugin
+from mleredux._core.data.datastore import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.planning.plans import plan
+from mleredux._core.plugins import KINDS, Catalogue, Plugin, current
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.produce import PRODUCERS
+from mleredux._core.store import RunStore
 from mleredux.hookspecs import CONTRACT_VERSION
 from mleredux.models.base import ID_PATTERN
+from mleredux.models.request import Request
 from mleredux.models.task import TASK_ID_PATTERN
 
 from mleredux_testing.findings import Findings
+from mleredux_testing.toys import TOY_PLUGIN
 
 _COMMAND_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
 
@@ -53,6 +63,8 @@ def check_plugin(name: str) -> Findings:
         _check_contract(findings, plugin)
         _check_registered(findings, catalogue, plugin)
         _check_imports(findings, plugin)
+        if any(hasattr(plugin.object, hook) for hook in PRODUCERS):
+            _check_producers(findings, plugin)
     return findings.close()
 
 
@@ -80,6 +92,24 @@ def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) 
                 catalogue.get(kind, entry.id)
     for message in plugin.errors:
         findings.bad("declarations", message)
+
+
+def _check_producers(findings: Findings, plugin: Plugin) -> None:
+    """Check that a plugin makes its artifacts of a run of a toy agent."""
+    before = current()
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
+        own = [plugin.target] if plugin.source in ("file", "option") else []
+        catalogue = Catalogue(load=[TOY_PLUGIN, *own])
+        set_current(catalogue)
+        try:
+            store, data = RunStore(Path(folder) / "runs"), DataStore(Path(folder) / "data")
+            [planned] = plan(Request.single("toy", "toy-nearest", sandbox="process"), catalogue, own_machine=True)
+            [run] = Pipeline(store, catalogue, data).execute([store.create(planned, data.path)])
+        finally:
+            set_current(before)
+        warnings = [one.data for one in run.events() if one.type == "warning"]
+    wrong = [one["message"] for one in warnings if one["plugin"] == plugin.name]
+    findings.expect("artifacts", not wrong, " ".join(wrong))
 
 
 def _check_imports(findings: Findings, plugin: Plugin) -> None:

@@ -27,7 +27,8 @@ def test_an_exhausted_budget_is_a_clear_error(opened, limits, answered):
     with pytest.raises(openai.PermissionDeniedError) as told:
         agent.say("other words", max_tokens=30)
     assert told.value.type == "budget_exhausted" and told.value.code == name
-    assert f"The run's budget {name} of {limit:g} " in str(told.value)
+    amount = {"llm_calls": f"{limit} calls", "llm_tokens": f"{limit} tokens", "llm_cost_usd": f"${limit}"}[name]
+    assert f"The run's budget of {amount} for language models ({name}) " in str(told.value)
     with pytest.raises(anthropic.PermissionDeniedError) as told_by_the_other:
         agent.claude.messages.create(model="priced", max_tokens=9, messages=[HELLO])
     assert told_by_the_other.value.body["error"]["type"] == "budget_exhausted"

@@ -97,6 +97,7 @@ class RunView:
         artifacts: Where the artifacts are, or how to get them.
         record: The record as `--json` prints it.
         page: Where the HTML report is, if there is one.
+        warnings: What failed without ending it, such as a plugin that makes artifacts.
     """
 
     task: str
@@ -113,6 +114,7 @@ class RunView:
     record: Record
     page: str | None = None
     waiting_for: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Backend(Protocol):

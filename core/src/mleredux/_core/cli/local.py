@@ -350,6 +350,7 @@ def _view(run: Run) -> RunView:
         artifacts=_short(run.path),
         record=run.record(),
         page=_short(page) if page.exists() else None,
+        warnings=tuple(one.payload.sentence for one in events if one.type == "warning"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.feedback import print_feedback
-from mleredux._core.cli.output import safe
+from mleredux._core.cli.output import printable, safe
 from mleredux.models import LlmUse
 from mleredux.models.formats import TONES, duration, facts, short_reference
 
@@ -63,8 +63,10 @@ def closing_table(runs: Sequence[RunView]) -> None:
     for run in runs:
         verdict = run.report.verdict if run.report else None
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.ranked else None
-        for sentence in filter(None, (run.message, run.report.message if run.report else None, untrusted)):
-            console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
+        for sentence in filter(
+            None, (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
+        ):
+            console.print(Text(printable(f"{run.task}: {sentence}".encode("utf-8", "surrogatepass")), style="yellow"))
         llm = run.report.ledger.llm if run.report and run.report.ledger else None
         for sentence in replayed(llm) if llm else ():
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow" if llm and llm.differences else ""))
@@ -93,7 +95,7 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
         said = run.message or (run.report.message if run.report else None) or run.status
         if code:
             ElementTree.SubElement(case, kind, message=safe(said), type=safe(run.record["cause"] or "invalid"))
-        score = f"score {run.report.score}, " if run.report else ""
+        score = f"score {run.report.score}, " if run.report and run.report.valid_submission else ""
         ElementTree.SubElement(case, "system-out").text = safe(f"{score}artifacts in {run.artifacts}")
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -13,6 +13,11 @@ _LONGEST = 300
 _TRACEBACK = "Traceback (most recent call last):"
 _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
 _TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
+_UNDECLARED = re.compile(r"No module named")
+_PACKAGES = (
+    'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` in the head of a '
+    "script (PEP 723), requirements.txt beside it, or the manifest of its folder."
+)
 _WHERE = (
     "The data is in the folder $MLEREDUX_DATA_DIR, files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
     "the working directory is the output folder."
@@ -38,4 +43,6 @@ def failure_line(log: Path, mask: Mask) -> str | None:
     if found is None:
         return None
     shown = "".join(char if char.isprintable() else " " for char in found.strip())[:_LONGEST].rstrip(".")
+    if _UNDECLARED.search(shown):
+        return f"{shown}. {_PACKAGES}"
     return f"{shown}. {_WHERE}" if _MISSING.search(shown) else f"{shown}."

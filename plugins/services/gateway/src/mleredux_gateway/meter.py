@@ -114,7 +114,11 @@ class Meter:
         limits = self._limits
         if price is None and limits.llm_cost_usd is not None:
             self._sum.refused += 1
-            raise Refused("no_price", "This model has no price here, and the run's cost is limited; use another model.")
+            raise Refused(
+                "no_price",
+                "This model has no price, and the run's cost is limited: add [prices.NAME] to the gateway's file, or "
+                "limit calls or tokens instead of the cost.",
+            )
         async with self._changed:
             while True:
                 if limits.llm_calls is not None and self._sum.calls >= limits.llm_calls:
@@ -245,7 +249,9 @@ class Meter:
         if self._sum.exhausted is None:
             self._sum.exhausted = budget
             self._told(budget)
-        raise Refused(budget, f"The run's budget {budget} of {getattr(self._limits, budget):g} {why}.")
+        amount = f"{getattr(self._limits, budget):,.12f}".rstrip("0").rstrip(".")
+        amount = f"${amount}" if budget == "llm_cost_usd" else f"{amount} {budget.removeprefix('llm_')}"
+        raise Refused(budget, f"The run's budget of {amount} for language models ({budget}) {why}.")
 
     def _add(
         self, tokens: Tokens, cost: float | None, *, failed: bool, model: str, host: str, table: str | None

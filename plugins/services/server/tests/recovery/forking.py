@@ -41,7 +41,7 @@ class ForkedServer(ServerProcess):
         until = time.monotonic() + seconds
         while True:
             written = self._output.read_text()[before:] if self._output.exists() else ""
-            if found := re.search(r"^Listening on (\S+)\n", written, re.MULTILINE):
+            if found := re.search(r"^Listening on (\S+) .*\n", written, re.MULTILINE):
                 self.url = found[1]
                 return self
             if not self._lives() or time.monotonic() > until:

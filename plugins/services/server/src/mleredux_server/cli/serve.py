@@ -237,4 +237,4 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
                 "put a proxy with TLS in front, and listen on 127.0.0.1.",
                 err=True,
             )
-        serve(create_app(service), server_socket, lambda url: click.echo(f"Listening on {url}"))
+        serve(create_app(service), server_socket, lambda url: click.echo(f"Listening on {url} (web pages: {url}/ui)"))
