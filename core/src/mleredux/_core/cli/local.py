@@ -335,6 +335,7 @@ class _LocalBatch(Batch):
 
 def _view(run: Run) -> RunView:
     from mleredux._core.store.run import INTERRUPTED
+    from mleredux.models.events import Warned
 
     events, page = run.events(), run.path / "report.html"
     status, message = run.status, run.message
@@ -350,7 +351,7 @@ def _view(run: Run) -> RunView:
         artifacts=_short(run.path),
         record=run.record(),
         page=_short(page) if page.exists() else None,
-        warnings=tuple(one.payload.sentence for one in events if one.type == "warning"),
+        warnings=tuple(one.sentence for event in events if isinstance(one := event.payload, Warned)),
     )
 
 

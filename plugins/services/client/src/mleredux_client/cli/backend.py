@@ -82,12 +82,14 @@ class ServerBackend:
         from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
 
         def graded(line: Any) -> Report:
-            if line.problem:
-                return line.refused(line.problem)
+            problem = line.problem
             try:
-                return self.grade(line.submission_path, line.competition_id, project=project)
+                if not problem:
+                    return self.grade(line.submission_path, line.competition_id, project=project)
             except (NotFound, Invalid, TooLarge, Conflict) as error:
-                return line.refused(str(self.explain(error)))
+                problem = str(self.explain(error))
+            refused: Report = line.refused(problem)
+            return refused
 
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             total = aggregate_reports(list(pool.map(graded, read_jsonl(listed, lenient=True))))
