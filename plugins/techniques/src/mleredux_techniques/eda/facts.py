@@ -27,7 +27,7 @@ PARTS = (
 TOLERANCES = """\
 - `type` and `distinct` (weight 0.15): F1 of the features with both, exactly
 - `sentinel` (0.2): F1 of the columns with such a number: the smallest or largest of more than ten, in at least 0.5 % of
-  the rows, farther from all others than these from one another (of positive numbers, by their logarithms, too). Either
+  the rows, farther from all others than these from one another (of amounts, by the logarithms of 1 + each, too). Either
   answer is correct if it is farther than a tenth of that, or the only negative one
 - `relation` (0.25): F1 of the columns that tell the target, with the form. Their skill is the correlation of the target
   (the class told best against the rest; the rank of numbers) with its mean by ranges of the column, or by values, parts

@@ -63,7 +63,7 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
             gap, reach = abs(known[end] - known[near]), np.ptp(others)
             if counts[end] >= max(5, REPEATED * counts.sum()):
                 # of amounts over several orders of magnitude, one is far only if it is so by their logarithms
-                logs = np.log(known) if known[0] > 0 else known
+                logs = np.log1p(known) if known[0] >= 0 else known
                 far = gap > reach and abs(logs[end] - logs[near]) > abs(logs[near] - logs[-1 - end])
                 found += [float(known[end])] if far else []
                 unsure |= (APART * reach < gap and not far) or bool(known[end] < 0 <= others[0] and not far)

@@ -32,7 +32,7 @@ TOLERANCES = """\
   alphabetical) is rough. Texts with numbers or grades in them (up to two others): ordinal or cyclic if they are
   smooth in that order, nominal if they are rough by numbers, else any of these. Whole numbers: all different, and too
   close together for measurements: identifier; days as YYYYMMDD or seconds since 1970: datetime or numeric; of five
-  rows a value (or at most 20 values): nominal if they are rough, at least 8, and tell more than half as many
+  rows a value (or at most 20 values): nominal if they are rough, at least 8, and tell more than eight
   ranges of them; numeric, cyclic, or ordinal (up to 20
   values) if they are smooth; else any of these. Values are rough if the mean square of the target between those next
   to each other is more than 0.6 of that between all of them, and smooth if it is less, at a confidence of 95 %

@@ -38,8 +38,8 @@ TELLING = 1e-4
 """Maximum p-value of a column whose values tell the target."""
 ROUGH = 0.6
 """Of names, the mean square between neighbouring values is above this share of that between all values."""
-MORE = 0.05
-"""Names tell more than ranges by at least this skill."""
+MORE, RANGES = 0.05, 8
+"""Names tell more than this number of ranges (at most half of the values) by at least this skill."""
 _RESAMPLES, _CONFIDENCE, _FAR = 300, (0.025, 0.975), 1e9
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
 _GRADE = re.compile(r"^([A-Z])\1{0,2}([+-]*)$")
@@ -202,9 +202,9 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
 
 
 def _tells_by_names(judge: Judge, name: str, distinct: int) -> bool:
-    """Whether the values of a number, as names, tell more than half as many ranges of it, beyond chance."""
+    """Whether the values of a number, as names, tell more than a few ranges of it, beyond chance."""
     values = judge.dataset.train[name].to_numpy(dtype=float)
-    views = of_values(name, values, values), in_bins(name, values, values, bins=distinct // 2)
+    views = of_values(name, values, values), in_bins(name, values, values, bins=min(RANGES, distinct // 2))
     names, ranges = (float(judge.inside(view).max()) for view in views)
     return bool(names - ranges > max(MORE, 2 / len(values) ** 0.5))
 

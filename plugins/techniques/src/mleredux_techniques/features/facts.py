@@ -39,8 +39,8 @@ CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
 MOST_OPEN = 10
 """More claims of pairs that these rows can't decide count as false."""
 FEWEST, NEGLIGIBLE = 300, 0.1
-"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs; what tells nothing has a strength that
-is certainly (by two standard errors) below this."""
+"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs, or to tell nothing; what does has a
+strength that is below this by two standard errors, or within one and a half of them."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
@@ -53,7 +53,8 @@ TOLERANCES = """\
   if it is said to tell alone. A feature tells something if the target differs
   between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
   variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these and its strength
-  is below 0.1 by two standard errors, or if it is constant; else these rows can't decide, and it does not count
+  is below 0.1 by two standard errors or within 1.5 of them, or if it is constant; else these rows can't decide, and it
+  does not count
 - `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
   have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
   (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
@@ -99,7 +100,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     known |= {name: _explained(y, held[0]) for name, held in views.items() if name not in known and held}
     for name, told in chances.items():
         few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
-        clear = told > CHANCE and few and known.get(name, 0.0) + 2 * error < NEGLIGIBLE
+        clear = told > CHANCE and few and powerful and known.get(name, 0.0) < max(NEGLIGIBLE - 2 * error, 1.5 * error)
         tells[name] = "alone" if told < SURE else "nothing" if clear or small[name].nunique() <= 1 else None
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
     found: list[tuple[float, list[str]]] = []
