@@ -49,7 +49,7 @@ def test_the_set_has_sixty_runs_of_three_kinds_of_agents(found: dict[str, list[F
 
 def test_precision_and_recall(found: dict[str, list[Finding]]) -> None:
     """At least 0.95 and 0.9: over all pairs of a run and a category, and within each category."""
-    said = {(run, finding.category) for run, each in found.items() for finding in each}
+    said = {(run, finding.category) for run, each in found.items() for finding in each if not finding.overcome}
     true = {(run, label) for run, each in labels().items() for label in each}
     for names in (set(CATEGORIES), *({name} for name in CATEGORIES)):
         told, right = ({one for one in every if one[1] in names} for every in (said, true))
@@ -63,10 +63,9 @@ def test_the_packed_runs_are_what_the_scenarios_still_do(found: dict[str, list[F
 
 
 def test_the_primary_one_is_right(found: dict[str, list[Finding]]) -> None:
+    first = {run: next((one.category for one in each if not one.overcome), None) for run, each in found.items()}
     wrong = {
-        run: (each[0].category if each else None, labels()[run])
-        for run, each in found.items()
-        if (each[0].category if each else None) != next(iter(labels()[run]), None)
+        run: (category, labels()[run]) for run, category in first.items() if category != next(iter(labels()[run]), None)
     }
     assert len(wrong) <= 0.05 * len(found), wrong
 

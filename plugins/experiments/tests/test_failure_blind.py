@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_experiments.failures import signs
+from mleredux_experiments.failures.signs import SIGNS
 from mleredux_experiments.results.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
@@ -44,15 +44,14 @@ def test_precision_and_recall(cases: tuple[Run, ...], add_run: Callable[..., Pat
     told, true, primary = set(), set(), []
     for number, case in enumerate(cases):
         row = read_run(_write(add_run, number, case), rollouts=True)
-        found = row.findings or ()
+        found = [one for one in row.findings or () if not one.overcome]
         told |= {(number, one.category) for one in found} | {
             (number, f"{one.category}:{one.kind}") for one in found if one.category == "invalid-submission"
         }
-        labels = (
-            {label.partition(":")[0] for label in case[0]} | set(case[0]) | (set() if row.made else {"no-submission"})
-        )
+        named = case[0] or (() if row.made else ("code-error",))  # all that has no label and no submission raises
+        labels = {label.partition(":")[0] for label in named} | set(named) | (set() if row.made else {"no-submission"})
         true |= {(number, label) for label in labels}
-        first = next((label.partition(":")[0] for label in case[0]), None if row.made else "no-submission")
+        first = next((label.partition(":")[0] for label in named), None)
         primary.append((found[0].category if found else None) == first)
     wrong, missed = sorted(told - true), sorted(true - told)
     assert len(told & true) >= 0.95 * len(told), [(one, cases[one[0]][1][-200:]) for one in wrong]
@@ -63,8 +62,7 @@ def test_precision_and_recall(cases: tuple[Run, ...], add_run: Callable[..., Pat
 
 
 def test_no_pattern_takes_long_for_any_line() -> None:
-    groups = (*signs.API.values(), signs.MEMORY, signs.DISK, signs.PROCESSES, signs.TIME, signs.DEVICE)
-    groups = (*groups, signs.PACKAGE, signs.NETWORK, signs.STUCK)
+    groups = [each for kinds in SIGNS.values() for each in kinds.values()]
     patterns = [sign.pattern for group in groups for sign in group if sign.pattern]
     words = """contextsize|limit|a|a_|exceed|ratelimit|rate_limit|memory|no |error|out of memory|'|'a|Index|LLM |Prompt|
         |RateLimit|model |429 |/|site-packages/|HTTP|api key|kaggle|token |https:|pip install |reached |deployment """

@@ -6,7 +6,8 @@ changed by this set alone, they found 46 of 47 in the second, with one too many.
 with one too many, before the rules were changed for it.
 
 A run is `(labels, log)`, or `(labels, log, facts)`: facts are what `add_run` takes, and `steps` of a rollout, each the
-code and what came of it. A run without a score has `no-submission` beside its labels.
+code and what came of it. A run without a score has `no-submission` beside its labels, and
+`code-error` in place of none.
 """
 
 from __future__ import annotations

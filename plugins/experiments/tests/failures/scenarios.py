@@ -141,7 +141,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
     ),
     "crash": (
         STYLES,
-        ("no-submission",),
+        ("code-error", "no-submission"),
         {},
         "step('x = table[\"price\"].mean() + something', trace('KeyError: price'), True); sys.exit(1)",
     ),
@@ -211,7 +211,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
     ),
     "crash-after": (
         STYLES,
-        ("crash-at-end",),
+        ("code-error",),
         {},
         "step(GOOD, 'accuracy 0.96', value=0.96); code(GOOD); submit(predictions())\n"
         "print(trace('RuntimeError: plotting failed')); sys.exit(1)",
@@ -241,7 +241,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
         "for i in range(4): step('model.fit(x, y); print(model.score(x_valid, y_valid)) # once more', f'accuracy {i}')\n"
         "code(GOOD); submit(predictions(0.45)); time.sleep(8)",
     ),
-    "lazy": (STYLES, ("under-use",), {"time_limit": 300}, "step(GOOD, 'fine'); code(GOOD); submit(predictions(0.5))"),
+    "lazy": (STYLES, ("ended-early",), {"time_limit": 300}, "step(GOOD, 'fine'); code(GOOD); submit(predictions(0.5))"),
     "engine-gone": (
         STYLES,
         ("environment",),
@@ -308,7 +308,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
     ),
     "blind": (
         STYLES,
-        ("under-use", "no-validation"),
+        ("ended-early", "no-validation"),
         {"time_limit": 300},
         "step('model.fit(x, y); model.predict(test)', 'done'); code('model.fit(x, y)\\nmodel.predict(test)'); submit(predictions(0.5))",
     ),
@@ -342,8 +342,9 @@ def mleredux_grade(task, submission, private):
 
 
 def labels() -> dict[str, tuple[str, ...]]:
-    """The labels of each run of the set, by its name."""
-    return {f"{name}-{style}": found for name, (styles, found, _, _) in SCENARIOS.items() for style in styles}
+    """The labels of each run of the set, by its name: a script has nothing to search, so it does not end early."""
+    told = {f"{name}-{style}": found for name, (styles, found, _, _) in SCENARIOS.items() for style in styles}
+    return told | {f"{name}-script": SCENARIOS[name][1][1:] for name in ("lazy", "blind")}
 
 
 def perform(name: str, style: str, folder: Path) -> Path:

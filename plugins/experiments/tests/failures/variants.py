@@ -104,7 +104,7 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], st
     ),
     "optional": (
         STYLES,
-        ("no-submission",),
+        ("code-error", "no-submission"),
         {},
         "step('import xformers_optional; y = train[label_column]', \"UserWarning: No module named 'triton'; some kernels are slower\\n\" + trace(\"KeyError: 'label'\"), True); sys.exit(1)",
     ),
@@ -182,7 +182,7 @@ VARIANTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], st
     ),
     "oscillating": (
         ("search", "shell"),
-        ("no-submission",),
+        ("code-error", "no-submission"),
         {},
         "for i in range(6): step(f'frame = clean(raw_{i}); model.fit(frame, y_{i})', trace('KeyError: price' if i % 2 else 'IndexError: list index out of range', i), True)\nsys.exit(1)",
     ),

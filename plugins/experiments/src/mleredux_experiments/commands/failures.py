@@ -20,17 +20,19 @@ def command(
 ) -> None:
     """Find out why runs failed or fell short, with the line that shows it; without RUN, of all runs.
 
-    Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST. A model
-    may be asked for a second opinion on the primary cause; kappa is its agreement with the rules beyond chance.
+    Each run has one primary cause, the first in the list: what ended it. What was overcome before is listed apart, and
+    counts for nothing. Categories correspond to the failure modes of MAST. A model may be asked for a second opinion on
+    the primary cause; kappa is its agreement with the rules beyond chance.
     """
     from mleredux_experiments.failures import CATEGORIES, NONE
+    from mleredux_experiments.failures import primary as primary_of
     from mleredux_experiments.failures.counts import counts_by_arm, find
 
     runs = [store.get(name) for name in names or store.ids()]
     found = [(run, find(run)) for run in runs if run.state.final]
     opinions: dict[str, str] = {}
     judged_by: dict[str, Any] = {}
-    primary = {run.id: rules[0].category if rules else NONE for run, rules in found}
+    primary = {run.id: primary_of(rules) or NONE for run, rules in found}
     if judge is not None and found:
         from mleredux_experiments.failures.judge import judged
 
@@ -42,7 +44,7 @@ def command(
             [
                 {
                     "run": run.id, "task": run.spec.task, "agent": run.spec.agent, "seed": run.spec.seed,
-                    "primary": findings[0].category if findings else None,
+                    "primary": primary_of(findings),
                     "findings": [finding.record() for finding in findings],
                     **({"judged": opinions.get(run.id), **judged_by} if judge else {}),
                 }
@@ -51,10 +53,12 @@ def command(
         )  # fmt: skip
         return
     rows = [
-        {"run": run.id, "task": run.spec.task, "agent": run.spec.agent, "failure": finding.category,
+        {"run": run.id, "task": run.spec.task, "agent": run.spec.agent,
+         "failure": f"{finding.category}, overcome" if finding.overcome else finding.category,
          "where": finding.where, "line": finding.line}
         for run, findings in found
         for finding in findings[: None if names else 1]
+        if names or not finding.overcome
     ]  # fmt: skip
     if rows:
         columns = (

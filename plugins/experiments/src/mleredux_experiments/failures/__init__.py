@@ -7,6 +7,6 @@ that they correspond to.
 
 from __future__ import annotations
 
-from mleredux_experiments.failures.categories import CATEGORIES, NONE, Category, Finding
+from mleredux_experiments.failures.categories import CATEGORIES, NONE, Category, Finding, primary
 
-__all__ = ["CATEGORIES", "NONE", "Category", "Finding"]
+__all__ = ["CATEGORIES", "NONE", "Category", "Finding", "primary"]

@@ -1,7 +1,8 @@
-"""Categories of failures, in the order in which one becomes the primary one."""
+"""Categories of failures; of several that ended a run together, the first of this order is the primary one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,13 +42,14 @@ CATEGORIES = {
         Category("network", "something could not be downloaded: no network, or no access"),
         Category("debug-loop", "the same error three times or more in succession", ("FM-1.3",)),
         Category("invalid-submission", "the last submission is invalid", ("FM-1.1",)),
+        Category("code-error", "an error of the code ended it"),
         Category("no-submission", "nothing was submitted", ("FM-1.5",)),
         Category("leak-used", "a leaking column was used, and the score fell on the test", ("FM-3.3",)),
         Category("metric-misread", "the metric or its direction was misread", ("FM-1.1",)),
         Category("overfitting", "the own measurement is far better than the score", ("FM-3.3",)),
         Category("selection", "an earlier version would have earned a better medal", ("FM-3.3",)),
         Category("repetition", "the same code three times or more", ("FM-1.3",)),
-        Category("under-use", "ended early by itself, below the median", ("FM-3.1",)),
+        Category("ended-early", "ended its search early by itself, below the median", ("FM-3.1",)),
         Category("no-validation", "no validation in the code", ("FM-3.2",)),
     )
 }
@@ -61,12 +63,14 @@ class Finding:
         kind: A finer name within the category, such as `columns` of an invalid submission.
         line: The line that shows it.
         where: Where that line is: a file of the run, a step, a version.
+        overcome: Whether the run continued after it, so that it is not why it failed.
     """
 
     category: str
     line: str
     where: str
     kind: str | None = None
+    overcome: bool = False
 
     def record(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -76,3 +80,8 @@ class Finding:
     def mast(self) -> tuple[str, ...]:
         """Failure modes of MAST."""
         return CATEGORIES[self.category].mast
+
+
+def primary(findings: Iterable[Finding]) -> str | None:
+    """The category of what ended a run or made it fall short; None if nothing did."""
+    return next((finding.category for finding in findings if not finding.overcome), None)

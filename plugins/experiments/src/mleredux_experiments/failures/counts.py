@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from mleredux.plugin.artifact import Run
 
-from mleredux_experiments.failures.categories import CATEGORIES, Finding
+from mleredux_experiments.failures.categories import CATEGORIES, Finding, primary
 from mleredux_experiments.inference.errors import Interval, benjamini_hochberg
 from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
 from mleredux_experiments.results.table import Row
@@ -30,7 +30,7 @@ def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str
     """
     counts: dict[str, Counter[str]] = {}
     for arm, found in findings:
-        counts.setdefault(arm, Counter())[found[0].category if found else "none"] += 1
+        counts.setdefault(arm, Counter())[primary(found) or "none"] += 1
     return counts
 
 
@@ -54,18 +54,18 @@ class FailureCount:
 
 def failure_counts(rows: Iterable[Row]) -> tuple[FailureCount, ...]:
     """The failures of an arm's runs, the most frequent primary one first; runs of unknown failures are ignored."""
-    primary: Counter[str] = Counter()
+    first: Counter[str] = Counter()
     shown: dict[str, list[tuple[bool, Row, Finding]]] = {}
     for row in rows:
-        for number, finding in enumerate(row.findings or ()):
-            primary[finding.category] += number == 0
+        for number, finding in enumerate(one for one in row.findings or () if not one.overcome):
+            first[finding.category] += number == 0
             there = shown.setdefault(finding.category, [])
             if not there or there[-1][1] is not row:  # a category may have several findings in a run
                 there.append((number == 0, row, finding))
     counts = []
     for category, found in shown.items():
         _, row, finding = max(found, key=lambda one: one[0])
-        counts.append(FailureCount(category, primary[category], len(found), row.run, finding.where, finding.line))
+        counts.append(FailureCount(category, first[category], len(found), row.run, finding.where, finding.line))
     order = list(CATEGORIES)
     return tuple(sorted(counts, key=lambda one: (-one.primary, -one.runs, order.index(one.category))))
 
@@ -131,5 +131,7 @@ def failure_differences(
 def _by_task(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, list[set[str]]]:
     found: dict[str, list[set[str]]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append({finding.category for finding in row.findings or ()})
+        found.setdefault(key(row), []).append(
+            {finding.category for finding in row.findings or () if not finding.overcome}
+        )
     return found

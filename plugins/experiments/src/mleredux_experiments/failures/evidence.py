@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from signal import Signals, strsignal
 from typing import Any
 
 from mleredux.errors import MlereduxError
@@ -21,15 +24,53 @@ _LOG_BYTES = 4 << 20
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
-_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt|Warning|Exit))\b:?.*$", re.MULTILINE)
-_COMMAND = re.compile(
-    r"^.*(?:command not found|\btimed out\b.*)$|^(?:[\w./-]+: )*(?:ERROR|error|fatal): (?=[A-Za-z'\"]).*$", re.MULTILINE
+_ERROR = re.compile(
+    r"^(?:.{0,80}\b(?:ERROR|CRITICAL|FATAL|Error|error)\b[\]:\s]+(?:[\w.]+: )?)?(?:[A-Za-z_]\w*\.)*"
+    r"([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b(?=:|$).*$",
+    re.MULTILINE,
 )
-"""What shells and commands print that failed; each has one of `_FAILED`."""
-_FAILED = ("command not found", "timed out", "ERROR: ", "error: ", "fatal: ")
-_RAISED = ("Traceback", "SyntaxError: ", "IndentationError: ")
-"""What Python prints of an exception; errors of syntax come without a traceback."""
-_PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
+_COMMAND = re.compile(
+    r"^.*(?:command not found|\btimed out\b.*)$|^(?:[\w./-]+: )*(?:ERROR|error|fatal): (?=[A-Za-z'\"]).*$"
+    r"|^.*(?:Segmentation fault|core dumped|terminate called).*$|^Error in .*:.*$",
+    re.MULTILINE,
+)
+"""What shells and commands print that failed."""
+_ERROR_WORDS = (
+    "error",
+    "exception",
+    "interrupt",
+    "exit",
+    "not found",
+    "timed out",
+    "fatal",
+    "fault",
+    "terminate",
+    "http/",
+)
+"""Each error has one of these."""
+_CONSEQUENCE = re.compile(
+    r"CalledProcessError|ChildFailedError|SystemExit|KeyboardInterrupt|Warning\b|returned non-zero|"
+    r"[Ee]xit (?:code|status):? \d"
+)
+"""What programs print of an error in a program that they have started."""
+_HTTP = re.compile(r"\bHTTP/\d(?:\.\d)? [45]\d\d\b")
+"""What clients log of calls that failed."""
+PROSE = re.compile(
+    r"\b(?:are|be|is|get|gets|you|your|will|must|should|may)\b.{0,20}\b(?:killed|stopped|SIGTERM|SIGKILL)\b"
+)
+"""What texts say that may happen."""
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+_RESUMED = re.compile(
+    r"\b(?:wrote|written|saved|rmse|mae|auc|acc(?:uracy)?|f1|log.?loss|loss|score|fold|epoch)\b.*\d", re.IGNORECASE
+)
+"""What programs print that work."""
+_FRAME = " \t|│⎿>"
+"""What consoles and agents put before the lines of an output."""
+_NOT_PRINTED = ("command", "code", "arguments", "input", "thought")
+"""Names in logs of JSON lines of what was not printed by a program."""
+_GAP, _FOLLOWED, _QUOTED = 4, 60, 20
+"""Lines within an error's message; lines after it that show that work continued; characters of a quotation."""
+PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
 @dataclass
@@ -53,21 +94,6 @@ class Step:
         observation = self.told.get("observation")
         return _texts(observation.get("results"), "content") if isinstance(observation, dict) else ""
 
-    @cached_property
-    def error(self) -> str | None:
-        """The line of the exception that ended it, or of the command that failed."""
-        found: list[re.Match[str]] = []
-        if self.buggy or any(map(self.output.__contains__, _RAISED)):
-            found += _ERROR.finditer(self.output)
-        if any(map(self.output.__contains__, _FAILED)):
-            found += _COMMAND.finditer(self.output)
-        return max(found, key=re.Match.start).group().strip() if found else None
-
-    @property
-    def same_error(self) -> str | None:
-        """The error without numbers, paths and quoted names, so that equal ones are equal."""
-        return None if self.error is None else _PARTICULARS.sub("_", self.error)
-
     @property
     def code(self) -> str | None:
         """The action without blanks; None where it is too short to mean anything."""
@@ -84,6 +110,7 @@ class Evidence:
         message: Why it failed, or why its submission has no score.
         limit: The limit that ended the agent.
         exit_code: Of the agent's command; None where it did not end by itself.
+        signal: That ended it.
         llm: Use of language models, as in the report's ledger.
         trace: The content of its rollout; None if there is none that can be read.
     """
@@ -93,9 +120,62 @@ class Evidence:
     message: str = ""
     limit: str | None = None
     exit_code: int | None = None
+    signal: int | None = None
     seconds: float = 0.0
     llm: Mapping[str, Any] = field(default_factory=dict)
     trace: Any = None
+
+    @property
+    def killed_by(self) -> Signals | None:
+        """The signal that ended the agent, also if a shell reports it."""
+        number = self.signal or (self.exit_code or 0) - 128
+        return Signals(number) if number in set(Signals) else None
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent ended with an error."""
+        return self.row.cause == "agent_crashed" or bool(self.exit_code) or self.killed_by is not None
+
+    @property
+    def searches(self) -> bool:
+        """Whether the agent is one that could have continued: it called language models, or recorded its steps."""
+        with suppress(MlereduxError):
+            if "no-llm" in current().agent(self.row.agent).tags:
+                return False
+        try:
+            reconstructed = self.trace["extra"]["mleredux"]["made_from"] == "events"
+        except (KeyError, TypeError):
+            reconstructed = False
+        return bool(self.llm.get("calls")) or (bool(self.steps) and not reconstructed)
+
+    def is_error(self, at: int) -> bool:
+        """Whether a line shows an error that is not only the consequence of another."""
+        line = self.lines[at][0].lstrip(_FRAME)
+        shown = at in self.raised or is_error(line) is not None or _HTTP.search(line) is not None
+        return shown and not _CONSEQUENCE.search(line)
+
+    @cached_property
+    def errors(self) -> list[int]:
+        """The places of the last lines of errors: one for each traceback with what it was raised from."""
+        found: list[int] = []
+        for at, (_, small, where) in enumerate(self.lines):
+            if (at in self.raised or any(map(small.__contains__, _ERROR_WORDS))) and self.is_error(at):
+                if found and self._start(at) <= found[-1] and self.lines[found[-1]][2].startswith(("logs", where)):
+                    found.pop()
+                found.append(at)
+        return found
+
+    def error(self, at: int) -> str:
+        """The message of an error, of the place of its last line."""
+        return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(_FRAME)
+
+    def exception(self, at: int) -> str:
+        """The class of the exception of a line that shows an error, a signal, or the first words of another message."""
+        line = self.error(at)
+        if signals := [one.name for one in Signals if (strsignal(one) or "-") in line]:
+            return signals[0]
+        named = _ERROR.match(line)
+        return named[1] if named else re.split(r"[:(\n]", line)[0].rpartition(".")[2][:60]
 
     @cached_property
     def leaks(self) -> tuple[str, ...]:
@@ -175,9 +255,84 @@ class Evidence:
         Of a long line its two ends, so that no pattern takes long.
         """
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
-        found += [(line, self.log_line(place)) for place, line in enumerate(self.log)]
-        ends = ((_ends(line), where) for line, where in found)
+        found += [(part, self.log_line(place)) for place, line in enumerate(self.log) for part in _parts(line)]
+        ends = ((_ends(line), where) for line, where in found if not self._is_quoted(line))
         return [(line, line.lower(), where) for line, where in ends]
+
+    @cached_property
+    def _told(self) -> str:
+        """The instructions and the task's description, without blanks."""
+        texts = []
+        for name in ("instructions.md", "description.md"):
+            with suppress(OSError), open_below(self.folder, f"task/{name}") as file:
+                texts.append(file.read(_CODE_BYTES).decode(errors="replace"))
+        return "".join("".join(texts).split())
+
+    def _is_quoted(self, line: str) -> bool:
+        """Whether a line is of the instructions or the task's description."""
+        words = "".join(line.strip(f"{_FRAME}-#*").split())
+        return len(words) >= _QUOTED and words in self._told
+
+    @cached_property
+    def raised(self) -> dict[int, tuple[int, str]]:
+        """Exceptions by the places of their lines: where their traceback begins, with those before it, and the line."""
+        lines, found = [line for line, *_ in self.lines], {}
+        start = chained = -1
+        for at, line in enumerate(lines):
+            if line.lstrip(_FRAME).startswith("Traceback"):
+                indent = len(line) - len(line.lstrip(_FRAME))
+                start = chained if chained >= 0 else at
+                chained = -1
+            elif start >= 0 and (text := line[indent:]).strip() and not line[:indent].strip(_FRAME):
+                if not text.startswith((" ", "\t")):
+                    found[at] = (start, text.strip())
+                    chained, start = start, -1
+            elif chained >= 0 and line.strip() and not line.lstrip(_FRAME).startswith(_CHAINED):
+                chained = -1
+        return found
+
+    def ending(self, is_sign: Callable[[str, str], bool]) -> range:
+        """The places in `lines` of the last error, with its traceback or message; none if work continued after it."""
+        lines, consequence, followed = self.lines, len(self.lines), 0
+        for at in range(len(lines) - 1, -1, -1):
+            line, small, _ = lines[at]
+            if at in self.raised or is_error(line.lstrip(_FRAME)) or ("arning" not in line and is_sign(line, small)):
+                if not _CONSEQUENCE.search(line):
+                    return range(self._start(at), len(lines))
+                consequence = at
+            followed += bool(line.strip())
+            if followed > _FOLLOWED or (not self.row.cause and _RESUMED.search(line)):
+                break
+        return range(consequence, len(lines))
+
+    def _start(self, at: int) -> int:
+        """The place where the message begins of an error whose last line is at a place."""
+        raised = [place for place in range(max(at - _GAP, 0), at + 1) if place in self.raised]
+        return self.raised[raised[-1]][0] if raised else max(at - _GAP, 0)
+
+
+def is_error(line: str) -> re.Match[str] | None:
+    """The match of a line that shows an error."""
+    return _ERROR.match(line) or _COMMAND.match(line)
+
+
+def _parts(line: str) -> list[str]:
+    """A line of a log; of one that is a JSON object, the lines of its texts."""
+    if not line.startswith("{"):
+        return [line]
+    try:
+        return "\n".join(_texts_in(json.loads(line))).splitlines()
+    except (ValueError, RecursionError):
+        return [line]
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for name, part in value.items() if name not in _NOT_PRINTED for text in _texts_in(part))
+    elif isinstance(value, list):
+        yield from (text for part in value for text in _texts_in(part))
 
 
 def _ends(line: str) -> str:

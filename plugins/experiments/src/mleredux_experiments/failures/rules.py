@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.evidence import Evidence
-from mleredux_experiments.failures.signs import (
-    API,
-    DEVICE,
-    DISK,
-    MEMORY,
-    NETWORK,
-    PACKAGE,
-    PROCESSES,
-    STUCK,
-    TIME,
-    Sign,
-    every,
-    kind_of,
-    last_line,
-)  # fmt: skip
+from mleredux_experiments.failures.evidence import PARTICULARS, PROSE, Evidence
+from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 
-_RESOURCES = {"memory": MEMORY, "disk": DISK, "processes": PROCESSES, "time": TIME, "device": DEVICE}
+_STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes")
+"""Causes by the supervisor."""
 _VALIDATION = re.compile(
     r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
     r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
@@ -60,19 +47,15 @@ def environment(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("environment", evidence.message, "events.jsonl", evidence.row.cause)
 
 
-def api(evidence: Evidence) -> Iterator[Finding]:
-    """A budget was used up, or calls were refused or failed, and no medal came of it."""
+def calls(evidence: Evidence) -> Iterator[Finding]:
+    """A budget of calls was used up, or most of them failed, and no medal came of it."""
+    llm = evidence.llm
     if evidence.row.above_median:
         return
-    llm = evidence.llm
     if llm.get("exhausted"):
         yield Finding("api", f"The budget {llm['exhausted']} was used up.", "ledger", "budget")
     elif (llm.get("failed") or 0) >= max(_SAME, 0.5 * (llm.get("calls") or 0)):
         yield Finding("api", f"{llm['failed']} of {llm.get('calls')} calls failed.", "ledger", "failed")
-    else:
-        yield from (
-            replace(finding, kind=kind_of(finding.line, API)) for finding in _last_line(evidence, every(API), "api")
-        )
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
@@ -80,7 +63,7 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
     row = evidence.row
     if row.cause != "agent_timed_out" and evidence.limit != "time":
         return
-    if any(version.valid for version in row.versions):
+    if row.valid or any(version.valid for version in row.versions):
         return
     first = row.versions[0].seconds if row.versions else None
     if row.time_limit and (first is None or first > _HALF * row.time_limit):
@@ -88,46 +71,93 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
     yield Finding("resources", evidence.message or "The time limit ended the agent.", "events.jsonl", "time")
 
 
-def resources(evidence: Evidence) -> Iterator[Finding]:
-    """Memory, disk, processes or the time of a command ran out, or there is no GPU."""
-    for kind, signs in _RESOURCES.items():
+def limits(evidence: Evidence) -> Iterator[Finding]:
+    """The supervisor stopped it at a limit other than that of time."""
+    for kind in SIGNS["resources"]:
         if kind != "time" and (evidence.limit == kind or evidence.row.cause == f"out_of_{kind}"):
-            yield Finding("resources", evidence.message, "events.jsonl", kind)
-        else:
-            yield from _last_line(evidence, signs, "resources", kind)
+            yield Finding(
+                "resources", evidence.message or f"The limit of {kind} ended the agent.", "events.jsonl", kind
+            )
 
 
-def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
-    """A valid version was followed by an invalid one, or by a crash."""
+def submission_lost(evidence: Evidence) -> Iterator[Finding]:
+    """A valid version was followed by an invalid one."""
     versions = evidence.row.versions
     good = [number for number, version in enumerate(versions, start=1) if version.valid]
-    if not good:
-        return
-    if not evidence.row.valid or not versions[-1].valid:
+    if good and not (evidence.row.valid and versions[-1].valid):
         line = evidence.message or f"version {len(versions)} is invalid"
         yield Finding("crash-at-end", line, f"version {good[-1]} was valid", "submission lost")
-    elif evidence.row.cause == "agent_crashed":
-        yield Finding("crash-at-end", *(_last_error(evidence) or (evidence.message, "logs/agent.log")), "crash")
 
 
-def package(evidence: Evidence) -> Iterator[Finding]:
-    """A package was missing or of the wrong version, and what came after it did not get over it."""
-    yield from _last_line(evidence, PACKAGE, "package", "missing package")
+def last_error(evidence: Evidence) -> Iterator[Finding]:
+    """What the last error says, and apart from it the errors that were overcome."""
+    row, stopped = evidence.row, evidence.limit is not None or evidence.row.cause in _STOPPED
+    there = _present(evidence)
+    ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in there))
+    if stopped or (row.valid and not evidence.crashed):
+        ending = range(len(evidence.lines), len(evidence.lines))
+    found = list(_named(evidence, there, ending, errors_only=row.made and not evidence.crashed))
+    if not found and (error := _error_in(evidence, ending)) is not None:
+        found = [replace(error, overcome=row.made and not evidence.crashed)]
+    if not found and not stopped and evidence.killed_by is not None:
+        name = evidence.killed_by.name
+        kill = ("resources", "memory") if name == "SIGKILL" else ("code-error", name)
+        found = [Finding(kill[0], f"The agent was ended by {name}.", "events.jsonl", kill[1])]
+    yield from found
+    before = range(ending.start)
+    earlier = list(_named(evidence, there, before, errors_only=True))
+    if (error := _error_in(evidence, before)) is not None and error.line not in {one.line for one in earlier}:
+        earlier.append(error)
+    now = {(one.category, one.kind) for one in found}
+    yield from (replace(one, overcome=True) for one in earlier if (one.category, one.kind) not in now)
 
 
-def network(evidence: Evidence) -> Iterator[Finding]:
-    """Something could not be downloaded."""
-    yield from _last_line(evidence, NETWORK, "network", "download")
+def _present(evidence: Evidence) -> list[tuple[str, str, Sign]]:
+    """The signs, by category and kind, of which some word is in what the run printed."""
+    text = evidence.small_text
+    return [
+        (category, kind, sign)
+        for category, kinds in SIGNS.items()
+        for kind, signs in kinds.items()
+        for sign in signs
+        if any(map(text.__contains__, sign.words))
+    ]
+
+
+def _named(
+    evidence: Evidence, there: list[tuple[str, str, Sign]], places: range, *, errors_only: bool = False
+) -> Iterator[Finding]:
+    """For each category and kind of resources the last of some lines with its sign, warnings aside."""
+    seen: set[str] = set()
+    for at in reversed(places) if there else ():
+        line, small, where = evidence.lines[at]
+        if "arning" in line or PROSE.search(line) or (errors_only and not evidence.is_error(at)):
+            continue
+        for category, kind, sign in there:
+            group = kind if category == "resources" else category
+            if group not in seen and sign(line, small):
+                seen.add(group)
+                yield Finding(category, line.strip()[:300], where, kind)
+
+
+def _error_in(evidence: Evidence, places: range) -> Finding | None:
+    """The last of some lines that shows an error, as one of code: its kind is the exception."""
+    for at in reversed(places):
+        if evidence.is_error(at):
+            line, _, where = evidence.lines[at]
+            return Finding("code-error", line.strip()[:300], where, evidence.exception(at))
+    return None
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
-    """Three steps or more in succession with the same error."""
-    for error, steps in groupby(evidence.steps, key=lambda step: step.same_error):
-        looped = list(steps)
-        if error is not None and len(looped) >= _SAME:
-            where = f"steps {looped[0].number} to {looped[-1].number}"
-            yield Finding("debug-loop", looped[-1].error or error, where, error.partition(":")[0])
-            return
+    """Three errors or more in succession that are the same but for numbers, paths and quoted names."""
+    errors = evidence.errors
+    for error, same in groupby(errors, key=lambda at: PARTICULARS.sub("_", evidence.error(at))):
+        looped = list(same)
+        if len(looped) >= _SAME:
+            first, last = (evidence.lines[at][2] for at in (looped[0], looped[-1]))
+            line, overcome = evidence.error(looped[-1])[:300], evidence.row.valid or looped[-1] != errors[-1]
+            yield Finding("debug-loop", line, f"{first} to {last}", error.partition(":")[0], overcome)
 
 
 def submission(evidence: Evidence) -> Iterator[Finding]:
@@ -136,8 +166,7 @@ def submission(evidence: Evidence) -> Iterator[Finding]:
     if row.status == "cancelled":
         return
     if not row.made:
-        line, where = _last_error(evidence) or (evidence.message or "There is no submission.", "report.json")
-        yield Finding("no-submission", line, where)
+        yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
     elif not row.valid:
         kind = next((name for name, pattern in _KINDS if pattern.search(evidence.message)), "other")
         yield Finding("invalid-submission", evidence.message, "report.json", kind)
@@ -222,15 +251,14 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
             same[-1].action.strip().splitlines()[0],
             f"steps {', '.join(str(step.number) for step in same[:5])}",
         )
-    else:
-        yield from _last_line(evidence, STUCK, "repetition")
 
 
-def under_use(evidence: Evidence) -> Iterator[Finding]:
-    """It ended by itself in a fifth of its time, and is not above the median."""
+def ended_early(evidence: Evidence) -> Iterator[Finding]:
+    """An agent that searches ended by itself in a fifth of its time, and is not above the median."""
     row = evidence.row
     if (
         row.status == "done"
+        and evidence.searches
         and evidence.exit_code == 0
         and row.valid
         and not row.above_median
@@ -238,7 +266,7 @@ def under_use(evidence: Evidence) -> Iterator[Finding]:
         and row.time_limit
         and evidence.seconds < _EARLY * row.time_limit
     ):
-        yield Finding("under-use", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
+        yield Finding("ended-early", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
 
 
 def no_validation(evidence: Evidence) -> Iterator[Finding]:
@@ -257,36 +285,23 @@ def no_validation(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    environment, api, time_out, resources, crash_at_end, package, network, debug_loop, submission, misread,
-    generalization, selection, repetition, under_use, no_validation,
+    environment, calls, time_out, limits, submission_lost, last_error, debug_loop, submission, misread,
+    generalization, selection, repetition, ended_early, no_validation,
 )  # fmt: skip
 
 
 def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
-    """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled."""
+    """The findings of a run, the primary one first and those that were overcome last; none of a cancelled run."""
     if evidence.row.status not in ("done", "failed", "timed_out"):
         return ()
     order = list(CATEGORIES)
     found = [finding for rule in RULES for finding in rule(evidence)]
     if any(not CATEGORIES[finding.category].of_agent for finding in found):
         return tuple(finding for finding in found if not CATEGORIES[finding.category].of_agent)
-    if any(finding.category in ("api", "package") for finding in found):  # which say what could not be downloaded
-        found = [finding for finding in found if finding.category != "network"]
-    return tuple(sorted(found, key=lambda finding: order.index(finding.category)))
-
-
-def _last_line(evidence: Evidence, signs: Iterable[Sign], category: str, kind: str | None = None) -> Iterator[Finding]:
-    """The last line with a sign, warnings aside; none if the run came to a valid submission all the same."""
-    if not evidence.row.valid and (found := last_line(evidence, signs)):
-        yield Finding(category, found[0].strip()[:300], found[1], kind)
-
-
-def _last_error(evidence: Evidence) -> tuple[str, str] | None:
-    """The last line of the log that names an error, and where it is."""
-    for place in range(len(evidence.log) - 1, -1, -1):
-        if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b", line := evidence.log[place]):
-            return line.strip()[:300], evidence.log_line(place)
-    return None
+    for several, one in ((("api", "package"), "network"), (("debug-loop",), "code-error")):
+        if any(finding.category in several and not finding.overcome for finding in found):  # which say more of the same
+            found = [finding for finding in found if finding.category != one]
+    return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
 
 
 def _rank(medal: str | None) -> int:

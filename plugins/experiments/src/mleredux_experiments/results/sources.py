@@ -201,6 +201,7 @@ def _with_findings(row: Row, folder: Path, happened: _Happened, report: Mapping[
         message=str(happened.message or report.get("message") or ""),
         limit=outcome.get("limit"),
         exit_code=outcome.get("exit_code"),
+        signal=outcome.get("signal"),
         seconds=happened.seconds or 0.0,
         llm=ledger.get("llm") or happened.llm or {},
         trace=trace,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.experiment import is_sample
 
-from mleredux_experiments.failures.categories import Finding
+from mleredux_experiments.failures.categories import Finding, primary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ class Row:
     @property
     def failure(self) -> str | None:
         """The category of its primary failure."""
-        return self.findings[0].category if self.findings else None
+        return primary(self.findings or ())
 
     @property
     def counts(self) -> bool:
@@ -320,7 +320,8 @@ class Results:
             yield {
                 **{name: getattr(row, name) for name in _TOLD},
                 "failure": row.failure,
-                "failures": ",".join(dict.fromkeys(one.category for one in row.findings or ())) or None,
+                "failures": ",".join(dict.fromkeys(one.category for one in row.findings or () if not one.overcome))
+                or None,
                 "counts": row.counts,
                 "split": fact.split,
                 "category": fact.category,
