@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from mleredux.plugin.artifact import LlmUse
 from mleredux_rollout import FinalMetrics, Metrics, Step, Trajectory, add_usage
@@ -59,7 +60,8 @@ def _time(step: Step) -> float | None:
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
     """What the totals have beyond the recorded calls: those that failed, or were interrupted."""
     left = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
-    return Metrics(**{name: round(value, 9) for name, value in left.items() if value > 1e-9})
+    rest: dict[str, Any] = {name: round(value, 9) for name, value in left.items() if value > 1e-9}
+    return Metrics(**rest)
 
 
 def _measured(step: Step, used: Sequence[Metrics | None]) -> Step:

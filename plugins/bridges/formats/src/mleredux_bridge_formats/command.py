@@ -23,6 +23,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     runs: tuple[str, ...],
     to: str,
     output: Path | None,
