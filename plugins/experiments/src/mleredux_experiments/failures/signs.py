@@ -1,4 +1,4 @@
-"""What error messages look like, read from `signs.toml`: words of which a line needs one, and the pattern it matches."""
+"""What error messages look like, read from `signs.toml`: words of which a line needs one, and its pattern."""
 
 from __future__ import annotations
 
