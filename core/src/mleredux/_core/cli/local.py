@@ -176,9 +176,9 @@ class LocalBackend:
         for name in ("task", "agent"):
             before, now = getattr(source, name), getattr(plan, name)
             if before != now:
-                raise click.UsageError(f"Run {source.id} is of {name} {before}, not {now}.")
+                raise click.UsageError(f"Run {source.id} is of {name} {before}, not {now}: name {before}.")
         if plan.network != "gateway":
-            raise click.UsageError(f"Agent {plan.agent} calls no model through the gateway: nothing to repeat.")
+            raise click.UsageError(f"Agent {plan.agent} calls no model through the gateway: leave out --replay.")
         [arm] = request.runs.arms.values()
         limits = {name: getattr(plan.limits, name) for name in arm.limits.model_dump(exclude_none=True)}
         same = {

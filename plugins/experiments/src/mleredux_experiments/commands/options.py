@@ -94,7 +94,6 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
 
 def note(results: Results) -> None:
     """Print what was left out, on stderr."""
-    for sentence in results.notes[:5]:
-        click.echo(sentence, err=True)
-    if len(results.notes) > 5:
-        click.echo(f"{len(results.notes) - 5} more files are left out.", err=True)
+    if results.notes:
+        more = len(results.notes) - 1
+        click.echo(f"{results.notes[0]}{f' So are {more} others; see `mleredux runs`.' if more else ''}", err=True)

@@ -19,7 +19,6 @@ from mleredux.models.base import parse
 from mleredux.models.formats import short_reference
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import current
-from pydantic_core import from_json
 
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
@@ -162,13 +161,11 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         report = {}
     versions: tuple[Version, ...] = ()
     if report:
-        try:
+        with suppress(FileNotFoundError):
             versions = tuple(
                 Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
                 for one in parse(content(place + SCORES_FILE))
             )
-        except FileNotFoundError:
-            versions = ()
     trace = validation = None
     if rollouts:
         trace = read_rollout(place + "rollout.json")
@@ -305,7 +302,7 @@ def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
         start = events.rfind(b"\n", 0, at) + 1
         if at - start < 160:
             end = events.find(b"\n", at)
-            data: dict[str, Any] = from_json(events[start : end if end > 0 else None])["data"] or {}
+            data: dict[str, Any] = parse(events[start : end if end > 0 else None])["data"] or {}
             return data
         at = events.rfind(mark, 0, start)
     return {}
