@@ -12,6 +12,10 @@ import mleredux
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux.models import Evidence
+from mleredux.plugin.command import current
+from mleredux.plugin.host import make_report
+from mleredux_audit_floor.floor import Floor, row_of
 from mleredux_audit_floor.hunter import find_answers
 from mleredux_audit_floor.submissions import INJECTIONS, write_submissions
 
@@ -121,3 +125,31 @@ def test_the_hunter_finds_nothing_in_a_container(tmp_path: Path, docker_base_ima
     [hunter] = [row for row in found["rows"] if row["kind"] == "hunter"]
     assert (code, hunter["best"]) == (0, "no answers are within reach")
     assert hunter["score"] == next(row["score"] for row in found["rows"] if row["kind"] == "sample")
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize(
+    ("score", "thresholds", "defect"),
+    [
+        (0.9, {"median_threshold": 0.8}, "better than the median 0.8."),
+        (0.9, {"gold_threshold": 0.85}, "wins a gold medal."),
+        (0.9, {"gold_threshold": 0.95, "bronze_threshold": 0.9, "median_threshold": 0.5}, "wins a bronze medal."),
+        (0.9, {"median_threshold": 0.9}, None),
+        (float("nan"), {"median_threshold": 0.1}, None),
+    ],
+)
+def test_what_passes_is_a_defect_trusted_or_not(
+    seen: bool, score: float, thresholds: dict[str, float], defect: str | None
+) -> None:
+    task = current().task("digits").model_copy(update={"thresholds": None})
+    report = make_report(task, score, path="x", exists=True)
+    medal = next((n for n in ("gold", "silver", "bronze") if score >= thresholds.get(f"{n}_threshold", 2)), None)
+    earned = {f"{medal}_medal": True, "any_medal": True} if medal else {}
+    above = score > thresholds.get("median_threshold", 2)
+    report = report.model_copy(update={**thresholds, **earned, "above_median": above})
+    if seen:
+        report = report.judged((Evidence(kind="answers", level="seen", why="It had the answers."),), None)
+        assert report.medal is None and not report.above_median
+    floor = Floor("digits", "1", "accuracy", thresholds.get("median_threshold"), [row_of("x", [("x", "y", report)])])
+    assert (defect is None) == (floor.defects == [])
+    assert defect is None or floor.defects[0].endswith(defect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -53,10 +54,11 @@ class Floor:
     def defects(self) -> list[str]:
         """What an agent that learns nothing should not reach."""
         return [
-            f"{row.kind} ({row.best}) scores {row.score:g}, better than the median {self.median:g}"
+            f"{row.kind} ({row.best}) scores {row.score:g}"
+            + (f", better than the median {self.median:g}" if row.above_median and self.median is not None else "")
             + (f", and wins a {row.medal} medal." if row.medal else ".")
             for row in self.rows
-            if row.score is not None and self.median is not None and (row.above_median or row.medal)
+            if row.above_median or row.medal
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -99,9 +101,10 @@ def _submissions(task: Task, public: Path, folder: Path, seed: int) -> Iterable[
 def row_of(kind: str, labelled: list[tuple[str, str, Report]]) -> Row:
     """The best report of a kind; each is given with its kind and with what the submission holds."""
     own = [(what, report) for each, what, report in labelled if each == kind]
-    valid = [(what, report) for what, report in own if report.score is not None]
+    valid = [(what, report) for what, report in own if report.score is not None and not math.isnan(report.score)]
     if not valid:
         return Row(kind, len(own), 0)
     sign = -1.0 if valid[0][1].is_lower_better else 1.0
     what, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
+    best = best.model_copy(update=best.verdict.withheld)  # trusted or not: the score shows what can be reached
     return Row(kind, len(own), len(valid), what, best.score, best.percentile, best.medal, best.above_median)
