@@ -142,6 +142,7 @@ def analysed(
     alpha: float | None = None,
     name: str = "Runs",
     changes: Sequence[str] = (),
+    whole: bool = True,
 ) -> Analysis:
     """Analyse results as their plan says; what is given replaces what it says."""
     from mleredux_experiments.analysis.analysis import analyse
@@ -166,4 +167,5 @@ def analysed(
         name=design.name if design else name,
         question=design.question if design else "",
         changes=changes,
+        whole=whole,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
@@ -76,7 +76,7 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
         asked = questions([*_answers(visit, rows), *_weighed(handed)])
         found = {"questions": asked, "runs": len(rows) + len(handed), "own": own, "plain": plain}
         why = DataStore(visit.data_dir).refusal(task)
-        return {**found, "why": why, "base": re.sub(r"\+[^@]*", "", task.id, count=1), "lessons": None, "offered": []}
+        return {**found, "why": why, "base": _base(task.id), "lessons": None, "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
         for name, entry in current().entries("techniques").items()
@@ -146,9 +146,37 @@ def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
 def _class(visit: Visit) -> dict[str, Any]:
     """Of a server, the tasks with a deadline; otherwise what `mleredux techniques class` found beside the runs."""
     if rows := [row for row in visit.submissions() if row["class"]]:
-        return {"students": rows, "asked": questions(_weighed(rows))}
+        return {"students": rows, "asked": questions(_weighed(rows)), "board": board(rows)}
     try:
         rows = json.loads((visit.folder.parent / CLASS / RESULTS).read_text()) if visit.folder else []
-        return {"students": rows, "asked": questions(rows)}
+        return {"students": rows, "asked": questions(rows), "board": board(rows)}
     except (OSError, ValueError, KeyError, TypeError):
-        return {"students": [], "asked": []}
+        return {"students": [], "asked": [], "board": []}
+
+
+class Place(NamedTuple):
+    """A student on the board: the mean over the tasks of the class, one without a score as 0, and how many have one."""
+
+    rank: int
+    student: str
+    mean: float
+    graded: int
+
+
+def board(rows: Sequence[Mapping[str, Any]]) -> list[Place]:
+    """Rank the students of a class, the best first; those with equal means share a rank."""
+    scores: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        own = scores[str(row["student"])]
+        if row["score"] is not None:
+            own[_base(row["task"])] = float(row["score"])
+    tasks = max(1, len({_base(row["task"]) for row in rows}))
+    means = {name: round(sum(own.values()) / tasks, 9) for name, own in scores.items()}
+    ordered = sorted(means, key=lambda name: (-means[name], name))
+    better = sorted(means.values(), reverse=True)
+    return [Place(better.index(means[name]) + 1, name, means[name], len(scores[name])) for name in ordered]
+
+
+def _base(task: str) -> str:
+    """Return a task without the variant, which each student has another of."""
+    return re.sub(r"\+[^@]*", "", task, count=1)

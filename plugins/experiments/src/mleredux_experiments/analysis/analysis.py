@@ -24,6 +24,9 @@ from mleredux_experiments.results.uniformity import check_arms
 if TYPE_CHECKING:
     import pandas as pd
 
+_FIRST = ("percentile", "any_medal")
+"""Measures that a comparison shows first, beside the chosen one."""
+
 
 @dataclass(frozen=True)
 class ArmAnalysis:
@@ -154,11 +157,13 @@ def analyse(
     name: str = "Runs",
     question: str = "",
     changes: Sequence[str] = (),
+    whole: bool = True,
 ) -> Analysis:
     """Analyse runs.
 
     Args:
         arms: In this order, the first is the baseline; empty: all, by name.
+        whole: Whether to compute all measures, curves, validation and ranks too, which take most of the time.
         equivalence: Whether arms differ by less than the margin is the question.
 
     Raises:
@@ -174,7 +179,7 @@ def analyse(
     hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
     known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.averaged else []
-    found = [_arm(results, arm, chosen, alpha, hours, dollars, known) for arm in order]
+    found = [_arm(results, arm, chosen, alpha, hours, dollars, known, whole) for arm in order]
     notes = list(results.notes)
 
     def against(arm: str, level: float) -> Comparison:
@@ -196,7 +201,7 @@ def analyse(
     sign = -1.0 if what.lower else 1.0
     key = pairing(rows.values())
     table = {arm: {task: sign * one for task, one in cells(rows[arm], what, key).items()} for arm in order}
-    ranks = ranking(table, what.share) if what.averaged else []
+    ranks = ranking(table, what.share) if what.averaged and whole else []
     return Analysis(
         name=name,
         question=question,
@@ -223,14 +228,15 @@ def _arm(
     hours: float | None,
     dollars: float | None,
     known: Sequence[str],
+    whole: bool,
 ) -> ArmAnalysis:
     rows, what = results.arms[arm], measure(chosen)
-    names = [name for name, one in MEASURES.items() if one.averaged]
+    names = [name for name, one in MEASURES.items() if one.averaged and (whole or name in _FIRST)]
     estimates = {name: summarise(results, rows, MEASURES[name], None, alpha) for name in names}
     if what.name not in estimates and what.averaged:
         estimates[what.name] = summarise(results, rows, what, None, alpha)
-    if (primary := estimates.get(what.name)) and (whole := summarise(results, rows, what, known, alpha)):
-        estimates[what.name] = replace(primary, missing=whole.missing, bounds=whole.bounds)
+    if (primary := estimates.get(what.name)) and (of_all := summarise(results, rows, what, known, alpha)):
+        estimates[what.name] = replace(primary, missing=of_all.missing, bounds=of_all.bounds)
     groups: dict[str, dict[str, Estimate]] = {"split": {}, "category": {}}
     values = cells(rows, what) if what.averaged else {}
     for kind, found in groups.items():
@@ -247,10 +253,10 @@ def _arm(
         splits=groups["split"],
         categories=groups["category"],
         attempts=attempts(rows, what, alpha),
-        time=over_time(rows, most=hours),
-        cost=over_cost(rows, most=dollars),
+        time=over_time(rows, most=hours) if whole else None,
+        cost=over_cost(rows, most=dollars) if whole else None,
         first_medal=time_to_medal(rows),
-        selection=selection(rows),
+        selection=selection(rows) if whole else None,
         per_dollar=medals_per_dollar(rows),
         outcomes=counts(rows),
         failures=failure_counts(rows),

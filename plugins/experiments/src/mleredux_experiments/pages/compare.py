@@ -20,14 +20,16 @@ from mleredux_experiments.analysis.analysis import Analysis
 from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
 from mleredux_experiments.figures.pictures import pictures
 from mleredux_experiments.figures.tables import analysis_tables, cell
+from mleredux_experiments.pages.curves import score_charts
 from mleredux_experiments.results.measures import MEASURES, measure, usual_measure
 from mleredux_experiments.results.scores import TaskScores, task_scores
 from mleredux_experiments.results.table import Results, Row, text_of
 from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
 
 MOST_RUNS = 5_000
-MOST_FILTERED = 100
-"""Of runs that are selected by a filter, the newest ones: a page is made within a moment however many there are."""
+MOST_FILTERED = 500
+"""Of runs that are selected by filters, the newest ones: a page is made within a moment however many there are."""
+_FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _KEPT = 8
 _lock = threading.Lock()
@@ -68,33 +70,40 @@ class Line(NamedTuple):
 
 
 def compare(visit: Visit) -> dict[str, Any]:
-    """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`; by a `measure`."""
-    wanted = {name: given for name in ("experiment", "task", "agent", "arm") if (given := visit.query.get(name))}
-    chosen, left = visit.query.get("run"), []
+    """Compare the arms of the runs that the address names: by `run`, or by the filters of the list; by a `measure`.
+
+    Pictures and further tables, which take most of the time, are the part `analysis` of the page.
+    """
+    given = {name: values for name in _FILTERS if (values := visit.query.get(name))}
+    wanted = {name: ["" if value == "none" else value for value in values] for name, values in given.items()}
+    chosen, left, record = visit.query.get("run"), list[str](), None
     if chosen:
-        record, paths = None, [visit.open(run).path for run in chosen]
-    elif "experiment" in wanted:
+        paths = [visit.open(run).path for run in chosen]
+    elif list(wanted) == ["experiment"] and len(wanted["experiment"]) == 1 and not visit.text("q"):
         record = record_of(visit, visit.text("experiment"))
         paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
-    elif wanted:
-        record, rows = None, list(visit.rows(MOST_FILTERED + 1, "", **wanted))
+    elif wanted or visit.text("q") or visit.text("all"):
+        rows = list(visit.rows(MOST_FILTERED + 1, visit.text("q")[:500], **wanted))
         paths = readable(visit, rows[:MOST_FILTERED])
         left = [f"Only the newest {MOST_FILTERED} of these runs are compared."] if len(rows) > MOST_FILTERED else []
     else:
         raise MlereduxError("No runs are selected.", hint="Select runs of two agents on the list of runs.")
-    found = analysis_of(paths, record, visit.text("measure") or None)
-    values, scores = shown(found), task_scores(found.results.arms)
+    whole = visit.static or visit.text("part") == "analysis"
+    found = analysis_of(paths, record, visit.text("measure") or None, whole)
+    values, scores = shown(found, whole), task_scores(found.results.arms)
     about_limits = [note for note in values["notes"] if note.startswith(ABOUT_LIMITS)]
     return {
         **values,
+        "whole": whole,
+        "charts": list(score_charts(found.results.arms)),
         "experiment": record.name if record else None,
         "lines": list(lines(found, scores)),
         "scores": scores,
-        "tables": values["tables"][1:],  # without the scores, which the page shows first
+        "tables": values["tables"][1:],  # without the scores, which the page shows already
         "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
-        "kept": {name: given for name, given in visit.query.items() if name not in ("measure", "csrf")},
+        "kept": {name: values for name, values in visit.query.items() if name not in ("measure", "csrf", "part")},
         "pairs": list(pairs(found)),
     }
 
@@ -130,14 +139,14 @@ def _leader(found: Analysis, scores: Sequence[TaskScores]) -> str | None:
     return means[0][1] if means and not tied else None
 
 
-def shown(found: Analysis) -> dict[str, Any]:
-    """The values of `analysis.html.j2`."""
+def shown(found: Analysis, whole: bool = True) -> dict[str, Any]:
+    """The values of `analysis.html.j2`; without pictures and tables unless the analysis is whole."""
     notes = [*found.changes, *found.notes, *(note for one in found.comparisons for note in one.notes)]
     return {
         "analysis": found,
         "notes": list(dict.fromkeys(notes)),
-        "pictures": _pictures(found),
-        "tables": analysis_tables(found),
+        "pictures": _pictures(found) if whole else [],
+        "tables": analysis_tables(found) if whole else [],
         "cell": cell,
     }
 
@@ -183,11 +192,14 @@ def record_from(stored: StoredExperiment) -> Record:
     )  # fmt: skip
 
 
-def analysis_of(folders: Sequence[Path], record: Record | None, chosen: str | None = None) -> Analysis:
+def analysis_of(
+    folders: Sequence[Path], record: Record | None, chosen: str | None = None, whole: bool = True
+) -> Analysis:
     """The analysis of runs; kept as long as their files do not change.
 
     Args:
         chosen: The measure; None: the plan's, or the usual one.
+        whole: As for `analyse`.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
@@ -195,7 +207,7 @@ def analysis_of(folders: Sequence[Path], record: Record | None, chosen: str | No
     stamps = stamps_of(folders)
     changes = tuple(record.told) if record else ()
     with _lock:
-        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes, chosen)
+        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes, chosen, whole)
 
 
 def stamps_of(folders: Sequence[Path]) -> Stamps:
@@ -204,16 +216,16 @@ def stamps_of(folders: Sequence[Path]) -> Stamps:
 
 
 @lru_cache(maxsize=_KEPT)
-def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None) -> Analysis:
+def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None, whole: bool) -> Analysis:
     from mleredux_experiments.results.sources import load_runs
     from mleredux_experiments.sdk import analysed
 
-    results = load_runs((path for path, *_ in stamps), rollouts=True)
+    results = load_runs((path for path, *_ in stamps), rollouts=whole)
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
     if not plan:
         chosen = chosen or usual_measure(list(results.arms.values()))
-    return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes)
+    return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes, whole=whole)
 
 
 @lru_cache(maxsize=16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -24,7 +24,15 @@ def sent(file: BinaryIO, name: str, image: str | None = None) -> Response:
         "Content-Length": str(file.seek(0, 2)),
         "X-Content-Type-Options": "nosniff",
     }
-    return StreamingResponse(_pieces(file), headers=headers, media_type=image or "application/octet-stream")
+    return SentFile(_pieces(file), headers=headers, media_type=image or "application/octet-stream")
+
+
+class SentFile(StreamingResponse):
+    """A file, in pieces."""
+
+    def __init__(self, pieces: Iterator[bytes], **kwargs: Any) -> None:
+        super().__init__(pieces, **kwargs)
+        self.pieces = pieces
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

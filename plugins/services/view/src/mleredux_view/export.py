@@ -9,6 +9,7 @@ from mleredux.errors import MlereduxError
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 from starlette.routing import Match, Route
 
+from mleredux_view.downloads import SentFile
 from mleredux_view.links import ExportLinks, Linked, file_name
 from mleredux_view.site import STATIC, all_pages, answer
 from mleredux_view.source import Source
@@ -43,7 +44,8 @@ def _write_pages(source: Source, folder: Path) -> int:
         response = answer(one, Visit(source, parts, query, links.of(page), static=True))
         path = folder / file_name(page)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(response.body))
+        with path.open("wb") as file:
+            file.writelines(response.pieces if isinstance(response, SentFile) else [bytes(response.body)])
         count += 1
     return count
 

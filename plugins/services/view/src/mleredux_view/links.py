@@ -57,7 +57,7 @@ def file_name(page: Linked) -> str:
         return "/".join(parts)
     text = "-".join((*parts[2:], *(f"{name}-{value}" for name, value in query))) or "index"
     folder = "/".join(_safe(part) for part in parts[:2])
-    return posixpath.join(folder, f"{_safe(text)}.html")
+    return posixpath.join(folder, f"{_safe(text)}.{'txt' if parts[2:] == ('raw',) else 'html'}")
 
 
 def _safe(text: str) -> str:

@@ -32,6 +32,8 @@ _WATCHED = (
 )
 LABELS = "labels.json"
 """In the runs directory: the labels of its runs."""
+_MOST_STARTED = 100
+"""Each run is a process."""
 _FIRST, _PIECE = 60, 250
 """Rows of the index that are made before a page, and later at once."""
 _REST = 0.7
@@ -130,7 +132,11 @@ class LocalSource:
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Start the same runs once more, each in a process of its own that outlives this one."""
-        for run in map(self.run, run_ids):
+        chosen = list(map(self.run, run_ids))
+        if len(chosen) > _MOST_STARTED:
+            hint = f"Select at most {_MOST_STARTED}."
+            raise MlereduxError(f"{len(chosen):,} runs are too many to start at once on this machine.", hint=hint)
+        for run in chosen:
             _start(self.again(run))
             yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
 

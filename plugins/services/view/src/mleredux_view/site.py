@@ -139,10 +139,10 @@ async def _answer(
 
 def answer(one: Declared, visit: Visit) -> Response:
     """Return the response of a page; an error is a page too."""
-    status, vary = 200, {"Vary": "HX-Request"}
+    vary = {"Vary": "HX-Request"}
     try:
         shown = one.function(visit)
-        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), status, vary)
+        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, vary)
     except MlereduxError as failure:
         error = failure
     except Exception as failure:  # a plugin's template may raise anything

@@ -117,10 +117,11 @@ class Visit:
 
 
 class Shown(NamedTuple):
-    """What a page shows: a template and its values."""
+    """What a page shows: a template and its values, and the status of the response."""
 
     template: str
     values: Mapping[str, Any]
+    status: int = 200
 
 
 class Declared(NamedTuple):

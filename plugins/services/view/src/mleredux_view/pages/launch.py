@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import Duration, current, read_options
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from mleredux_view.pages.runs import selected
+from mleredux_view.pages.runs import finish, selected
 from mleredux_view.source import Launch
 from mleredux_view.visit import Shown, Visit, action, missing, page
 
 _MOST_SEEDS = 100
+_FIELDS = ("task", "agent", "sandbox", "time_limit", "options")
 _LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([^\x00-\x1f]{0,128})")
 
 
@@ -23,17 +26,29 @@ def new(visit: Visit) -> Shown:
     """The form."""
     if visit.static:
         raise missing("form in an export")
-    known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
-    return Shown("new.html.j2", {**known, "task": visit.text("task")[:200], "agent": visit.text("agent")[:200]})
+    return _form({name: visit.text(name)[:200] for name in ("task", "agent")})
 
 
 @action("/actions/launch")
-def launch(visit: Visit) -> Response:
-    """Request the runs of the form."""
-    asked = {name: values[-1].strip() for name, values in visit.form.items()}
-    for sentence in visit.source.launch(_launch(asked)):
-        visit.say(sentence)
-    return RedirectResponse(visit.link(), 303)
+def launch(visit: Visit) -> Response | Shown:
+    """Request the runs of the form; if that is refused, show the form again with what was typed."""
+    typed = {name: values[-1].strip().replace("\r\n", "\n") for name, values in visit.form.items()}
+    try:
+        return finish(visit, visit.source.launch(_launch(typed)))
+    except MlereduxError as error:
+        return _form(typed, error)
+
+
+def _form(typed: Mapping[str, str], problem: MlereduxError | None = None) -> Shown:
+    known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
+    near = [
+        (name, other)
+        for name in ("task", "agent")
+        if problem is not None and (given := typed.get(name, "")) and given not in known[f"{name}s"]
+        for other in get_close_matches(given, known[f"{name}s"], 2)
+    ]
+    values = {**known, "typed": {**dict.fromkeys(_FIELDS, ""), "seeds": "0", **typed}, "problem": problem, "near": near}
+    return Shown("new.html.j2", values, 409 if problem else 200)
 
 
 @action("/actions/label")
@@ -42,12 +57,10 @@ def label(visit: Visit) -> Response:
     given = _LABEL.fullmatch((visit.form.get("label") or [""])[-1].strip())
     if given is None:
         raise MlereduxError("A label is written as NAME=VALUE.", hint="NAME= removes it.")
-    for sentence in visit.source.label(selected(visit), given[1], given[2].strip()):
-        visit.say(sentence)
-    return RedirectResponse(visit.link(), 303)
+    return finish(visit, visit.source.label(selected(visit), given[1], given[2].strip()))
 
 
-def _launch(asked: dict[str, str]) -> Launch:
+def _launch(asked: Mapping[str, str]) -> Launch:
     try:
         seeds = tuple(dict.fromkeys(int(word) for word in asked.get("seeds", "0").replace(",", " ").split())) or (0,)
         limit: Any = Duration().convert(asked["time_limit"], None, None) if asked.get("time_limit") else None

@@ -56,14 +56,21 @@ def log(visit: Visit) -> Shown:
 
 
 def _links(visit: Visit, file: LogFile, name: str, first: int) -> dict[str, str | None]:
-    """Return addresses of other lines; the line of an address is shown with some before it."""
+    """Return addresses of other lines; the line of an address is shown with some before it.
+
+    An export has the whole log as a text file instead, so that it is hardly larger than the runs.
+    """
 
     def to(line: int) -> str:
         other = {} if name == _MAIN else {"name": name}
         return visit.link("runs", visit.parts["run_id"], "log", **other, line=max(1, line) + _BEFORE)
 
     after = first + _LINES
+    if visit.static:
+        whole = visit.link("runs", visit.parts["run_id"], "raw", path=name) if file.lines > _LINES else None
+        return {"earlier": None, "later": None, "start": None, "whole": whole}
     return {
+        "whole": None,
         "earlier": to(first - _LINES) if first > 1 else None,
         "later": to(after) if after <= file.lines else None,
         "start": to(1) if first > 1 else None,

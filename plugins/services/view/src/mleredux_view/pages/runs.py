@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from mleredux.errors import MlereduxError
 from starlette.responses import RedirectResponse, Response
 
 from mleredux_view.source import FACETS, SORTED, RunQuery, RunTable
@@ -15,7 +17,8 @@ _OPEN = ("status", "task", "agent")
 _VALUES = 30
 _SHOWN = 50
 _EXPORTED = 5_000
-_MOST_SELECTED = 500
+_MOST_SELECTED = 5_000
+_MOST_SAID = 10
 _TITLES = {
     "created_at": "newest",
     "cost_usd": "cost",
@@ -79,21 +82,20 @@ def runs(visit: Visit) -> Shown:
 @action("/actions/stop")
 def stop(visit: Visit) -> Response:
     """Stop the selected runs."""
-    return _done(visit, visit.source.stop(selected(visit)))
+    return finish(visit, visit.source.stop(selected(visit)))
 
 
 @action("/actions/retry")
 def retry(visit: Visit) -> Response:
     """Request the selected runs once more."""
-    return _done(visit, visit.source.retry(selected(visit)))
+    return finish(visit, visit.source.retry(selected(visit)))
 
 
 def query_of(visit: Visit) -> RunQuery:
     """Return what the address asks for; what it can't mean is ignored."""
     sort = visit.text("sort")
     return RunQuery(
-        search=visit.text("q")[:500],
-        wanted={name: frozenset(values) for name in FACETS if (values := _given(visit, name))},
+        **_chosen(visit.query),
         sort=sort if sort in SORTED else SORTED[0],
         ascending=visit.text("up") == "1",
         after=visit.text("after") or None,
@@ -102,8 +104,11 @@ def query_of(visit: Visit) -> RunQuery:
     )
 
 
-def _given(visit: Visit, name: str) -> list[str]:
-    return ["" if value == "none" else value for value in visit.query.get(name, [])]
+def _chosen(values: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return the search and filters of an address or a form, as fields of `RunQuery`."""
+    known = {name: ["" if value == "none" else value for value in values.get(name, [])] for name in FACETS}
+    wanted = {name: frozenset(accepted) for name, accepted in known.items() if accepted}
+    return {"search": (values.get("q") or [""])[-1][:500], "wanted": wanted}
 
 
 def _more(visit: Visit, table: RunTable) -> str | None:
@@ -134,11 +139,26 @@ def _title(name: str, value: str) -> str:
 
 
 def selected(visit: Visit) -> list[str]:
-    """The runs that are selected on the list."""
-    return visit.form.get("run", [])[:_MOST_SELECTED]
+    """Return the runs that are selected on the list; with `all`, every one that its filters match.
+
+    Raises:
+        MlereduxError: There are too many.
+    """
+    if "all" not in visit.form:
+        return visit.form.get("run", [])
+    table = visit.source.runs(RunQuery(**_chosen(visit.form), limit=_MOST_SELECTED, facets=()))
+    if table.next is not None:
+        hint = f"Filter the list to at most {_MOST_SELECTED:,} runs."
+        raise MlereduxError(f"{table.total:,} runs are selected, which are too many at once.", hint=hint)
+    return [row["id"] for row in table.rows]
 
 
-def _done(visit: Visit, sentences: Iterator[str]) -> Response:
-    for sentence in sentences:
+def finish(visit: Visit, sentences: Iterator[str]) -> Response:
+    """Show the first of the sentences above the page that an action leads to: the list, or the run that it began on."""
+    shown = list(sentences)
+    for sentence in shown[:_MOST_SAID]:
         visit.say(sentence)
-    return RedirectResponse(visit.link(), 303)
+    if len(shown) > _MOST_SAID:
+        visit.say(f"… and {len(shown) - _MOST_SAID:,} more.")
+    began = visit.form.get("from", [])[:1]
+    return RedirectResponse(visit.link("runs", *began) if began else visit.link(), 303)

@@ -37,14 +37,31 @@
 
   // Selection of runs.
   const count = () => {
-    const chosen = $$("input[name=run]:checked").length, told = $("#chosen");
-    if (told) told.textContent = chosen ? `${chosen} selected` : "none selected";
+    const all = $("#all"), told = $("#chosen");
+    if (all?.checked) $$("input[name=run]").forEach((box) => { box.checked = true; });
+    const chosen = all?.checked ? Number(all.dataset.total) : $$("input[name=run]:checked").length;
+    if (told) told.textContent = chosen ? `${chosen.toLocaleString("en")} selected` : "none selected";
     $$("[data-needs]").forEach((button) => { button.disabled = chosen < Number(button.dataset.needs); });
   };
   document.addEventListener("input", (event) => {
     if (event.target.id === "all") $$("input[name=run]").forEach((box) => { box.checked = event.target.checked; });
+    if (event.target.name === "run" && !event.target.checked) $("#all").checked = false;
     if (event.target.id === "all" || event.target.name === "run") { event.stopPropagation(); count(); }
   }, true);
+  // All runs are sent as the filters of the list, which may match more runs than it shows.
+  document.addEventListener("formdata", (event) => {
+    if (event.target.id !== "act" || !event.formData.has("all")) return;
+    event.formData.delete("run");
+    for (const [name, value] of new FormData($("#list"))) event.formData.append(name, value);
+  });
+
+  // An export filters its list by itself.
+  const filter = $("[data-filters]");
+  if (filter) filter.addEventListener("input", () => {
+    const words = filter.value.toLowerCase().split(/\s+/), rows = $$(filter.dataset.filters);
+    rows.forEach((row) => { const text = `${row.id} ${row.textContent}`.toLowerCase(); row.hidden = !words.every((word) => text.includes(word)); });
+    $(".total b").textContent = rows.filter((row) => !row.hidden).length.toLocaleString("en");
+  });
 
   // Keyboard: / searches, j and k go through rows and steps, Enter opens one.
   const items = () => $$("#rows tr[id], details.step");
@@ -116,9 +133,10 @@
       axes: [{ ...axis, label: chart.x, labelSize: 22, labelFont: "12px sans-serif" }, { ...axis, size: 64, label: chart.series.length === 1 ? chart.series[0].label : undefined, labelSize: 20, labelFont: "12px sans-serif" }],
       legend: { show: chart.series.length > 1 },
       series: [{ label: chart.x }, ...chart.series.map((one) => ({
-        label: one.label, stroke: () => colour(one.colour), width: 2, spanGaps: true,
+        label: one.label, stroke: () => colour(one.colour), width: one.width ?? 2, alpha: one.alpha, class: one.class, spanGaps: true,
         paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: one.points, size: 7, fill: () => colour(one.colour) },
       }))],
+      bands: (chart.bands || []).map((one) => ({ series: one.series, fill: () => `${colour(one.colour)}22` })),
       hooks: { draw: [lines] },
     }, chart.data, box);
     plots.forEach((one) => one.root.isConnected || plots.delete(one));

@@ -1,0 +1,86 @@
+"""Scores of several runs over time, over each other, with mean and spread of each arm; the site's script draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mleredux_experiments.results.measures import time_unit
+from mleredux_experiments.results.table import Row
+
+_MOST_TASKS = 6
+_MOST_LINES = 60
+"""Single runs in a chart; means and spreads are of all."""
+_COLOURS = 8
+_POINTS = 200
+
+
+class ScoreChart(NamedTuple):
+    """A chart of one task: the data that the site's script draws, and how many of its runs have a line."""
+
+    task: str
+    data: dict[str, Any]
+    runs: int
+    drawn: int
+
+
+def score_charts(arms: Mapping[str, Sequence[Row]]) -> Iterator[ScoreChart]:
+    """Yield a chart for each of the first tasks with a run that has several scored versions."""
+    tasks = sorted({row.task for rows in arms.values() for row in rows if len(_points(row)) > 1})
+    for task in tasks[:_MOST_TASKS]:
+        curves = {arm: [_points(row) for row in rows if row.task == task and _points(row)] for arm, rows in arms.items()}
+        yield _chart(task, {arm: found for arm, found in curves.items() if found})
+
+
+def _points(row: Row) -> list[tuple[float, float]]:
+    """Return hours and scores of the valid versions of a run that counts."""
+    if not row.counts:
+        return []
+    known = ((one.seconds / 3600, one.score) for one in row.versions if one.valid)
+    return [(hours, score) for hours, score in known if score is not None and math.isfinite(score)]
+
+
+def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> ScoreChart:
+    times = sorted({hours for found in curves.values() for points in found for hours, _ in points})
+    unit, scale = time_unit(times[-1])
+    x = np.array(times if len(times) <= _POINTS else np.linspace(times[0], times[-1], _POINTS))
+    series, data, bands = list[dict[str, Any]](), [(x * scale).tolist()], list[dict[str, Any]]()
+    share = max(1, _MOST_LINES // len(curves))
+    for number, (arm, found) in enumerate(curves.items()):
+        colour, common = f"arm-{number % _COLOURS}", {"stepped": True, "points": False}
+        table = np.array([_held(points, x) for points in found])
+        for line in table[:share]:
+            series.append({"label": arm, "colour": colour, "class": "single", "width": 1, "alpha": 0.35, **common})
+            data.append(_numbers(np.where(np.diff(line, prepend=math.nan) == 0, math.nan, line), line[-1]))
+        mean = table.mean(axis=0)  # from when on every run has a score
+        series.append({"label": f"{arm}, mean of {len(found)}", "colour": colour, "width": 3, **common})
+        data.append(_numbers(mean))
+        if len(found) > 1:
+            spread = table.std(axis=0, ddof=1)
+            bands.append({"series": [len(data), len(data) + 1], "colour": colour})
+            edge = {"label": f"{arm}, ± standard deviation", "colour": colour, "class": "single", "width": 0, **common}
+            series += [edge, edge]
+            data += [_numbers(mean + spread), _numbers(mean - spread)]
+    known = [value for line in data[1:] for value in line if value is not None]
+    margin = (max(known) - min(known)) * 0.08 or abs(max(known)) * 0.05 or 1.0
+    shown = {"x": f"{unit} of agent run time", "levels": [], "series": series, "data": data, "bands": bands}
+    ranges = {"range": [min(known) - margin, max(known) + margin], "x_range": [0.0, data[0][-1]]}
+    runs = {arm: len(found) for arm, found in curves.items()}
+    drawn = sum(min(share, count) for count in runs.values())
+    return ScoreChart(task, {**shown, **ranges}, sum(runs.values()), drawn)
+
+
+def _held(points: Sequence[tuple[float, float]], x: Any) -> Any:
+    """Return the score of the last version until each time; NaN before the first."""
+    times, scores = zip(*points, strict=True)
+    places = np.searchsorted(times, x, side="right")
+    return np.array([math.nan, *scores])[places]
+
+
+def _numbers(values: Any, last: float = math.nan) -> list[float | None]:
+    """Return values as JSON has them; with `last` instead of a missing one at the end."""
+    values = [*values[:-1], values[-1] if math.isnan(last) else last]
+    return [None if math.isnan(value) else round(float(value), 6) for value in values]
