@@ -144,6 +144,32 @@ def test_a_damaged_record_is_made_anew(toy: Any) -> None:
     assert json.loads(record.read_text())["task_version"] == "1"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"form": 99},
+        {"form": 1},
+        {"form": "2b"},
+        {"of_a_later_version": {"x": 1}},
+        {"columns": [{"kind": "new"}]},
+        {"task_version": None},
+        "[",
+        "",
+    ],
+)
+def test_versions_that_write_other_schemas_share_a_data_folder(toy: Any, other: Any) -> None:
+    found = prepared(toy)
+    path = found.schema / "schema.json"
+    own = json.loads(path.read_text())
+    path.write_text(json.dumps({**own, **other}) if isinstance(other, dict) else other)
+    record = found.public.parent / "prepared.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "of_a_later_version": [1]}))
+    again = toy.data.find(toy.task())
+    assert again is not None and again.digest == found.digest
+    assert json.loads((again.schema / "schema.json").read_text()) == own
+    assert json.loads(record.read_text())["of_a_later_version"] == [1], "what others noted is kept"
+
+
 def test_raw_data_that_are_absent_are_asked_for(toy: Any) -> None:
     with pytest.raises(DataError, match="--from FOLDER_OR_ZIP"):
         prepared(toy, toy.task().model_copy(update={"fetch": None}))

@@ -133,7 +133,8 @@ class DataStore:
                 f"the task is of version {task.version}.",
                 hint=f"Prepare it again: `mleredux prepare {task.id} --force`.",
             )
-        differing = tuple(Difference(**row) for row in record.get("differences", ()))
+        noted = record.get("differences", ())
+        differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in noted)
         schema = Path(record["schema"])
         if not record.get("settled"):
             self._settle(prepared, record)

@@ -6,6 +6,7 @@ import csv
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mleredux._core.store.files import write_atomically
@@ -64,8 +65,10 @@ def read_schema(folder: Path) -> SubmissionSchema:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether a schema is there that this version of mleredux wrote."""
-    return (folder / SCHEMA_FILE).is_file() and read_schema(folder).form == FORM
+    """Whether a schema is there that this version of mleredux can read; those of other versions are written again."""
+    with suppress(OSError, ValueError):
+        return read_schema(folder).form == FORM
+    return False
 
 
 def refuse_malformed(task: Task, submission: Path, private: Path) -> None:
