@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+from mleredux_executor_ray.executor import ADDRESS_VARIABLE
+from mleredux_server.api import health
+from mleredux_server.cli.serve import command as serve
 from mleredux_testing.imports import lazily
 from mleredux_testing.pytest_plugin import skip_or_fail
 from referencing import Registry, Resource
@@ -35,7 +38,8 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def problems(schemas: Path, kind: str, manifest: dict[str, Any]) -> list[str]:
-    schema = json.loads((schemas / f"{kind.lower()}-v1.json").read_text())
+    group = manifest["apiVersion"].rpartition("/")[0].partition(".")[0]
+    schema = json.loads((schemas / f"{'-'.join(filter(None, (kind.lower(), group)))}-v1.json").read_text())
     definitions = json.loads((schemas / "_definitions.json").read_text())
     known = Registry().with_resource("/api/_definitions.json", Resource(definitions, DRAFT202012))
     found = jsonschema.Draft202012Validator(schema, registry=known).iter_errors(manifest)
@@ -44,9 +48,11 @@ def problems(schemas: Path, kind: str, manifest: dict[str, Any]) -> list[str]:
 
 def test_all_that_kubernetes_knows_is_valid(schemas: Path) -> None:
     found = {one["kind"]: one for one in manifests()}
-    assert found.keys() == {"ServiceAccount", "PersistentVolumeClaim", "RayCluster", "RayJob"}
-    for kind in ("ServiceAccount", "PersistentVolumeClaim"):
+    own = {"ServiceAccount", "PersistentVolumeClaim", "Deployment", "Service", "NetworkPolicy"}
+    assert found.keys() == {*own, "RayCluster", "RayJob"}
+    for kind in own:
         assert problems(schemas, kind, found[kind]) == []
+        assert problems(schemas, kind, {**found[kind], "specs": {}}), "it refuses what it does not know"
     spec = found["RayCluster"]["spec"]
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         pod = {"apiVersion": "v1", "kind": "Pod", **group["template"]}
@@ -75,3 +81,26 @@ def test_the_manifests_fit_together() -> None:
         assert pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
         [claim] = [one["persistentVolumeClaim"]["claimName"] for one in pod["volumes"]]
         assert claim == found["PersistentVolumeClaim"]["metadata"]["name"]
+
+
+def test_the_server_fits_the_cluster_and_its_own_options() -> None:
+    found = {one["kind"]: one for one in manifests()}
+    pod = found["Deployment"]["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    program, name, *options = container["command"]
+    asked = serve.make_context("serve", options).params
+    assert (program, name) == ("mleredux", "serve") and asked["executor"] == "ray" and asked["host"] == "0.0.0.0"
+    assert {"containerPort": asked["port"], "name": "http"} in container["ports"]
+    head = found["RayCluster"]["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
+    assert container["image"] == head["image"]
+    own, cluster = ({one["name"]: one.get("value") for one in many["env"]} for many in (container, head))
+    assert cluster.items() <= own.items() and own[ADDRESS_VARIABLE].startswith(found["RayCluster"]["metadata"]["name"])
+    probed = {container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
+    assert probed <= {route.path for route in health.router.routes}
+    labels = pod["metadata"]["labels"]
+    assert labels == found["Deployment"]["spec"]["selector"]["matchLabels"] == found["Service"]["spec"]["selector"]
+    [rule] = found["NetworkPolicy"]["spec"]["ingress"]
+    assert labels in [one["podSelector"]["matchLabels"] for one in rule["from"]]
+    claims = [one["persistentVolumeClaim"]["claimName"] for one in pod["spec"]["volumes"]]
+    assert claims == [found["PersistentVolumeClaim"]["metadata"]["name"]]
+    assert pod["spec"]["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]

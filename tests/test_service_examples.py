@@ -168,6 +168,11 @@ class TestUnit:
     def test_graders_may_still_give_up_the_network(self, unit: dict[str, list[str]]) -> None:
         assert unit["RestrictNamespaces"] == ["user net"] and unit["SystemCallFilter"] == ["@system-service"]
 
+    def test_the_socket_has_the_address_of_the_service(self, unit: dict[str, list[str]]) -> None:
+        words = shlex.split(unit["ExecStart"][0])
+        asked = asked_of_serve(words[1:])
+        assert f"ListenStream={asked['host']}:{asked['port']}\n" in text("mleredux.socket")
+
     def test_systemd_takes_it(self, tmp_path: Path) -> None:
         if shutil.which("systemd-analyze") is None:
             pytest.skip("there is no systemd-analyze")

@@ -30,7 +30,9 @@ def test_students_are_ranked_by_their_mean_with_missing_tasks_as_zero() -> None:
 
 
 scores = st.none() | st.floats(0, 1)
-rows = st.lists(st.builds(row, st.sampled_from("abcdef"), st.sampled_from(["cv@wine", "eda@wine", "cv@digits"]), scores))
+rows = st.lists(
+    st.builds(row, st.sampled_from("abcdef"), st.sampled_from(["cv@wine", "eda@wine", "cv@digits"]), scores)
+)
 
 
 @given(rows)

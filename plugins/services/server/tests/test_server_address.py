@@ -5,16 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_server.operations import address
 from mleredux_server.settings import Settings
+from mleredux_testing.server import TOKEN
 
 
 @pytest.fixture
@@ -100,3 +103,60 @@ def test_a_file_system_without_locks_is_named(settings: Settings, monkeypatch: p
     with pytest.raises(MlereduxError, match=r"can't be locked: .*\.") as refused, address.alone(settings):
         raise AssertionError
     assert "another one" in str(refused.value.hint)
+
+
+def start_with(listener: socket.socket, runs: Path) -> subprocess.Popen[bytes]:
+    """Start a server as systemd does: the socket is descriptor 3, and variables say whose it is."""
+    script = 'exec 3<&"$1"; shift; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+    serve = [sys.executable, "-m", "mleredux", "serve", "--runs-dir", str(runs)]
+    command = ["bash", "-c", script, "bash", str(listener.fileno()), *serve]
+    return subprocess.Popen(command, pass_fds=(listener.fileno(),), env={**os.environ, "MLEREDUX_SERVE_TOKEN": TOKEN})
+
+
+def test_a_restart_refuses_no_connection_if_its_socket_is_passed(tmp_path: Path) -> None:
+    answered, failed, over = [0], list[str](), threading.Event()
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/healthz"
+
+        def ask() -> None:
+            while not over.is_set():
+                try:
+                    assert httpx.get(url, timeout=120).status_code == 200
+                    answered[0] += 1
+                except httpx.HTTPError as error:
+                    failed.append(repr(error))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            for _ in range(3):
+                before = answered[0]
+                server = start_with(listener, tmp_path / "runs")
+                try:
+                    while answered[0] < before + 20 and not failed:
+                        assert server.poll() is None
+                        over.wait(0.05)
+                finally:
+                    server.send_signal(signal.SIGTERM)
+                    server.wait(60)
+            last = start_with(listener, tmp_path / "runs")
+        finally:
+            over.set()
+            asking.join(120)
+        last.terminate()
+        last.wait(60)
+    assert failed == [] and answered[0] >= 60
+
+
+def test_what_is_passed_must_be_a_socket_of_tcp(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        assert start_with(listener, tmp_path / "runs").wait(60) == 1
+
+
+def test_variables_for_another_process_are_ignored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LISTEN_PID", str(os.getppid()))
+    monkeypatch.setenv("LISTEN_FDS", "1")
+    with address.bound(settings.model_copy(update={"port": 0})) as own:
+        assert own.getsockname()[0] == settings.host and own.fileno() != 3

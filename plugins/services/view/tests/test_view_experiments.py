@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,13 +62,37 @@ def test_a_comparison_begins_with_a_table_of_arms_and_takes_another_measure(fill
 
 def test_a_comparison_leads_to_both_runs_of_a_task(filled: Any, pages: Any) -> None:
     page = opened(pages, f"{filled.url}/compare?experiment=trees")
-    assert "On which tasks is many better than few?" in page.inner_text("main")
+    assert "On which tasks is many better than few?" not in page.inner_text("main")
+    page.click("text=Show charts and all tables")
+    page.get_by_text("On which tasks is many better than few?").wait_for(timeout=90_000)
     assert page.evaluate(
         "[...document.querySelectorAll('main img')].every(one => one.complete && one.naturalWidth > 99)"
     )
     page.click("text=with many >> nth=0")
     text = opened(pages, page.url).inner_text("main")
     assert "dummy" in text and "baseline" in text and "Difference" not in text
+
+
+def test_scores_over_time_lie_over_each_other_with_the_mean_of_each_arm(filled: Any, pages: Any) -> None:
+    page = opened(pages, f"{filled.url}/compare?experiment=trees")
+    boxes = page.locator("main .chart")
+    assert boxes.count() == 2 and page.locator("main .chart canvas").count() == 2
+    chart = json.loads(boxes.first.get_attribute("data-chart"))
+    means = [one["label"] for one in chart["series"] if one.get("class") != "single"]
+    assert [label.partition(",")[0] for label in means] == ["few", "many"]
+    assert [one for one in boxes.first.locator(".u-series:visible").all_inner_texts() if "mean of" in one]
+    ends = {}
+    for row in page.locator("h2:text-is('Runs by task and seed') ~ div tbody tr").all():
+        task, _, few, many, *_ = row.locator("th, td").all_inner_texts()
+        for arm, text in (("few", few), ("many", many)):
+            if re.match(r"\d\.\d", text):
+                ends.setdefault((task, arm), []).append(float(text.split()[0]))
+    for number, task in enumerate(("digits", "wine")):
+        chart = json.loads(boxes.nth(number).get_attribute("data-chart"))
+        for one, line in zip(chart["series"], chart["data"][1:], strict=True):
+            if (arm := one["label"].partition(",")[0]) and "mean of" in one["label"]:
+                own = ends[task, arm]
+                assert line[-1] == pytest.approx(sum(own) / len(own), abs=1e-4)
 
 
 def test_runs_that_are_selected_are_compared(filled: Any, pages: Any) -> None:

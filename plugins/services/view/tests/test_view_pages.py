@@ -189,6 +189,91 @@ def test_enter_in_the_box_of_labels_labels_and_stops_nothing(watched: Any) -> No
     (watched.site.runs / "labels.json").write_text("{}")
 
 
+@pytest.fixture
+def many(site_of: Any, made_runs: Any, tmp_path: Path) -> Any:
+    """More runs than a page of the list has: 36 of digits by one agent, 36 of wine by another."""
+    runs = tmp_path / "many"
+    for number in range(72):
+        task, agent = (("digits", "baseline"), ("wine", "aide"))[number % 2]
+        made_runs.make_run(runs, number, status="done", task=task, agent=agent, steps=2)
+    return site_of(runs)
+
+
+def test_all_runs_that_match_are_selected_not_only_those_shown(many: Any, browser: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(many.once())
+    assert page.locator("#rows input[name=run]").count() == 50
+    page.check("#all")
+    page.get_by_text("72 selected").wait_for()
+    page.click("button:text-is('Compare')")
+    table = page.locator("main section").first.locator("tbody")
+    assert texts(page, "main section:first-of-type tbody td:nth-of-type(1)") == ["36", "36"], table.inner_text()
+    page.goto(f"{many.url}/?task=digits")
+    page.check("#all")
+    page.get_by_text("36 selected").wait_for()
+    page.get_by_label("Label for the selected runs").fill("all=yes")
+    page.keyboard.press("Enter")
+    page.get_by_text("… and 26 more.").wait_for()
+    assert {tuple(labels.items()) for labels in json.loads((many.runs / "labels.json").read_text()).values()} == {
+        (("all", "yes"),)
+    }
+    page.goto(f"{many.url}/?q=all%3Dyes")
+    assert page.locator(".total b").inner_text() == "36"
+    page.check("#all")
+    page.locator("#rows input[name=run]").first.uncheck()
+    page.get_by_text("35 selected").wait_for()
+    page.get_by_label("Label for the selected runs").fill("all=")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text="Removed").wait_for()
+    page.goto(f"{many.url}/?q=all%3Dyes")
+    assert page.locator(".total b").inner_text() == "1"
+    context.close()
+
+
+def test_a_refused_form_keeps_what_was_typed(watched: Any) -> None:
+    page = watched.open("/new")
+    typed = {"task": "digts", "agent": "dummy", "seeds": "3, 4", "time_limit": "20m", "options": "a=1\nb=<2>"}
+    for name, value in typed.items():
+        page.locator(f"[name={name}]").fill(value)
+    page.locator("select[name=sandbox]").select_option("process")
+    for wrong, sentence in (
+        ({}, "digts"),
+        ({"task": "digits", "seeds": "x"}, "whole numbers"),
+        ({"seeds": "1", "time_limit": "?"}, "duration"),
+    ):
+        for name, value in wrong.items():
+            page.locator(f"[name={name}]").first.fill(value)
+        typed |= wrong
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_role("alert").filter(has_text=sentence).wait_for()
+        assert {name: page.locator(f"[name={name}]").first.input_value() for name in typed} == typed
+        assert page.locator("select[name=sandbox]").input_value() == "process"
+        if not wrong:
+            assert page.get_by_role("button", name="Run with task digits", exact=True).is_visible()
+    watched.problems.clear()
+
+
+def test_a_phone_shows_medal_time_and_date_and_selects(watched: Any) -> None:
+    watched.page.set_viewport_size({"width": 390, "height": 900})
+    page = watched.open("/?medal=gold")
+    line = page.locator("#rows .phone").first
+    assert re.fullmatch(r"gold · .*\d (s|min|h).* · 20\d\d-\d\d-\d\d \d\d:\d\d", line.inner_text())
+    page.locator("#rows input[name=run]").first.check()
+    page.get_by_text("1 selected").wait_for()
+    assert page.get_by_role("link", name="New run").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1440])
+def test_the_list_shows_when_runs_were_requested(watched: Any, width: int) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    page = watched.open("/")
+    assert page.locator("#rows .w-created").first.is_visible()
+    box = page.locator(".card-table").evaluate("(one) => one.scrollWidth - one.clientWidth")
+    assert box <= 1, "the table scrolls sideways"
+
+
 def test_a_chart_takes_the_colors_of_another_scheme(watched: Any) -> None:
     page = watched.open(f"/runs/{watched.site.ids['done']}")
     used = """() => {
@@ -316,6 +401,8 @@ def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, 
     page.on("dialog", lambda dialog: problems.append(dialog.message))
     page.on("console", lambda said: said.type == "error" and problems.append(said.text))
     page.goto((tmp_path / "pages" / "index.html").as_uri())
+    page.get_by_label("Search runs").fill("WINE done")
+    assert page.locator(".total b").inner_text() == "1" and page.locator("#rows tr:visible").count() == 1
     page.get_by_role("link", name="wine").click()
     page.locator("#curve canvas").wait_for()
     for name in ("Steps", "Versions", "Log", "Files"):
@@ -325,6 +412,25 @@ def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, 
     page.locator("#rows a").first.click()
     assert problems == []
     context.close()
+
+
+def test_an_export_is_hardly_larger_than_a_long_log_which_it_has_whole(made_runs: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    log = b"".join(b"epoch %d loss 0.12345 accuracy 0.98765\n" % n for n in range(400_000)) + b"ValueError: no\n"
+    made_runs.make_run(tmp_path / "runs", 1, status="done", log=log)
+    export(LocalSource(RunStore(tmp_path / "runs")), tmp_path / "pages")
+    before, after = (
+        sum(path.stat().st_size for path in (tmp_path / name).rglob("*") if path.is_file())
+        for name in ("runs", "pages")
+    )
+    assert after <= 1.2 * before
+    page = next((tmp_path / "pages").rglob("log.html"))
+    assert "epoch 399999 " in page.read_text() and "400,001 lines" in page.read_text()
+    named = re.search(r'href="([^"]+\.txt)">the whole log', page.read_text())
+    assert named is not None and (page.parent / named[1]).read_bytes() == log
 
 
 def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, browser: Any, tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ def compare(visit: Visit) -> dict[str, Any]:
 
     Pictures and further tables, which take most of the time, are the part `analysis` of the page.
     """
-    given = {name: values for name in _FILTERS if (values := visit.query.get(name))}
-    wanted = {name: ["" if value == "none" else value for value in values] for name, values in given.items()}
+    known = {name: ["" if value == "none" else value for value in visit.query.get(name, [])] for name in _FILTERS}
+    wanted = {name: accepted for name, accepted in known.items() if accepted}
     chosen, left, record = visit.query.get("run"), list[str](), None
     if chosen:
         paths = [visit.open(run).path for run in chosen]
-    elif list(wanted) == ["experiment"] and len(wanted["experiment"]) == 1 and not visit.text("q"):
+    elif "experiment" in wanted and not visit.text("all"):
         record = record_of(visit, visit.text("experiment"))
         paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
     elif wanted or visit.text("q") or visit.text("all"):
@@ -103,7 +103,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
-        "kept": {name: values for name, values in visit.query.items() if name not in ("measure", "csrf", "part")},
+        "kept": {name: accepted for name, accepted in visit.query.items() if name not in ("measure", "csrf", "part")},
         "pairs": list(pairs(found)),
     }
 

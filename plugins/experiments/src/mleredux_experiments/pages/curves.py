@@ -31,7 +31,9 @@ def score_charts(arms: Mapping[str, Sequence[Row]]) -> Iterator[ScoreChart]:
     """Yield a chart for each of the first tasks with a run that has several scored versions."""
     tasks = sorted({row.task for rows in arms.values() for row in rows if len(_points(row)) > 1})
     for task in tasks[:_MOST_TASKS]:
-        curves = {arm: [_points(row) for row in rows if row.task == task and _points(row)] for arm, rows in arms.items()}
+        curves = {
+            arm: [_points(row) for row in rows if row.task == task and _points(row)] for arm, rows in arms.items()
+        }
         yield _chart(task, {arm: found for arm, found in curves.items() if found})
 
 

@@ -110,27 +110,14 @@ def create_app(service: Service) -> FastAPI:
     app.state.metrics = Metrics(service)
     problems.install(app)
     openapi.install(app)
-    app.include_router(health.router)
-    app.include_router(runs.router)
-    app.include_router(run_actions.router)
-    app.include_router(artifacts.router)
-    app.include_router(results.router)
+    for module in (health, runs, run_actions, artifacts, results):
+        app.include_router(module.router)
     app.include_router(users.me)
-    app.include_router(tokens.router)
-    app.include_router(users.router)
-    app.include_router(projects.router)
-    app.include_router(tasks.router)
-    app.include_router(experiments.router)
+    for module in (tokens, users, projects, tasks, experiments):
+        app.include_router(module.router)
     idempotency.install(app)
-    app.include_router(agents.router)
-    app.include_router(events.router)
-    app.include_router(logs.router)
-    app.include_router(submissions.router)
-    app.include_router(builds.router)
-    app.include_router(sources.router)
-    app.include_router(secrets.router)
-    app.include_router(audit.router)
-    app.include_router(webhooks.router)
+    for module in (agents, events, logs, submissions, builds, sources, secrets, audit, webhooks):
+        app.include_router(module.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -29,11 +29,7 @@ def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
         except (Problem, ValueError):
             continue
     if fresh := sorted(set(values) - known):
-        path = service.settings.state_dir / FOLDER / run_id
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        lines += [service.vault.lock(_place(run_id), value) for value in fresh]
-        write_atomically(path, "".join(f"{line}\n" for line in lines))
-        path.chmod(0o600)
+        _write(service, run_id, [*lines, *(service.vault.lock(_place(run_id), value) for value in fresh)])
     return known
 
 
@@ -51,6 +47,20 @@ def lent_to(service: Service, run_id: str) -> set[str]:
         raise Problem("conflict", detail, hint=hint) from None
 
 
+def renew_lent(service: Service) -> int:
+    """Encrypt all values with the first key; return how many runs were lent some.
+
+    Raises:
+        Problem: One was encrypted with a key that is not known.
+    """
+    folder = service.settings.state_dir / FOLDER
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    renewed = {name: [service.vault.renew(_place(name), line) for line in _lines(service, name)] for name in names}
+    for name, lines in renewed.items():
+        _write(service, name, lines)
+    return len(renewed)
+
+
 def forget_lent(service: Service, run_id: str) -> None:
     """Remove the record of a deleted run."""
     (service.settings.state_dir / FOLDER / run_id).unlink(missing_ok=True)
@@ -61,6 +71,13 @@ def _lines(service: Service, run_id: str) -> list[str]:
         return (service.settings.state_dir / FOLDER / run_id).read_text("ascii", "replace").splitlines()
     except FileNotFoundError:
         return []
+
+
+def _write(service: Service, run_id: str, lines: Iterable[str]) -> None:
+    path = service.settings.state_dir / FOLDER / run_id
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
+    path.chmod(0o600)
 
 
 def _place(run_id: str) -> str:

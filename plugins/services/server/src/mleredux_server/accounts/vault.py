@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from contextlib import suppress
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -15,15 +16,23 @@ from mleredux_server.protocol.problems import Problem
 
 KEY_VARIABLE = "MLEREDUX_SECRETS_KEY"
 _NONCE = 12
+_PURPOSE = b"mleredux secrets of users and projects"
 
 
 class Vault:
-    """Encrypts with AES-GCM, by a key derived from MLEREDUX_SECRETS_KEY, else from the installation's salt."""
+    """Encrypts with AES-GCM, by a key derived from MLEREDUX_SECRETS_KEY, else from the installation's salt.
+
+    Of several keys, separated by spaces, the first one encrypts, and all decrypt; a former key `salt` is that salt.
+    """
 
     def __init__(self) -> None:
-        given = os.environ.get(KEY_VARIABLE, "").encode() or installation_salt()
-        key = HKDF(SHA256(), 32, None, b"mleredux secrets of users and projects").derive(given)
-        self._cipher = AESGCM(key)
+        given = os.environ.get(KEY_VARIABLE, "")
+        first, *former = given.split() or [""]
+        keys = [first.encode() or installation_salt()]
+        keys += [installation_salt() if word == "salt" else word.encode() for word in former]
+        if first and first != given:  # a single key with spaces, of an earlier version
+            keys.append(given.encode())
+        self._ciphers = [AESGCM(HKDF(SHA256(), 32, None, _PURPOSE).derive(key)) for key in keys]
 
     def lock(self, place: str, value: str) -> str:
         """Encrypt a value.
@@ -33,7 +42,7 @@ class Vault:
             value: The secret.
         """
         nonce = os.urandom(_NONCE)
-        return base64.b64encode(nonce + self._cipher.encrypt(nonce, value.encode(), place.encode())).decode()
+        return base64.b64encode(nonce + self._ciphers[0].encrypt(nonce, value.encode(), place.encode())).decode()
 
     def open(self, place: str, locked: str) -> str:
         """Decrypt a value.
@@ -42,8 +51,16 @@ class Vault:
             Problem: It was encrypted with another key.
         """
         data = base64.b64decode(locked)
-        try:
-            return self._cipher.decrypt(data[:_NONCE], data[_NONCE:], place.encode()).decode()
-        except InvalidTag:
-            hint = f"Set it again, or start the server with the former {KEY_VARIABLE} or salt file."
-            raise Problem("conflict", f"{place.split(':')[-1]} was encrypted with another key.", hint=hint) from None
+        for cipher in self._ciphers:
+            with suppress(InvalidTag):
+                return cipher.decrypt(data[:_NONCE], data[_NONCE:], place.encode()).decode()
+        hint = f"Set it again, or start the server with the former {KEY_VARIABLE} or salt file."
+        raise Problem("conflict", f"{place.split(':')[-1]} was encrypted with another key.", hint=hint)
+
+    def renew(self, place: str, locked: str) -> str:
+        """Encrypt a value with the first key.
+
+        Raises:
+            Problem: It was encrypted with a key that is not among them.
+        """
+        return self.lock(place, self.open(place, locked))

@@ -72,6 +72,37 @@ def restore(file: Path, runs_dir: str | None, database: str | None, as_json: boo
         done({"rows": counts}, f"Restored {sum(counts.values())} rows to {found.shown}.", as_json)
 
 
+@click.command("rotate-key")
+@placed
+def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Encrypt the secrets of users, webhooks and runs with another key: MLEREDUX_SECRETS_KEY='NEW FORMER'.
+
+    Stop the server first, and start it with the new key alone. A former key `salt` is the installation's salt, by which
+    values are encrypted without this variable.
+    """
+    from mleredux.plugin.artifact import default_runs_dir
+    from mleredux.plugin.command import Catalogue
+    from sqlalchemy import select
+
+    from mleredux_server.accounts.accounts import note
+    from mleredux_server.accounts.lent import renew_lent
+    from mleredux_server.app import make_service
+    from mleredux_server.database.tables import Secret, Webhook
+    from mleredux_server.settings import Settings
+
+    with stopped(runs_dir), opened(runs_dir, database) as found, found.writing() as session:
+        service = make_service(Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database), Catalogue())
+        secrets, hooks = session.scalars(select(Secret)).all(), session.scalars(select(Webhook)).all()
+        for secret in secrets:
+            secret.value = service.vault.renew(f"{secret.owner}:{secret.name}", secret.value)
+        for hook in hooks:
+            hook.secret = service.vault.renew(f"{hook.project_id}:{hook.id}", hook.secret)
+        counts = {"secrets": len(secrets), "webhooks": len(hooks), "runs": renew_lent(service)}
+        note(session, None, "key.rotate", "secrets")
+    words = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    done(counts, f"Encrypted anew: {words}. Start the server with the new key alone.", as_json)
+
+
 @click.command()
 @click.option("--user", "user_name", metavar="NAME", help="Only changes by this user.")
 @click.option("--action", metavar="NAME", help="Only this action, e.g. token.create, or all of a kind: token.")

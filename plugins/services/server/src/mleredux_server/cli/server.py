@@ -8,7 +8,7 @@ import click
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Duration, print_json, print_table
 
-from mleredux_server.cli.care import audit, backup, downgrade, restore, retention
+from mleredux_server.cli.care import audit, backup, downgrade, restore, retention, rotate_key
 from mleredux_server.cli.context import (
     checked,
     done,
@@ -61,6 +61,7 @@ def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
 
 
 command.add_command(downgrade)
+command.add_command(rotate_key)
 command.add_command(backup)
 command.add_command(restore)
 command.add_command(audit)

@@ -19,17 +19,26 @@ from mleredux.plugin.files import FileLock, write_atomically
 from mleredux_server.settings import Settings
 
 _BACKLOG = 2048
+_FIRST_PASSED = 3
 BEAT_SECONDS = 1.0
 
 
 def bound(settings: Settings) -> socket.socket:
     """Return a socket that listens, before anything that a failed start would leave is created.
 
-    Who connects while the rest is imported waits, instead of being refused.
+    Who connects while the rest is imported waits, instead of being refused. A socket that systemd (or another manager
+    with its protocol, sd_listen_fds(3)) passes is used instead: it outlives the server, so that none is refused while
+    the server is restarted.
 
     Raises:
         MlereduxError: The address can't be used.
     """
+    if os.environ.pop("LISTEN_PID", "") == str(os.getpid()) and os.environ.pop("LISTEN_FDS", "") == "1":
+        passed = socket.socket(fileno=_FIRST_PASSED)
+        passed.set_inheritable(False)
+        if passed.family in (socket.AF_INET, socket.AF_INET6) and passed.type == socket.SOCK_STREAM:
+            return passed
+        raise MlereduxError("The passed socket is not of TCP.", hint="Write ListenStream=HOST:PORT in its unit.")
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol is named, or asyncio does not disable Nagle's algorithm: each response would take 40 ms longer.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
