@@ -40,7 +40,7 @@ MOST_OPEN = 10
 """More claims of pairs that these rows can't decide count as false."""
 FEWEST, NEGLIGIBLE = 300, 0.1
 """Of fewer rows (groups, if their rows are alike), nothing can be said of pairs, or to tell nothing; what does has a
-strength that is below this by two standard errors, or within one and a half of them."""
+strength that is below this by two standard errors, or within two of them."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
@@ -50,11 +50,10 @@ TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
 - `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
   and are said to, minus 1; only features whose strength is correct count, and one that tells only together counts half
-  if it is said to tell alone. A feature tells something if the target differs
-  between its ranges (6, 32 or 128), its frequent values, in its order, or by whether it is missing (analysis of
-  variance, of the ranks of a number, p < 0.00001), and nothing if p > 0.01 of all of these and its strength
-  is below 0.1 by two standard errors or within 1.5 of them, or if it is constant; else these rows can't decide, and it
-  does not count
+  if it is said to tell alone. A feature tells something if the target differs between its ranges (6, 32 or 128), its
+  frequent values, in its order, or by whether it is missing (analysis of variance, of the ranks of a number, p <
+  0.00001), and nothing if p > 0.01 of all of these and its strength is below 0.1 by two standard errors or within two
+  of them (of texts, if p > 0.2), or if it is constant; else these rows can't decide, and it does not count
 - `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
   have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
   (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
@@ -96,11 +95,12 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     views = {name: _views(small[name], dataset.kinds[name]) for name in dataset.features}
     chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
-    known, error = strengths(judge.dataset), float((inflation.max() / len(y)) ** 0.5)
-    known |= {name: _explained(y, held[0]) for name, held in views.items() if name not in known and held}
+    known, error = strengths(judge.dataset), _error(y, outputs.stop is None) * float(inflation.max() ** 0.5)
     for name, told in chances.items():
-        few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
-        clear = told > CHANCE and few and powerful and known.get(name, 0.0) < max(NEGLIGIBLE - 2 * error, 1.5 * error)
+        if dataset.kinds[name] == "text":  # without a strength
+            clear = told > OPEN and powerful and small[name].nunique() <= MOST_CODES
+        else:
+            clear = told > CHANCE and powerful and known[name] < max(NEGLIGIBLE - 2 * error, 2 * error)
         tells[name] = "alone" if told < SURE else "nothing" if clear or small[name].nunique() <= 1 else None
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
     found: list[tuple[float, list[str]]] = []
@@ -137,12 +137,14 @@ def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[
     return min(told, default=1.0) * len(told)
 
 
-def _explained(y: Array, codes: Array) -> float:
-    """Return the correlation of the output that codes tell best with its means, without what chance explains."""
-    sums, sizes = _cells(y, codes)
-    total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-    share = ((sums**2 / sizes).sum(axis=0) - y.sum(axis=0) ** 2 / len(y)) / np.maximum(total, 1e-12)
-    return float(max(share.max() - (len(sizes) - 1) / len(y), 0.0) ** 0.5)
+def _error(y: Array, classes: bool) -> float:
+    """Return the standard error of a strength of 0: of a rank correlation, or of the largest |2 AUC - 1| of a class."""
+    rows = len(y)
+    if not classes:
+        return float(rows**-0.5)
+    smallest = float(np.clip(y.sum(axis=0).min(), 5, rows - 5))
+    several = (1 + np.log(y.shape[1])) ** 0.5
+    return float(several * 2 * ((rows + 1) / (12 * smallest * (rows - smallest))) ** 0.5)
 
 
 def _views(values: pd.Series[Any], kind: str) -> list[Array]:
