@@ -373,7 +373,7 @@ The measure is the gap to the median of the table's reference pipelines: (score 
 Differences are paired by task; intervals resample tasks, then seeds; p is of sign flips over tasks. The percentile is
 that on the leaderboard of reference pipelines: it is bounded, so that no table outweighs the others, and decides
 nothing here. The last column of the first table is what the agent's own cross-validation promised beyond the test, in
-units of |gold − median|: the median over tables (and quartiles) of each table's median over seeds. It is no mean, as a
+units of |gold − median|: the median over tables (and quartiles) of each table's median over seeds, not a mean: a
 validation that a leak deceives, or that random folds of a time make useless, is off by any number of units.
 
 ## Results

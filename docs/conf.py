@@ -12,11 +12,13 @@ import tomllib
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-import mleredux_client  # noqa: F401 – autodoc would import it with TYPE_CHECKING set, which its models do not bear
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
 import rooms
+import surface
+
+surface.load()
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/mleredux/mleredux"
@@ -39,12 +41,13 @@ napoleon_use_ivar = True
 default_role = "code"
 suppress_warnings = ["ref.python"]  # the client and core have errors of the same names
 autodoc_member_order = "groupwise"
-autodoc_typehints = "description"
-autodoc_default_options = {"exclude-members": "model_config,model_fields,model_computed_fields,model_post_init"}
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = f"mleredux {version}"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_copy_source = False
 html_show_sphinx = False
 
@@ -137,5 +140,8 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("build-finished", _export_experiment)
     app.connect("autodoc-process-docstring", _read_fences)
+    app.connect("autodoc-process-docstring", surface.class_text, priority=400)  # napoleon has 500
+    app.connect("autodoc-process-docstring", surface.attribute_text, priority=600)
+    app.connect("autodoc-process-signature", surface.short_signature)
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _lead_out)

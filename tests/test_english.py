@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,8 +31,31 @@ GLOSSARY = {
     r"what (it|they|an agent|the agent|agents) (leaves?|left)( behind)?": "output files, artifacts",
     r"gone on with": "resumed, continued",
 }
+PLAIN = {
+    r"doors?": "bridge, session",
+    r"of (?:ours|(?:its|their|your|our) own(?! \w))": "our, its own …, separate",
+    r"tells? (?:of|no|nothing)|can't be told|is told to": "reveals, is predictive of, reports",
+    r"lends|lent": "gives, grants, serves",
+    r"(?<!there )(?:is|are|was|were) no (?!longer|more|less|better|worse|such)[a-z]+": "is not a",
+    r"(?:of|to|in) so many": "this many, per",
+    r"somebody|anybody|whoever|nobody(?='s| )": "someone, anyone who, no one",
+    r"(?:go|goes|went|going) on": "continue",
+    r"(?<!def )(?<!_)beside(?!\\()": "next to, besides",
+    r"(?:one|a) (?:row|line|file|folder|run) a \w+": "per",
+    r"pictures": "plots, images",
+    r"carr(?:y|ied|ies|ying) out": "apply, execute, run",
+    r"(?:stand|lie)s? (?:beside|in|on)": "is, are",
+    r"in (?:the )?place of": "instead of",
+    r"by what": "by its …",
+    r"had from|be had": "available",
+    r"persons": "people",
+    r"what (?:replaced|remains of|lies|stands)": "name the thing",
+}
+"""Patterns that read as translated, in texts for users; inside `…` are names."""
 _FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.sh", "*.yml", "*.yaml", ".ci/*")
-_QUOTED = re.compile(r"(^|/)(description\w*\.md|LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
+_QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
+_MADE = re.compile(r"^(changes/|docs/reference/api/|CHANGELOG)|/tests/|description\w*\.md$|/vendor/")
+"""Texts that other tests hold, or that describe data: people in it are persons, photographs are pictures."""
 
 
 def _texts() -> list[str]:
@@ -46,3 +72,44 @@ def test_the_glossary_is_kept(phrase: str) -> None:
             if pattern.search(line):
                 found.append(f"{name}:{number}: {line.strip()[:100]}")
     assert not found, f"say: {GLOSSARY[phrase]}\n" + "\n".join(found)
+
+
+@cache
+def _sentences() -> list[tuple[str, str]]:
+    """Texts for users, with their places: pages without code, and strings of programs of at least three words."""
+    texts = []
+    for name in _texts():
+        path = ROOT / name
+        if name.endswith(".md") and not _MADE.search(name):
+            prose = re.sub(r"^( *)```.*?^\1```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+            plain = re.sub(r"`[^`]*`|\]\([^)]*\)|<[^>]+>", "X", prose)
+            texts += [(name, part) for part in re.split(r"\n\s*\n|\n\s*[-|]", plain)]
+        elif name.endswith(".py") and "/src/" in name:
+            texts += [(f"{name}:{line}", text) for line, text in _strings(ast.parse(path.read_text(encoding="utf-8")))]
+    return [(place, " ".join(text.split())) for place, text in texts]
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield strings of at least three words that are not docstrings; f-strings with `X` for each value."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in docstrings | parts:
+            continue
+        match node:
+            case ast.Constant(value=str(text)):
+                pass
+            case ast.JoinedStr(values=values):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in values)
+            case _:
+                continue
+        if text.count(" ") >= 2:
+            yield node.lineno, re.sub(r"`[^`]*`", "X", text)
+
+
+@pytest.mark.parametrize("phrase", PLAIN)
+def test_texts_for_users_do_not_read_as_translated(phrase: str) -> None:
+    pattern = re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE)
+    found = [(place, match[0]) for place, text in _sentences() if (match := pattern.search(text))]
+    assert len(_sentences()) > 5000
+    assert not found, f"say: {PLAIN[phrase]}\n" + "\n".join(f"{place}: {phrase}" for place, phrase in found)

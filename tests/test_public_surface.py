@@ -21,8 +21,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def _generate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+def _surface() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_surface", ROOT / "docs" / "surface.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -30,24 +30,36 @@ def _generate() -> ModuleType:
     return module
 
 
-generate = _generate()
+surface = _surface()
 
 
 def test_every_public_name_says_what_it_is() -> None:
-    described = {name: generate.described(*name.rsplit(".", 1))[2] for name in generate.public_names()}
+    described = {name: surface.described(*name.rsplit(".", 1))[2] for name in surface.public_names()}
     assert [name for name, text in sorted(described.items()) if not text.endswith((".", ":"))] == []
     assert len(described) > 150
 
 
+def test_every_member_of_a_public_class_says_what_it_is() -> None:
+    """Methods, properties and fields, inherited ones included: what autodoc puts on the pages."""
+    assert surface.undocumented() == []
+    classes = {value for module in (*surface.facades(), *surface.APPLICATIONS) for value in _classes(module)}
+    assert sum(len(surface.members(value)) for value in classes) > 1200
+
+
+def _classes(module: str) -> list[type]:
+    values = [getattr(importlib.import_module(module), name) for name in surface.names_of(module)]
+    return [value for value in values if inspect.isclass(value)]
+
+
 def test_every_public_name_says_since_when_it_is_there_and_none_goes_away_in_silence() -> None:
-    since = generate.known_since()
+    since = surface.known_since()
     there = {name for name, version in since.items() if "removed" not in version}
-    assert generate.public_names() - there == set(), "write them: python docs/generate.py"
-    assert there - generate.public_names() == set(), "a removed name stays in since.json: `0.2, removed in 0.3`"
+    assert surface.public_names() - there == set(), "write them: python docs/surface.py"
+    assert there - surface.public_names() == set(), "a removed name stays in since.json: `0.2, removed in 0.3`"
     assert all(re.fullmatch(r"\d+\.\d+(, removed in \d+\.\d+)?", version) for version in since.values())
 
 
-REMOVED = sorted(name for name, version in generate.known_since().items() if "removed" in version)
+REMOVED = sorted(name for name, version in surface.known_since().items() if "removed" in version)
 
 
 @pytest.mark.parametrize("name", REMOVED)
@@ -89,7 +101,7 @@ def test_nothing_here_uses_names_that_moved() -> None:
     assert len(texts) > 1000 and used == []
 
 
-@pytest.mark.parametrize("name", generate.facades())
+@pytest.mark.parametrize("name", surface.facades())
 def test_the_example_of_each_module_runs(name: str) -> None:
     text = inspect.getdoc(importlib.import_module(name)) or ""
     prose, mark, code = text.partition("::\n\n")
@@ -97,7 +109,7 @@ def test_the_example_of_each_module_runs(name: str) -> None:
     exec(compile(inspect.cleandoc(code), name, "exec", dont_inherit=True), {"__name__": "example"})
 
 
-@pytest.mark.parametrize("name", generate.facades())
+@pytest.mark.parametrize("name", surface.facades())
 def test_importing_a_module_costs_little(name: str) -> None:
     """What agents, tasks and commands import when they are listed; data and engines come when they are used."""
     heavy = ["numpy", "pandas", "sklearn", "docker", "matplotlib", "aiohttp", "requests", "importlib_metadata"]

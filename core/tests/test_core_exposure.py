@@ -40,8 +40,8 @@ def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(do
     (run.output_dir / "notes.bin").write_bytes(b"\0" + text.encode())
     run.agent_log.write_text(f"found: {text}")
     assert sentences(run, private) == [
-        "output/notes.bin holds the canary that lies beside the answers.",
-        "logs/agent.log holds the canary that lies beside the answers.",
+        "output/notes.bin holds the canary that is next to the answers.",
+        "logs/agent.log holds the canary that is next to the answers.",
     ]
 
 

@@ -82,7 +82,7 @@ def mleredux_verify(
 ) -> Verification | None:
     """Execute the final code of a run again, on renamed and permuted test data, and compare the scores.
 
-    `folder` is for files that are needed until the end; sandboxes can mount what lies in it.
+    `folder` is for files that are needed until the end; sandboxes can mount its files.
     """
 
 

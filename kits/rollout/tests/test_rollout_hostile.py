@@ -75,7 +75,7 @@ def test_a_file_above_the_size_limit_is_not_read(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "trajectory.json")
-    assert "is no regular file" in check_rollout(tmp_path / "trajectory.json")[0].message
+    assert "is not a regular file" in check_rollout(tmp_path / "trajectory.json")[0].message
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."])

@@ -58,7 +58,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),
     ("calibration", {"models": [calibrated(verdict="underconfident")]}, "contradicts its accuracy"),
     ("features", {"skewness": None}, "a class, which is not transformed"),
-    ("features", {"pairs": [["acres", "parcel"]]}, "said to tell nothing"),
+    ("features", {"pairs": [["acres", "parcel"]]}, "said to be uninformative"),
     ("shift", {"target": {"ripe": 0.2}}, "add up to 1"),
     ("shift", {"changes": None}, "recent contradicts changes"),
     ("leakage", {"risks": [risk(), risk(kind="noisy_copy")]}, "twice"),

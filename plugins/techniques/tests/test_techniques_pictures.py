@@ -68,7 +68,7 @@ def test_planted_pictures_are_asked_about_end_to_end(bench: Any, shared: Path) -
     question = json.loads((public / "question.json").read_bytes())
     assert question["train"] == "described_train.csv"
     text = bench.task(f"eda+planted-public-1@{name}").describe()
-    assert "were drawn for this question" in text and "the tables and pictures" in text
+    assert "were drawn for this question" in text and "the tables and images" in text
     from mleredux._core.stages.grade import grade
     from technique_documents import perfect
 

@@ -108,7 +108,7 @@ class Visit(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page at an address of its own.
+    """A page at its own address.
 
     Attributes:
         path: Its address: `/compare`, `/tasks/{task}`.

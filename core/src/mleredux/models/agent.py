@@ -136,7 +136,7 @@ class Agent(Model):
     options: dict[str, Any] = {}
     """Options and their defaults; passed to the agent as JSON in `MLEREDUX_OPTIONS`."""
     presets: dict[str, dict[str, Any]] = {}
-    """Named sets of values of options. A run chooses one by the option `preset`; options beside it take precedence."""
+    """Named sets of values of options. A run chooses one by the option `preset`; other options take precedence."""
     configure: Callable[[dict[str, Any]], Agent] | None = None
     """`configure(options)` returns the agent configured by all its options (another build, another command), or raises
     `MlereduxError` if they are invalid. Called before a run is created, and again when it is executed."""

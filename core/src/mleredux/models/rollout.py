@@ -345,7 +345,7 @@ class Trajectory(_Part):
     notes: str | None = None  #: Remarks on the document.
     final_metrics: FinalMetrics | None = None  #: Tokens and cost of all steps.
     continued_trajectory_ref: str | None = None
-    """The file in which the trajectory goes on."""
+    """The file in which the trajectory continues."""
     extra: Extra | None = None
     """For ML engineering: key `mleredux` holds the fields of `mleredux_rollout.RunExtra`."""
     subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None  #: Agents that it started.

@@ -159,16 +159,16 @@ class Task(Model):
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
     license: str | None = None
-    """The licence of the data, as an SPDX expression; None: unknown, or rules that are no licence."""
+    """The licence of the data, as an SPDX expression; None: unknown, or rules that are not a licence."""
     note: str | None = None
     """One sentence included in each report: what the scores can't be compared with."""
     raw_id: str | None = None
     """The task whose raw data this one uses; None: its own."""
     environment: Build | None = None
-    """The image in which agents work in place of the base image, for a task that brings its own: agents are built on
+    """The image in which agents work instead of the base image, for a task that brings its own: agents are built on
     it, run in isolated sandboxes only and may write anywhere in it, and `resources` are their default limits."""
     base: Task | None = None
-    """The task whose prepared folder (with `public` and `private`) this one is prepared from, in place of raw data."""
+    """The task whose prepared folder (with `public` and `private`) this one is prepared from, instead of raw data."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the description for the agent.

@@ -102,6 +102,6 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
         if status == "verified" and looked_up:
             status, why = (
                 "not checked",
-                f"{looked_up[0].why} Executing the code again can't tell whether it looks answers up.",
+                f"{looked_up[0].why} Executing the code again can't show whether it looks answers up.",
             )
     return ResultVerdict(status=status, why=why, evidence=evidence, verification=verification)

@@ -1,6 +1,6 @@
 """For authors of web pages and panels, which `mleredux view` shows, live and in exports.
 
-A plugin registers pages at addresses of their own, panels on the page of each run or task, and actions of forms. The
+A plugin registers pages at their own addresses, panels on the page of each run or task, and actions of forms. The
 function of each is imported when it is used, and returns the values of its template, or None for no panel.
 
 `my_package/templates/words.html.j2` is a Jinja template in which every value is escaped, such as

@@ -1,4 +1,4 @@
-"""For plugins of agents and of doors to tasks: declarations of agents, and open sessions.
+"""For plugins of agents and of bridges to tasks: declarations of agents, and open sessions.
 
 An agent that calls LLMs (`llm_agent`), or that is a command-line program (`cli_agent`), is declared in a few lines. A
 door opens a session, a run in whose sandbox an external client works as agents do; its limits, validation, grade and

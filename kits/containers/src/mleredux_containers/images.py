@@ -309,7 +309,7 @@ def _lock(name: str, log: BuildLog) -> Iterator[None]:
     folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-builds"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise SandboxError(f"{folder} belongs to somebody else.", hint="Set TMPDIR to a folder of your own.")
+        raise SandboxError(f"{folder} belongs to another user.", hint="Set TMPDIR to your own folder.")
     plain = re.sub(r"[^\w.-]", "_", name)
     with (folder / f"{plain}.lock").open("w") as file:
         if not _locked(file):

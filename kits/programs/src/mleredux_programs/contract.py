@@ -13,7 +13,7 @@ _HOW = {
 It is called with two arguments: the name of a CSV with inputs (as `sample_inputs.csv`), and the name of
   the CSV of predictions to write (as `sample_predictions.csv`)""",
     "model": """\
-It defines `load(folder)`, which loads what lies beside it in the archive and returns an object with
+It defines `load(folder)`, which loads the files next to it in the archive and returns an object with
   `predict(rows)`: from a list of dictionaries (the rows of inputs as in `sample_inputs.csv`, values are texts) to
   a list of predictions, each a value or a dictionary by column""",
     "service": """\
@@ -27,9 +27,9 @@ It defines `act(observation)`, which returns an action, and perhaps `reset()`, w
 _TEXT = """
 # What is submitted
 
-- `{file}` is a program, {form}. It is graded on inputs that you never see, by what it does there.
+- `{file}` is a program, {form}. It is graded on inputs that you never see, by its results there.
 - {how}.
-- It is executed by Python {python} in a sandbox of its own: without network, without the data{public}, for at most
+- It is executed by Python {python} in its own sandbox: without network, without the data{public}, for at most
   {seconds:g} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. It may be {size_mb:g} MiB large.
 - `validate.sh` runs it on `sample_inputs.csv`, and says whether that works.
 """
@@ -43,7 +43,7 @@ def contract(task: Task, execution: Execution) -> str:
         form="a ZIP archive with `main.py` and what it needs" if archive else "one script",
         how=_HOW[execution.kind].format(clients=execution.clients, deadline=execution.deadline),
         python=platform.python_version(),
-        public=f" but {', '.join(f'`{name}`' for name in execution.public)} beside it" if execution.public else "",
+        public=f" but {', '.join(f'`{name}`' for name in execution.public)} next to it" if execution.public else "",
         seconds=execution.seconds,
         memory_mb=execution.memory_mb,
         disk_mb=execution.disk_mb,

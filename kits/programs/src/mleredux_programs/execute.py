@@ -62,7 +62,7 @@ def execution_of(task: Task) -> Execution:
         TaskBroken: They are not.
     """
     if not isinstance(task.submission.execution, Execution):
-        raise TaskBroken(f"Submissions of {task.id} are no programs.")
+        raise TaskBroken(f"Submissions of {task.id} are not programs.")
     return task.submission.execution
 
 

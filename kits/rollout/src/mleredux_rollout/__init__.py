@@ -8,7 +8,7 @@
 | `native` | safe reading of agents' own logs |
 | `texts` | programs, actions and log of a run as texts |
 | `scopes` | names and constants of a program |
-| `beside` | the files beside a program that belong to it |
+| `beside` | the files next to a program that belong to it |
 | `notebook` | the program that runs a notebook in an agent's environment |
 | `exports` | runs without their secrets, for formats |
 | `judge` | a language model that reads what agents wrote, with its own budget |

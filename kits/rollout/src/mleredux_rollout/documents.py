@@ -26,7 +26,7 @@ _INDENTED_BYTES = 1 << 20
 
 
 class InvalidRollout(MlereduxError):
-    """A document can't be read, or is no valid rollout."""
+    """A document can't be read, or is not a valid rollout."""
 
 
 def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
@@ -96,7 +96,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
-        raise InvalidRollout(f"{path} is no regular file.")
+        raise InvalidRollout(f"{path} is not a regular file.")
     with os.fdopen(handle, "rb") as file:
         data = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
     if status.st_size > max_bytes or len(data) > max_bytes:

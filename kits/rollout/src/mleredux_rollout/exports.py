@@ -162,7 +162,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
         if getattr(one, need) is None:
             return {"public": "the public files of its task are not prepared here"}.get(need, f"it has no {need}")
     if one.quotes_canary():
-        return "it quotes the canary, which lies beside the answers"
+        return "it quotes the canary, which is next to the answers"
     report, score = one.report, one.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"

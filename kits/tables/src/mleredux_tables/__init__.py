@@ -9,7 +9,7 @@ Names other than `make_grader` and `find_function` are imported on first use, si
 | `columns` | columns as arrays of numbers, labels or texts |
 | `utf8`, `cells` | columns of text as arrays of bytes, and their cells |
 | `ids` | ids of rows, and their comparison |
-| `matching` | rows of a submission beside those of the answers |
+| `matching` | rows of a submission next to those of the answers |
 | `options` | options of metrics that match rows |
 | `definition` | definition of a grader by functions that read and score |
 | `functions` | graders of functions, and grading of two files |

@@ -133,7 +133,7 @@ def _check_run(
                 "rollout", str(problem), "Compare with docs/reference/examples/ and `python -m mleredux_rollout`."
             )
     else:
-        findings.good("rollout", "it leaves none of its own")
+        findings.good("rollout", "it writes no rollout")
 
 
 def _log_tail(run: Run) -> str:

@@ -31,7 +31,7 @@ child = subprocess.Popen(["sleep", "600"]) if len(sys.argv) > 2 else None
 told = [os.getpid(), child.pid if child else 0, os.environ.get("MLEREDUX_SERVE_TOKEN", ""), os.environ.get("GIVEN", "")]
 (folder / "new").write_text("\\n".join(map(str, told)))
 (folder / "new").rename(folder / "told")
-while child and not (folder / "go on").exists():
+while child and not (folder / "continue").exists():
     time.sleep(0.1)
 if child:
     child.kill()
@@ -47,7 +47,7 @@ os.kill(os.getpid(), 9)
 
 
 def ticket(folder: Path, *, waits: bool = False) -> Ticket:
-    """A ticket for a program that writes `told` to its folder, and may wait for `go on` there beside a child."""
+    """A ticket for a program that writes `told` to its folder, and may wait for `continue` there, next to a child."""
     folder.mkdir(parents=True, exist_ok=True)
     words = (sys.executable, "-c", _PROGRAM, str(folder), *(["waits"] if waits else []))
     return Ticket(folder.name, folder, words, Limits(cpus=1, memory_mb=256, time_limit=60), 600)
@@ -145,13 +145,13 @@ def _check_jobs(bench: _Bench) -> None:
     expect("secrets", not any(one[2] for one in told), "the server's token reaches the command: use job_environment().")
     status = bench.executor.news([jobs[0]])[jobs[0]]
     running = isinstance(status, JobStatus) and status.state == "running"
-    expect("running", running, f"a job that runs is told to be {status}.")
-    (tickets[0].folder / "go on").touch()
+    expect("running", running, f"a job that runs is reported as {status}.")
+    (tickets[0].folder / "continue").touch()
     ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.news(jobs).values()))
-    expect("ended", ended, "jobs whose commands have ended are not told to have ended.")
+    expect("ended", ended, "jobs whose commands have ended are not reported as ended.")
     news = bench.executor.news([*jobs, "0-none-of-that-name"])
     known = news.get("0-none-of-that-name")
-    expect("unknown", known is not None and known.state == "ended", "a job that is not known is not told as ended.")
+    expect("unknown", known is not None and known.state == "ended", "a job that is not known is not reported as ended.")
     expect("nothing", not dict(bench.executor.news([])), "news of no jobs is not empty.")
 
 

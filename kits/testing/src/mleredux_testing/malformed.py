@@ -63,7 +63,7 @@ def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
     yield "empty file", b""
     yield "header without rows", _csv((header, []))
     yield "UTF-16 text", _csv(good).decode().encode("utf-16")
-    yield "bytes that are no text", b"\x00\xff\xfe\x80" * 64
+    yield "bytes that are not text", b"\x00\xff\xfe\x80" * 64
     yield "an HTML page", b"<!doctype html><html><body>429 Too Many Requests</body></html>\n"
     for name in form.targets[:1]:
         place = header.index(name)

@@ -74,7 +74,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
         "contract",
         stated in (None, CONTRACT_VERSION),
         f"it declares contract {stated}, this mleredux supports {CONTRACT_VERSION}.",
-        f"Write `mleredux_contract = {CONTRACT_VERSION}` beside its hooks.",
+        f"Write `mleredux_contract = {CONTRACT_VERSION}` next to its hooks.",
     )
 
 

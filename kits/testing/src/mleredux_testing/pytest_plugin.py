@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
     config.addinivalue_line("markers", "slurm: needs Slurm's programs")
-    config.addinivalue_line("markers", "ray: needs Ray in an environment of its own")
+    config.addinivalue_line("markers", "ray: needs Ray in a separate environment")
     config.addinivalue_line("markers", "faketime: needs libfaketime")
     config.addinivalue_line("markers", "chromium: needs Chromium")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")

@@ -121,7 +121,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
     odd = [folder for folder in folders if shlex.quote(folder) != folder]
     findings.expect("plain paths", not odd, f"commands can't take paths of the agent's folders: {', '.join(odd)}.")
     if not bench.sandbox.capabilities.isolated:
-        findings.good("isolation", "not checked: it says that it is no security boundary")
+        findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
     for name in ("write task", "write data"):
         findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")

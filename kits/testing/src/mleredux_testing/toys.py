@@ -15,6 +15,7 @@ from mleredux.hookspecs import hookimpl
 from mleredux.models import Agent, Competition, Grader, GradingInput, Limits, Metric, Submission, Task, Thresholds
 
 TOY_PLUGIN = "mleredux_testing.toys"
+"""The module of the plugin with the toy task and agents, for `Catalogue(load=[TOY_PLUGIN])`."""
 
 mleredux_contract = 2
 

@@ -162,7 +162,7 @@ def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path)
     batch = LocalBackend(current()).create(request)
     (run,) = batch.runs
     assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux start --attach {run.id}`."
-    with pytest.raises(NotGranted, match="nobody sits at a server"):
+    with pytest.raises(NotGranted, match="no one sits at a server"):
         plan_of(current(), "wine", "human:ada")
 
 

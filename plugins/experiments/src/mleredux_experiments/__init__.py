@@ -46,7 +46,7 @@ _COMMANDS = {
     "bisect": ("commands.bisect:command", "Find the commit of an agent that changed its score."),
     "experiment retry": ("commands.plan:retry", "Rerun runs that the environment or the task broke."),
     "experiment analyse": ("commands.analyse:analyse_command", "Analyse an experiment, or a folder of runs."),
-    "experiment report": ("commands.analyse:report_command", "Write a page with all pictures."),
+    "experiment report": ("commands.analyse:report_command", "Write a page with all plots."),
     "experiment export": ("commands.analyse:export_command", "Export runs and tables (Parquet, CSV, LaTeX, Markdown)."),
     "experiment import": ("commands.imports:command", "Import grading reports of MLE-bench, or submissions."),
 }

@@ -269,7 +269,7 @@ def test_everything_comes_in_one_archive_which_is_whole_or_not_there(fake: Any, 
     with pytest.raises(sdk.Unreachable):
         run.artifacts.archive(tmp_path / "broken.zip")
     assert set(tree(tmp_path)) == {"all.tar.gz", "all"}
-    with pytest.raises(sdk.UsageError, match=r"'all\.rar' is no format"):
+    with pytest.raises(sdk.UsageError, match=r"'all\.rar' is not a format"):
         run.artifacts.archive(tmp_path / "all.rar")
 
 

@@ -65,7 +65,7 @@ def test_a_token_that_is_not_known_is_not_kept(there: StandIn, home: Path) -> No
 @pytest.mark.parametrize("text", ["", "two words", "line\nbreak", "ümlaut", "x" * 2000])
 def test_what_is_no_token_is_sent_nowhere(there: StandIn, text: str) -> None:
     told = mleredux("login", there.url, "--token-stdin", stdin=text)
-    assert told.code == 1 and "That is no token." in told.err and there.asked == []
+    assert told.code == 1 and "That is not a token." in told.err and there.asked == []
     with pytest.raises(MlereduxError):
         check_token(text)
 
@@ -120,7 +120,7 @@ def test_one_server_has_one_name(text: str, url: str) -> None:
     ],
 )
 def test_what_is_no_url_is_said(text: str) -> None:
-    with pytest.raises(MlereduxError, match=r"is no URL of a server|has a query"):
+    with pytest.raises(MlereduxError, match=r"is not a server's URL|has a query"):
         clean_url(text)
 
 

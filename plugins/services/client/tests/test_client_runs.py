@@ -91,7 +91,7 @@ def test_waiting_ends_at_its_time_and_the_run_goes_on(fake: Any) -> None:
     fake.serve("GET /v1/runs/run-1", fake.run_document(status="running"))
     with Client(fake.url, "t") as client:
         run = client.get_run("run-1")
-        with pytest.raises(TimeoutError, match=r"Run run-1 is not finished after 0.2 seconds. It goes on"):
+        with pytest.raises(TimeoutError, match=r"Run run-1 is not finished after 0.2 seconds. It continues"):
             run.wait(timeout=0.2)
         with pytest.raises(sdk.WaitTimeout):
             run.wait(timeout=0)

@@ -23,7 +23,7 @@ def command() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     default="class",
     show_default=True,
-    help="Folder with one folder a student.",
+    help="Folder with one folder per student.",
 )
 @click.option(
     "--deadline",

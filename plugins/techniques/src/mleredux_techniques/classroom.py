@@ -128,7 +128,7 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
         own = _task_of(row, name, terms, place)
         found[name] = Student(name, own, moment(until, place) if until else None)
     if not found:
-        raise MlereduxError(f"{path} names no student.", hint="Give it a line `student`, and one line a student.")
+        raise MlereduxError(f"{path} names no student.", hint="Give it a line `student`, and one line per student.")
     return list(found.values())
 
 

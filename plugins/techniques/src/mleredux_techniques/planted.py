@@ -6,7 +6,7 @@ import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import CommandGroup, json_option, print_json
 
-_WARNING = "Whoever knows it can compute the truth of all `planted-SEED` and `synthetic-SEED` tasks made with it."
+_WARNING = "Anyone who knows it can compute the truth of all `planted-SEED` and `synthetic-SEED` tasks made with it."
 
 
 @click.group("planted", cls=CommandGroup)

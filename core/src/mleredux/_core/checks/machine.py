@@ -178,7 +178,7 @@ def _prepared(data: DataStore) -> Diagnosis:
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
     message = f"Inodes of {some} may tell classes: another program or version prepared them."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."
-    return Diagnosis("data", Finding("files", not older, message if older else "Files tell no class.", remedy))
+    return Diagnosis("data", Finding("files", not older, message if older else "Files do not reveal classes.", remedy))
 
 
 def _memory() -> Diagnosis:

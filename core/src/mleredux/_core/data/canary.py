@@ -10,8 +10,8 @@ from mleredux._core.data.installation import installation_salt
 
 CANARY_FILE = "canary.txt"
 _TEXT = """\
-The answers of a task of mleredux lie beside this file. Whoever reads this has been where no agent may be; keep it, and
-everything beside it, out of what language models are trained on.
+The answers of a task of mleredux are next to this file. If you read this, you are where no agent may be; keep it, and
+everything next to it, out of what language models are trained on.
 {canary}
 """
 

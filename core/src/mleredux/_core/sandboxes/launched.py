@@ -88,7 +88,7 @@ def attach_launcher(launch: Launch) -> Handle | None:
 
 
 def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
-    """End processes of this owner's runs that nobody supervises any more; the ids of these runs."""
+    """End processes of this owner's runs that no process supervises any more; the ids of these runs."""
     ended = set()
     for run_id, processes in _by_run(owner).items():
         if alive(run_id):

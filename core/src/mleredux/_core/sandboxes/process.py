@@ -93,7 +93,7 @@ class ProcessSandbox:
         return attach_launcher(launch)
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """End processes of this owner's runs that nobody supervises any more."""
+        """End processes of this owner's runs that no process supervises any more."""
         return sweep_launchers(owner, alive)
 
 

@@ -83,7 +83,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             told = True
             left = max(0.0, deadline - now)
             with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
-                watch.notice.write_text(f"{left:.0f} seconds are left. What lies in the output folder then counts.\n")
+                watch.notice.write_text(f"{left:.0f} seconds are left. The files in the output folder then count.\n")
             watch.emit(Notice(seconds_left=round(left, 1)))
         if now >= watch._next_usage:
             watch._next_usage = now + _POLL

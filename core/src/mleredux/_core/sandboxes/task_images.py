@@ -19,7 +19,7 @@ def placed(agent: Agent, task: Task) -> Agent:
         return agent
     if agent.build.image is not None:
         raise MlereduxError(
-            f"Agent {agent.id} is an image, and task {task.id} has an image of its own.",
+            f"Agent {agent.id} is an image, and task {task.id} has its own image.",
             hint="Choose an agent that is installed into any image.",
         )
     asked = task.resources.model_dump(include={"cpus", "memory_mb", "gpus", "time_limit"}, exclude_none=True)

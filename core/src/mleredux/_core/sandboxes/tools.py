@@ -132,7 +132,7 @@ def _at(path: Path) -> Iterator[Tool]:
         yield _skill(path)
         return
     if not path.is_file():
-        raise NotFound(f"{path} is no tool.", hint=f"Name a folder with {SKILL_FILE}, or a file with `mcpServers`.")
+        raise NotFound(f"{path} is not a tool.", hint=f"Name a folder with {SKILL_FILE}, or a file with `mcpServers`.")
     try:
         servers = json.loads(path.read_bytes())["mcpServers"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -154,10 +154,10 @@ class RunDisk:
             layers: The folders of the image's layers, the uppermost first.
 
         Raises:
-            OSError: They can't be mounted, or the disk is no volume.
+            OSError: They can't be mounted, or the disk is not a volume.
         """
         if self.enforced_by != "volume":
-            raise OSError("is no volume")
+            raise OSError("is not a volume")
         key = hashlib.sha256("\0".join(map(str, layers)).encode()).hexdigest()[:16]
         changes, place = (self.path / _PLACE / ".image" / key / name for name in ("changes", "root"))
         for folder in (changes, changes.with_name("work"), place):

@@ -44,7 +44,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     for shown, path, size in left:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
-                why = f"{shown} holds the canary that lies beside the answers."
+                why = f"{shown} holds the canary that is next to the answers."
                 found.append(Evidence(kind="canary", level="seen", why=why))
             same = secret.get(size)
             if same and (digest := hash_regular(path)) in same:

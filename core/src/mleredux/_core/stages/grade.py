@@ -130,8 +130,8 @@ def ask_child(
         seconds: How long scoring one of them may take.
 
     Returns:
-        For each `{"score": …}`, `{"invalid": sentence}` or `{"error": end of a sentence}`. Where the child dies or its
-        memory runs out, that is the error of the one it was at, `felled` too; those behind it are missing.
+        For each ``{"score": …}``, ``{"invalid": sentence}`` or ``{"error": end of a sentence}``. If the child dies
+        or its memory runs out, that is the error of its current job, with `felled`; later jobs are missing.
 
     Raises:
         Cancelled: A user cancelled the run.

@@ -72,7 +72,7 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
 
 
 def add_artifact(run: Run, artifact: Artifact) -> None:
-    """List one more artifact of a finished run, in the place of an earlier one of that path."""
+    """List one more artifact of a finished run, instead of an earlier one of that path."""
     manifest = run.manifest or Manifest(run=run.id)
     kept = [known for known in manifest.artifacts if known.path != artifact.path]
     listed = sorted([*kept, _completed(run, artifact, artifact.producer)], key=lambda known: known.path)

@@ -20,7 +20,7 @@ STAGES: tuple[State, ...] = (State.PREPARING, State.BUILDING, State.RUNNING, Sta
 """Stages in order. A finished stage is not repeated; an interrupted one is entered again."""
 
 FINAL: frozenset[State] = frozenset(state for state in State if state.final)
-"""States that nothing follows, but going on with a run that failed or was cancelled."""
+"""Final states; only a run that failed or was cancelled can be resumed."""
 
 TRANSITIONS: dict[State, frozenset[State]] = {
     # Queued again after it failed or was cancelled, it goes on where it was.
@@ -47,7 +47,7 @@ def final_state(cause: Cause | None) -> State:
 
 @dataclass(frozen=True)
 class SubmissionVersion:
-    """One version of the submission file, as it lay in the output folder at a time."""
+    """One version of the submission file, as it was in the output folder at a time."""
 
     number: int
     """Counted from 1."""

@@ -37,7 +37,7 @@ def find_model(name: str) -> type[BaseModel]:
     except (ImportError, AttributeError) as error:
         raise TaskBroken(f"The model {name} of submissions can't be found: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise TaskBroken(f"{name} is no pydantic model.")
+        raise TaskBroken(f"{name} is not a pydantic model.")
     return found
 
 

@@ -14,7 +14,7 @@ MAX_BYTES = 4 << 30
 
 
 def open_regular(path: str | bytes | Path, folder: int | None = None) -> BufferedReader:
-    """Open a file an agent left, for reading, if it is a regular file and no link.
+    """Open an agent's file for reading, if it is a regular file and no link.
 
     Args:
         path: The file.
@@ -39,7 +39,7 @@ def open_regular(path: str | bytes | Path, folder: int | None = None) -> Buffere
 
 
 def open_below(root: Path, name: str) -> BufferedReader:
-    """Open a file in a folder an agent writes, by its name there (`a/b.csv`), following no link on the way.
+    """Open a file in a folder that an agent writes, by its name there (`a/b.csv`), following no link on the way.
 
     Raises:
         OSError: As `open_regular`; also where a folder on the way is a link.
@@ -55,7 +55,7 @@ def open_below(root: Path, name: str) -> BufferedReader:
             except FileNotFoundError:
                 raise FileNotFoundError("does not exist") from None
             except OSError:
-                raise OSError(f"lies in {folder!r}, which is no folder but a link or a file") from None
+                raise OSError(f"is in {folder!r}, which is a link or a file, not a folder") from None
             os.close(here)
             here = below
         return open_regular(last, here)

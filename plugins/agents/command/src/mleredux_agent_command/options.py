@@ -37,5 +37,5 @@ class Options(CliOptions):
         if self.image and self.context:
             raise ValueError("name either an image or a context, not both")
         if self.install and (self.image or self.context):
-            raise ValueError("nothing is installed into an image or context of your own")
+            raise ValueError("nothing is installed into your own image or context")
         return self

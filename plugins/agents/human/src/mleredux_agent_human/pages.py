@@ -108,7 +108,7 @@ def finish(visit: Visit) -> str:
 def _run(visit: Visit) -> Run:
     run = visit.open(visit.parts["run_id"])
     if not is_person(run.spec.agent):
-        raise NotFound(f"Run {run.id} was not started by a person.", hint="See the list of runs.")
+        raise NotFound(f"Run {run.id} was not started by a user.", hint="See the list of runs.")
     return run
 
 

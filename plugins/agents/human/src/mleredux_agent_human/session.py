@@ -99,7 +99,7 @@ class Session(base.Session):
 
     def end(self) -> None:
         """Part from the terminals, and stop the shell."""
-        self._say("The session has ended; what lies in this folder is kept.")
+        self._say("The session has ended; the files in this folder are kept.")
         if self._jupyter:
             self._jupyter.stop()
         super().end()  # before terminals part, so that a terminal that returns finds no session

@@ -201,7 +201,7 @@ def follow(there: Any, run: Run) -> None:
     except NoSession:
         pass
     else:
-        click.echo(f"Detached; the clock goes on. Return with `mleredux start --attach {run.id}`.")
+        click.echo(f"Detached; the clock keeps running. Return with `mleredux start --attach {run.id}`.")
         return
     while run.alive and not run.state.final:
         time.sleep(_POLL)

@@ -22,7 +22,7 @@ from mleredux_agent_mlebench_import.registry import DEFAULT_LIBRARIES, keep, reg
     help="What the environment `agent` holds before the agent's own: none, minimal, tabular, torch, text; or "
     "requirements, with semicolons between.",
 )
-@click.option("--env-image", metavar="IMAGE", help="A ready image to take for mlebench-env, instead of ours.")
+@click.option("--env-image", metavar="IMAGE", help="A ready image to use as mlebench-env.")
 @json_option
 def command(folder: Path, ids: tuple[str, ...], libraries: str, env_image: str | None, as_json: bool) -> None:
     """Import agents from a folder in MLE-bench's layout: config.yaml, Dockerfile, start.sh.

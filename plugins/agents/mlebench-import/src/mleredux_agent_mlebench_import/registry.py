@@ -116,7 +116,7 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
     try:
         wanted = parse(libraries)
     except ValueError as error:
-        raise MlereduxError(f"These libraries can't be had: {error}.") from None
+        raise MlereduxError(f"These libraries are not available: {error}.") from None
     entries = read_folder(folder)
     about = {"libraries": libraries, "env_image": env_image}
     files = _files(folder)

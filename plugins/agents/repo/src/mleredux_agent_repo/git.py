@@ -132,7 +132,7 @@ def _first_pins(url: str, failure: str) -> list[str]:
     try:
         return _pins(url, host_addresses(host, 443))
     except PermissionError as error:
-        hint = f"Whoever runs this machine can name {host} in {HOSTS_VARIABLE}: `*` stands for public hosts."
+        hint = f"The administrator of this machine can name {host} in {HOSTS_VARIABLE}: `*` stands for public hosts."
         raise MlereduxError(f"{failure}: {error}.", hint=hint) from None
 
 

@@ -137,7 +137,7 @@ def _check_host(host: str, url: str) -> None:
     if "*" not in allowed and host.lower() not in allowed:
         raise MlereduxError(
             f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",
-            hint=f"Whoever runs this machine can allow more in {HOSTS_VARIABLE}.",
+            hint=f"The administrator of this machine can allow more in {HOSTS_VARIABLE}.",
         )
 
 
@@ -158,7 +158,7 @@ def _check_path(path: Path) -> None:
     if not is_allowed(path):
         raise MlereduxError(
             f"Agents may not be taken from {path}.",
-            hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
+            hint=f"The administrator of this machine can allow its folder in {PATHS_VARIABLE}.",
         )
     if not path.is_dir() and not is_script(path):
         hint = f"Name a script ({', '.join(SUFFIXES)}, or with a first line `#!…`), a folder or a repository."

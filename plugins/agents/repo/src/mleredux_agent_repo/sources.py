@@ -104,7 +104,7 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
         if wanted.ref is None:
             return _copy(wanted, remarks)
         raise MlereduxError(
-            f"{wanted.path} is not a git repository with files of its own, so there is no {wanted.ref}.",
+            f"{wanted.path} is not a git repository with files, so there is no {wanted.ref}.",
             hint="Leave the part after `@` out, or name the repository itself.",
         )
     if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():

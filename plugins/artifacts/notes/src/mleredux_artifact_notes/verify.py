@@ -158,7 +158,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
     try:
         relabelling = relabelling_of(trial.task, public)
     except NotPermutable as error:
-        return "not attempted", f"Whether it learns can't be told: {error}"
+        return "not attempted", f"Whether it learns can't be determined: {error}"
     trial.say("executing the program once more, with other training targets")
     changed = restored.with_name("changed.csv")
     try:
@@ -173,9 +173,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         same = "it predicts the same, and errs about no row: its answers are looked up"
         return "not reproducible", f"With other training targets {same}."
     if not relabelling.follow(restored, changed):
-        same = (
-            "its predictions do not follow: it does not learn, so it can't be told from code that brings answers along"
-        )
+        same = "its predictions do not follow: it does not learn, so it may be code that brings answers along"
     elif relabelling.renames(restored, changed):
         same = "it predicts exactly the same classes by other names: it may know them without learning"
     elif not (same := _loss(trial, report, relabelling, changed)):

@@ -322,7 +322,7 @@ def _ledger(report: Report | None) -> list[Fact]:
         Fact("LLM calls", calls, file=record),
     ]
     if (limit := ledger.disk) is not None:
-        held = "by a file system of its own" if limit.enforced_by == "volume" else "by counting files while it worked"
+        held = "by its own file system" if limit.enforced_by == "volume" else "by counting files while it worked"
         signals.append(Fact("Disk limit", megabytes(limit.limit_mb), note=f"enforced {held}"))
     if (llm := ledger.llm) is not None:
         cost = "unknown" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"

@@ -91,7 +91,7 @@ class Truth:
             raise DataError(f"The answers of {task.id} ({task.answers}) can't be read ({error}).") from error
         if table is None:
             raise DataError(
-                f"The answers of {task.id} ({task.answers}) are no table.", hint="Audit reads CSV and JSON."
+                f"The answers of {task.id} ({task.answers}) are not a table.", hint="Audit reads CSV and JSON."
             )
         self.frame = table.frame.reset_index(drop=True)
         self.cut = table.cut

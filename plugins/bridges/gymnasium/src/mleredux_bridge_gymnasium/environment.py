@@ -17,7 +17,7 @@ MAX_TEXT = 24_000
 SHELL, PYTHON, SUBMIT = 0, 1, 2
 """Kinds of actions: run the text in `sh`, run it in a new Python, end the episode (the text is ignored)."""
 _HOW = """\
-Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
+Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
 there, then submit.
 
 """

@@ -35,7 +35,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
             return session.validate().model_dump()
 
     def submit() -> dict[str, Any]:
-        """End the work. The submission file, as it lies in the output folder, is graded; the score is not told."""
+        """End the work. The submission file, as it lies in the output folder, is graded; the score is not shown."""
         with _told(session):
             verdict = session.submit()
         session.finish()

@@ -21,7 +21,7 @@ _open: dict[str, OpenSession] = {}
 _OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
 """Threads that wait for room on the machine; those that make room, by ending sessions, are others."""
 _HOW = """\
-Commands and code run in a folder of your own; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
+Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
 there, and say that you are done when it is there.
 
 """

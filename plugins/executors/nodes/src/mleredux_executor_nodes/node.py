@@ -179,7 +179,7 @@ def _notice(folder: Path) -> None:
     """SIGUSR1: tell the agent that the node is taken away soon."""
     with contextlib.suppress(OSError):
         (folder / "task" / "notice.txt").write_text(
-            "The time on this machine is nearly over. What lies in the output folder then counts.\n"
+            "The time on this machine is nearly over. The files in the output folder then count.\n"
         )
 
 

@@ -77,20 +77,20 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Folder for the page and the pictures.",
+    help="Folder for the page and the plots.",
 )
-@click.option("--png", is_flag=True, help="Write the pictures as PNG too.")
+@click.option("--png", is_flag=True, help="Write the plots as PNG too.")
 @_options
 @click.pass_context
 def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool, **selected: Any) -> None:
-    """Write one offline HTML page with all pictures, and the pictures as SVG."""
+    """Write one offline HTML page with all plots, and the plots as SVG."""
     from mleredux_experiments.figures.report import write
 
     files = write(_analysis(ctx, **selected), output, ("svg", "png") if png else ("svg",))
     if as_json:
         print_json({"page": str(files[0]), "files": [str(path) for path in files]})
     else:
-        click.echo(f"{files[0]} has {sum(path.suffix == '.svg' for path in files)} pictures.")
+        click.echo(f"{files[0]} has {sum(path.suffix == '.svg' for path in files)} plots.")
 
 
 @click.command("export")
@@ -100,7 +100,7 @@ def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Output file (csv: a folder, one file a table).",
+    help="Output file (csv: a folder, one file per table).",
 )
 @_options
 @click.pass_context

@@ -28,7 +28,7 @@ experiment_option = click.option("--experiment", metavar="ID", help="Only the ru
 reports_option = click.option(
     "--reports",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Instead of runs: one folder a row, in it one grading report of MLE-bench a run (*.json).",
+    help="Instead of runs: a folder per row, with one grading report of MLE-bench per run (*.json).",
 )
 
 

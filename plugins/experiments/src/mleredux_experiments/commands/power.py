@@ -61,7 +61,7 @@ def command(
         seeds = seeds or max(round(found.sample.seeds), 1)
         if not variance.of_mean(seeds):
             raise MlereduxError(
-                f"These runs of {arms[0]} and {arms[1]} do not vary in {found.measure}, so that they tell no variance.",
+                f"These runs of {arms[0]} and {arms[1]} do not vary in {found.measure}, so their variance is unknown.",
                 hint="Choose another --measure, or give --between and --within without agents.",
             )
     elif arms or between is None:

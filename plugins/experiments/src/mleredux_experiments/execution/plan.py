@@ -127,7 +127,7 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
         if untold:
             raise MlereduxError(
                 f"arms.{base}.context: the text for {untold[0]} is not known.",
-                hint="Add the task to the plan's file, write the text beside it, and run the plan again.",
+                hint="Add the task to the plan's file, write the text next to it, and run the plan again.",
             )
         with _field(f"arms.{base}.agent"):
             agent = agent_reference(catalogue, arm.agent)

@@ -38,7 +38,7 @@ def load_reports(folder: Path) -> Results:
         NotFound: The folder has no such reports.
     """
     if not folder.is_dir():
-        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder a row.")
+        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder per row.")
     rows, notes = [], []
     for place in sorted(path for path in folder.iterdir() if path.is_dir() and not (path / "run.json").exists()):
         number = 0
@@ -54,7 +54,7 @@ def load_reports(folder: Path) -> Results:
         told = f" {notes[0]}" if notes else ""
         raise NotFound(
             f"{folder} has no grading reports.{told}",
-            hint="It needs one folder a row, in it one report a run (*.json).",
+            hint="It needs one folder per row, with one report per run (*.json).",
         )
     return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
 
@@ -81,7 +81,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     names = [one["competition_id"] for one in listed]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise MlereduxError(
-            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file a run."
+            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file per run."
         )
     return listed
 

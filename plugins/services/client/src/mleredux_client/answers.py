@@ -80,10 +80,10 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
 
 
 def items_of(page: Any, model: type[M]) -> list[M]:
-    """The items of a page; none where there is no page.
+    """The items of a page; none where there is not a page.
 
     Raises:
-        UnexpectedAnswer: It is no page.
+        UnexpectedAnswer: It is not a page.
     """
     if page is None:
         return []
@@ -107,4 +107,4 @@ def _data_of(message: Message) -> Any:
     try:
         return json.loads(message.data)
     except (ValueError, RecursionError):
-        raise UnexpectedAnswer("The service sent an event that is no JSON.") from None
+        raise UnexpectedAnswer("The service sent an event that is not JSON.") from None

@@ -159,7 +159,7 @@ def segment(name: str) -> str:
         UsageError: No resource can have this name.
     """
     if not isinstance(name, str) or name in ("", ".", ".."):
-        raise UsageError(f"{name!r} is no name of anything.")
+        raise UsageError(f"{name!r} is not a valid name.")
     return quote(name, safe="@+")
 
 
@@ -170,7 +170,7 @@ def file_path(name: str) -> str:
         UnsafePath: It has segments that URLs don't keep.
     """
     if any(part in ("", ".", "..") for part in name.split("/")):
-        raise UnsafePath(f"{name!r} is no path of an artifact.", hint="Use the paths that the list of artifacts has.")
+        raise UnsafePath(f"{name!r} is not an artifact's path.", hint="Use the paths in the list of artifacts.")
     return quote(name, safe="/")
 
 

@@ -70,7 +70,7 @@ class QuotaExceeded(Forbidden):
 
 
 class NotFound(MlereduxApiError):
-    """There is no such thing, or it is somebody else's."""
+    """It does not exist, or belongs to another user."""
 
 
 class NotYet(NotFound):
@@ -82,7 +82,7 @@ class Conflict(MlereduxApiError):
 
 
 class PreconditionFailed(Conflict):
-    """It was changed by somebody else in between."""
+    """Someone else has changed it in between."""
 
 
 class TooLarge(MlereduxApiError):
@@ -118,7 +118,7 @@ class ServerError(MlereduxApiError):
 
 
 class WaitTimeout(MlereduxApiError, TimeoutError):
-    """Waiting took longer than asked; what was waited for goes on."""
+    """Waiting took too long; the run or build continues."""
 
 
 class WorkFailed(MlereduxApiError):

@@ -53,7 +53,7 @@ class FeaturesAnalysis(Document):
         tells = {one.column: one.tells for one in self.features}
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
-                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to tell nothing")
+                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to be uninformative")
         return self
 
 

@@ -249,7 +249,7 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
             0.4,
             sum(shares) - (len(shares) - 1),
             versus(said, nothing),
-            f"Features that tell nothing: {listing(nothing)}.",
+            f"Features without information: {listing(nothing)}.",
             true=len(tells),
             given=len(said),
         ),

@@ -1,4 +1,4 @@
-"""Other units, long tails and outliers, and columns that tell of the target by their order of magnitude."""
+"""Other units, long tails and outliers, and columns whose order of magnitude is predictive of the target."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def use_of(run: Run, data: DataStore) -> TechniqueUse:
 
     report, catalogue = run.report, current()
     if report is None or report.score is None or "@" in run.spec.task:
-        hint = "Give graded runs of competitions; technique runs have a score of their own."
+        hint = "Give graded runs of competitions; technique runs have their own score."
         raise MlereduxError(f"Run {run.id} is not a run of a competition with a valid submission.", hint=hint)
     task = catalogue.task(run.spec.task)
     known = list(catalogue.entries("techniques"))

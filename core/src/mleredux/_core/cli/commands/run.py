@@ -103,7 +103,7 @@ _EXECUTION = (
     "--debug-sample",
     type=click.IntRange(2, 10**9 - 1),
     metavar="ROWS",
-    help="Run on a sample of so many rows, the task's variant `+debug-ROWS`; its scores compare with nothing else.",
+    help="Run on a sample of this many rows, the task's variant `+debug-ROWS`; its scores compare with nothing else.",
 )
 @local_option(
     "--watch",

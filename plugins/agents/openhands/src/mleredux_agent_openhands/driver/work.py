@@ -16,7 +16,7 @@ of the data that you hold out, and submit predictions. Write a first valid submi
 the code that makes the submission in the folder `code`. Run long programs with a timeout that fits the time left. \
 Stop when you can't do better."""
 _REMINDER = """\
-There is no file {} yet, so nothing would be graded. Nobody else will act: go on, and finish when the file is there \
+There is no file {} yet, so nothing would be graded. No one else will act: continue, and finish when the file is there \
 and valid."""
 
 

@@ -110,7 +110,7 @@ def _blur(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes: list[str]) -> Iterator[AuditFinding]:
-    """Files of the test that are files of train: the same bytes, or pictures that look the same."""
+    """Files of the test that are files of train: the same bytes, or images that look the same."""
     sides = sides_of(truth, files)
     if not sides["test"] or not sides["train"]:
         return
@@ -145,7 +145,7 @@ def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, 
 
 
 def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
-    """Test picture → train pictures with nearly the same perceptual hash."""
+    """Test picture → train images with nearly the same perceptual hash."""
     if not sides["test"] or not sides["train"]:
         return {}
     try:
@@ -153,13 +153,13 @@ def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, li
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         notes.append(
-            "Pictures were not compared by perceptual hashes; to enable: pip install 'mleredux-audit-leaks[images]'."
+            "Images were not compared by perceptual hashes; to enable: pip install 'mleredux-audit-leaks[images]'."
         )
         return {}
     prints: dict[str, dict[str, Any]] = {"train": {}, "test": {}}
     for side, files in sides.items():
         if len(files) > PICTURES:
-            notes.append(f"Only {PICTURES} of {len(files)} {side} pictures were compared by perceptual hashes.")
+            notes.append(f"Only {PICTURES} of {len(files)} {side} images were compared by perceptual hashes.")
         for file in files[:: max(1, len(files) // PICTURES)][:PICTURES]:
             try:
                 with Image.open(io.BytesIO(file.read(32 << 20))) as picture:

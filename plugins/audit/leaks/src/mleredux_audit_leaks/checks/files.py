@@ -149,7 +149,7 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
 
 
 def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[str, pd.Series]:
-    """Header fields of pictures, sounds and DICOM files; a field that not all files have is blank there."""
+    """Header fields of images, sounds and DICOM files; a field that not all files have is blank there."""
     readers = {"picture": _picture, "sound": _sound, "dicom": _dicom}
     kinds = [_kind(file) for file in files]
     if not any(kinds):

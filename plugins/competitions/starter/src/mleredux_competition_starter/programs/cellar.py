@@ -42,6 +42,6 @@ class Tasting:
         if action in CULTIVARS:
             return dict(self._known), float(action == self._wine["cultivar"]), True, False, {}
         if action not in self.measurements or action in self._known:
-            raise ValueError("That is no action.")
+            raise ValueError("That is not an action.")
         self._known[action] = float(self._wine[action])
         return dict(self._known), -COST, False, False, {}

@@ -228,7 +228,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
                 del waiting[run.id]
                 yield run
             if waiting and until is not None and time.monotonic() > until:
-                raise WaitTimeout(f"{len(waiting)} runs are not finished yet.", hint="They go on; wait again.")
+                raise WaitTimeout(f"{len(waiting)} runs are not finished yet.", hint="They continue; wait again.")
             if waiting:
                 await async_sleep(pause)
                 pause = min(pause * 1.4, 3.0)

@@ -76,7 +76,7 @@ class AsyncPager(Generic[T]):
         page = await self._http.json(calls.get(self._path, {**self._params, **more}))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise UnexpectedAnswer(
-                f"The service's answer to GET {self._path} is no page.",
+                f"The service's answer to GET {self._path} is not a page.",
                 hint="Is this the URL of a mleredux service?",
             )
         following = page.get("next")

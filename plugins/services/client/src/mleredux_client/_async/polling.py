@@ -42,7 +42,7 @@ async def wait_until(
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
             raise WaitTimeout(
-                f"{what} is not finished after {timeout:g} seconds.", hint="It goes on; wait again, or cancel it."
+                f"{what} is not finished after {timeout:g} seconds.", hint="It continues; wait again, or cancel it."
             )
         await async_sleep(pause if left is None else min(pause, left))
         pause = min(pause * _GROWTH, _LONGEST)

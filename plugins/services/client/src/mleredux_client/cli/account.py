@@ -184,7 +184,7 @@ def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     found = _user(there, name)
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Deleting needs --yes where nobody can be asked.")
+            raise click.UsageError("Deleting needs --yes without a terminal.")
         click.confirm(f"Delete the user {found['name']} ({found['id']}) on {there.url}?", abort=True)
     there.delete(f"/v1/users/{segment(found['id'])}")
     click.echo(f"Deleted {found['name']}.")

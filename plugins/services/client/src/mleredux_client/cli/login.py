@@ -40,7 +40,7 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     elif sys.stdin.isatty():
         text = click.prompt(f"Token for {there}", hide_input=True, err=True)
     else:
-        raise click.UsageError("Nobody can be asked for the token here; give it with --token-stdin.")
+        raise click.UsageError("The token can't be entered without a terminal; give it with --token-stdin.")
     token = check_token(text)
     try:
         with Service(there, token) as asked:

@@ -36,7 +36,7 @@ def clean_url(text: str) -> str:
             hint=f"Leave it out; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
         )
     if parts.scheme not in ("http", "https") or not host or any(not char.isprintable() for char in text):
-        raise MlereduxError(f"{text!r} is no URL of a server.", hint="Write it like https://mleredux.example:8000.")
+        raise MlereduxError(f"{text!r} is not a server's URL.", hint="Write it like https://mleredux.example:8000.")
     if parts.query or parts.fragment:
         raise MlereduxError(f"{text!r} has a query or a fragment.", hint="Leave out what follows ? or #.")
     name = f"[{host}]" if ":" in host else host
@@ -59,7 +59,7 @@ def check_token(text: str) -> str:
     """
     token = text.strip()
     if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise MlereduxError("That is no token.", hint="A token is one word, like mlr_…; nothing was kept.")
+        raise MlereduxError("That is not a token.", hint="A token is one word, like mlr_…; nothing was kept.")
     return token
 
 
@@ -112,7 +112,7 @@ def _read() -> dict[str, dict[str, Any]]:
     if os.name == "posix" and mode & 0o077:
         raise MlereduxError(
             f"{path} holds tokens, and others than you may read it (mode {mode:04o}).",
-            hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if somebody may have read them.",
+            hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if someone may have read them.",
         )
     servers = content.get("servers") if isinstance(content, dict) else None
     if not isinstance(servers, dict) or not all(

@@ -77,7 +77,7 @@ class Watch:
                 if time.monotonic() - seen > PATIENCE:
                     raise MlereduxError(
                         f"{error.detail} Watching was given up after {PATIENCE / 60:.0f} minutes.",
-                        hint="The runs go on where the server does; see `mleredux runs`.",
+                        hint="The runs continue on the server; see `mleredux runs`.",
                     ) from error
                 self._say_away()
             pause = _SOON if time.monotonic() - began < _GRACE else _LATER

@@ -10,7 +10,7 @@ from mleredux_client.models.base import Model
 
 
 class User(Model):
-    """Somebody with tokens and projects."""
+    """A user, with tokens and projects."""
 
     id: str
     """The identity of the user."""

@@ -123,7 +123,7 @@ def secrets_of(
     try:
         return _values(service, session, names, personal, row.project_id)
     except Problem as problem:
-        _LOG.error("secrets can't be lent", job=row.id, reason=problem.detail)
+        _LOG.error("secrets can't be granted", job=row.id, reason=problem.detail)
         return {}
 
 

@@ -57,7 +57,7 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
             claim.take(session)
         if asked.service:
             if asked.admin or asked.project is None:
-                raise Problem("invalid", "A service account needs a project, and is no admin.", hint="Set `project`.")
+                raise Problem("invalid", "A service account needs a project; it can't be admin.", hint="Set `project`.")
             user = make_service_account(session, asked.name, visible_project(session, caller, asked.project))
         elif asked.project is not None:
             raise Problem("invalid", "Only a service account is made in a project.", hint="Add people as members.")

@@ -239,7 +239,7 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
 @click.option("--issuer", required=True, metavar="URL", help="The OpenID provider, as it names itself (`iss`).")
 @click.option("--subject", required=True, metavar="ID", help="The account there (`sub`).")
 @click.option(
-    "--remove", is_flag=True, help="End the link instead: the account may sign in as nobody, or as a new user."
+    "--remove", is_flag=True, help="End the link instead: the account may sign in as no one, or as a new user."
 )
 @placed
 def link(

@@ -48,7 +48,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
         end = time.monotonic() + seconds
         while not answered.exists():
             if time.monotonic() > end:
-                raise MlereduxError(f"No server lent this run its secrets within {seconds:g} seconds.")
+                raise MlereduxError(f"No server sent this run its secrets within {seconds:g} seconds.")
             os.scandir(folder).close()  # a shared file system shows new files after that
             time.sleep(_POLL)
         data = base64.b64decode(answered.read_bytes())
@@ -57,7 +57,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
         try:
             plain = cipher.decrypt(data[_KEY:][:_NONCE], data[_KEY + _NONCE :], _place(folder, nonce))
         except InvalidTag:
-            raise MlereduxError("The secrets that the server lent this run can't be decrypted.") from None
+            raise MlereduxError("The secrets that the server sent this run can't be decrypted.") from None
     finally:
         question.unlink(missing_ok=True)
         answered.unlink(missing_ok=True)

@@ -18,7 +18,9 @@ MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
 MAX_TEST_ROWS = 5_000
 Problem = Literal["binary", "multiclass", "regression"]
+"""What the target is: two classes, several, or a number."""
 Kind = Literal["number", "boolean", "text"]
+"""The kind of a column."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,11 @@ class Split:
     """Row numbers of a pool for training and evaluation, and the random seed."""
 
     train: Array
+    """Row numbers for training, shape `(n,)`."""
     held_out: Array
+    """Row numbers for evaluation, shape `(m,)`."""
     seed: int
+    """The random seed of models on this split."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ class Pool:
     """
 
     dataset: Dataset
+    """The data set that the rows come from."""
     frame: pd.DataFrame
     y: Array
     codes: Array
     names: tuple[str, ...]
     splits: tuple[Split, ...]
+    """The splits, in order of their seeds."""
     overlap: float
     sample: str
 

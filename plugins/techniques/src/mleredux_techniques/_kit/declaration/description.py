@@ -32,8 +32,8 @@ harmless. The changes are known and are the truth. Files other than {files} are 
 """
 
 _PICTURES = """
-The pictures in `train` and `test`, named by their rows' ids, were drawn for this question: they resemble those of the
-competition described below, and the table beside them was generated.
+The images in `train` and `test`, named by their rows' ids, were drawn for this question: they resemble those of the
+competition described below, and the table next to them was generated.
 """
 
 _IMAGES = """
@@ -114,7 +114,7 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
         raise TaskBroken(f"Task {task.id} has no base.")
     better = "higher" if base.direction == "maximize" else "lower"
     planted, described = "planted" in task.tags, technique.images and not has_table(base.base or base)
-    data = _PLANTED.format(files="the tables and pictures" if described else "the two tables") if planted else ""
+    data = _PLANTED.format(files="the tables and images" if described else "the two tables") if planted else ""
     data += f"{_PICTURES * planted}{_IMAGES}" if described else ""
     efficacy = efficacy.replace("{measure}", _MEASURE.format(metric=base.metric.id, better=better))
     return "\n".join(

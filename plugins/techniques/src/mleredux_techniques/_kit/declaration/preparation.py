@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 QUESTION_FILE = "question.json"
 TRUTH_FILE = "truth.json"
+"""The name of the file with the truth, in the private folder."""
 _COPIED_BYTES = 1 << 20
 
 

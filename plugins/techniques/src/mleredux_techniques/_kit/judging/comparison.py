@@ -34,8 +34,11 @@ class Difference:
     """A mean difference of losses over splits, with its standard error and the number of splits."""
 
     mean: float
+    """The mean over splits."""
     standard_error: float
+    """Its standard error, corrected for rows that splits share."""
     splits: int
+    """The number of splits."""
 
     @property
     def significant(self) -> bool:

@@ -18,6 +18,7 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Row
 
 Array = np.ndarray[Any, Any]
 Plan = Mapping[str, Preprocessing]
+"""The treatment of each column, by name; columns without an entry have the default."""
 Option = TypeVar("Option")
 
 CHOOSING_ROWS = 1_200

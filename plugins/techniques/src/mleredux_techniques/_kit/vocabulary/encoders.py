@@ -25,6 +25,7 @@ class DropFeature(Part):
     """Drop the column."""
 
     name: Literal["drop"]
+    """The name of the method, always `drop`."""
 
 
 class OneHotEncoder(Part):
@@ -83,6 +84,7 @@ Encoding = Annotated[
     | TfidfVectorizer,
     Field(discriminator="name"),
 ]
+"""How a column becomes numbers: an encoder with its parameters, chosen by `name`."""
 
 
 def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, most: int = MAX_COLUMNS) -> Any:

@@ -56,6 +56,7 @@ Imputation = Annotated[
     DropColumn | SimpleImputer | KNNImputer | IterativeImputer,
     Field(discriminator="name"),
 ]
+"""How missing values are filled: an imputer with its parameters, chosen by `name`."""
 
 
 def fill(

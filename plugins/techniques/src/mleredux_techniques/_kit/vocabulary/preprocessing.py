@@ -49,8 +49,11 @@ class Preprocessing:
     """The treatment of one column; None: the default."""
 
     imputation: Imputation | None = None
+    """How missing values are filled."""
     encoding: Encoding | None = None
+    """How categories become numbers."""
     scaler: Scaler | None = None
+    """How numbers are scaled."""
 
 
 _PLAIN = Preprocessing()

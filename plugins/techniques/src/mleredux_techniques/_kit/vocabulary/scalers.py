@@ -72,6 +72,7 @@ Scaler = Annotated[
     | Log1p,
     Field(discriminator="name"),
 ]
+"""How numbers are scaled: a scaler with its parameters, chosen by `name`."""
 
 
 def scaler_of(scaler: Scaler | None) -> Any:

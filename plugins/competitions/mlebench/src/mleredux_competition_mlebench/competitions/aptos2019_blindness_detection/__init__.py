@@ -15,11 +15,11 @@ COMPETITION = competition(
         group=look_alikes("train_images", "{id_code}.png"),
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
         wrong=(
-            "Copies of pictures, some with another grade, are in training and test, and whole numbers that are no "
-            "grades are graded."
+            "Copies of images, some with another grade, are in training and test, and whole numbers that are "
+            "not grades are graded."
         ),
         done=(
-            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and only grades from 0 to "
+            "Images that look the same on a grid of 17 by 16 cells are held out together, and only grades from 0 to "
             "4 are taken."
         ),
     ),

@@ -1,4 +1,4 @@
-"""Cdiscount's Image Classification Challenge: products with pictures, as BSON documents."""
+"""Cdiscount's Image Classification Challenge: products with images, as BSON documents."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -46,7 +46,7 @@ def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the products by their ids; the pictures are not read."""
+    """Split the products by their ids; the images are not read."""
     import numpy as np
     import pandas as pd
 

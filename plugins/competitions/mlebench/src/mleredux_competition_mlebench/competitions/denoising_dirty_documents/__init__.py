@@ -41,7 +41,7 @@ def pixels(pictures: dict[str, Any], value: Callable[[int], str]) -> Callable[[I
 
 
 def prepare(w: Workspace, by_page: bool = False) -> None:
-    """Split the pictures by name; clean test pictures become the answers.
+    """Split the images by name; clean test images become the answers.
 
     Args:
         by_page: Whether pictures with the same clean page are held out together.
@@ -74,6 +74,6 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, by_page=True),
         wrong="The clean version of a test page may be in training, under another number.",
-        done="Pictures with the same clean page, to the pixel, are held out together.",
+        done="Images with the same clean page, to the pixel, are held out together.",
     ),
 )

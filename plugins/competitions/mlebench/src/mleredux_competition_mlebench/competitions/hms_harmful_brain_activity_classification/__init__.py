@@ -61,7 +61,7 @@ COMPETITION = competition(
         metric=Metric(grader="kl-divergence", options=SUMS),
         wrong=(
             "Recordings of one patient are in training and test, empty cells are graded as better than the truth, "
-            "and windows of one test recording can't be told apart."
+            "and windows of one test recording can't be distinguished."
         ),
         done=(
             "Patients are held out as a unit, a missing probability is rejected, and each window has its `label_id`, "

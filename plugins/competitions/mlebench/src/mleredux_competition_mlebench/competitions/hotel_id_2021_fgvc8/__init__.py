@@ -11,7 +11,7 @@ def unique_images(_w: Workspace, rows: Table) -> Table:
 
 
 def visits(_w: Workspace, rows: Table) -> Column:
-    """The visit of each picture: pictures of one hotel at one time."""
+    """The visit of each picture: images of one hotel at one time."""
     return rows["hotel_id"].astype(str) + " " + rows["timestamp"].astype(str)
 
 
@@ -36,7 +36,7 @@ COMPETITION = competition(
     metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
     fixed=corrected(
         group=visits,
-        wrong="Pictures of one room, taken on one visit, are in training and test.",
-        done="Pictures of one hotel at one time are held out together.",
+        wrong="Images of one room, taken on one visit, are in training and test.",
+        done="Images of one hotel at one time are held out together.",
     ),
 )

@@ -39,6 +39,6 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, pictures=True),
         wrong="The public archives hold no picture, so nothing can be learnt.",
-        done="The pictures are public, in the folders `train` and `test`.",
+        done="The images are public, in the folders `train` and `test`.",
     ),
 )

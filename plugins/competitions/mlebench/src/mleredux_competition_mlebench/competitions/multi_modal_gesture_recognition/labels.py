@@ -62,7 +62,7 @@ def _matlab(data: bytes, name: str) -> bytes:
             video[place][LABELS] = np.empty((0, 0))
     except (MatReadError, ValueError, LookupError, TypeError, OSError, NotImplementedError, zlib.error) as error:
         raise DataError(
-            f"{name} is no MATLAB file with a structure {VIDEO} that has {LABELS} ({type(error).__name__}).",
+            f"{name} is not a MATLAB file with a structure {VIDEO} that has {LABELS} ({type(error).__name__}).",
             hint="Get the raw data again, or use the task without +fixed.",
         ) from error
     target = io.BytesIO()

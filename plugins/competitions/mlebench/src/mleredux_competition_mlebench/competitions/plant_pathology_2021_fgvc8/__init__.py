@@ -18,11 +18,11 @@ COMPETITION = competition(
         group=look_alikes("train_images", "{image}"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
         wrong=(
-            "Copies of pictures are in training and test, F1 is pooled over all labels, and predicted labels that "
+            "Copies of images are in training and test, F1 is pooled over all labels, and predicted labels that "
             "occur nowhere in the answers cost nothing."
         ),
         done=(
-            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and the score is the mean "
+            "Images that look the same on a grid of 17 by 16 cells are held out together, and the score is the mean "
             "of each picture's F1, in which every wrong label counts."
         ),
     ),

@@ -1,4 +1,4 @@
-"""Statoil/C-CORE Iceberg Classifier Challenge: radar pictures as JSON in 7z archives."""
+"""Statoil/C-CORE Iceberg Classifier Challenge: radar images as JSON in 7z archives."""
 
 import json
 from functools import partial
@@ -13,7 +13,7 @@ TARGET = "is_iceberg"
 
 
 def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
-    """The pictures of a packed file.
+    """The images of a packed file.
 
     Raises:
         DataError: They are not a list of records with the same keys, the needed ones among them.
@@ -22,13 +22,13 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
     keys = set(found[0]) if found else set()
     if not needed <= keys or any(set(record) != keys for record in found):
         raise DataError(
-            f"{name} is no list of records that all have {', '.join(sorted(needed))}.", hint="Get it again."
+            f"{name} is not a list of records that all have {', '.join(sorted(needed))}.", hint="Get it again."
         )
     return found
 
 
 def prepare(w: Workspace, scenes: bool = False) -> None:
-    """Split the labelled pictures; the test has the fields of the raw test file.
+    """Split the labelled images; the test has the fields of the raw test file.
 
     Args:
         scenes: Hold out all pictures of one angle; those without an angle are split one by one.
@@ -67,7 +67,7 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss"),
     fixed=corrected(
         partial(prepare, scenes=True),
-        wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
-        done="Pictures of one angle are held out together.",
+        wrong="Images of one scene, which share angle and mostly label, are in training and test.",
+        done="Images of one angle are held out together.",
     ),
 )

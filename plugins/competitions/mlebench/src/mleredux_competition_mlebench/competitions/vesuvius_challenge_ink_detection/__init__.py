@@ -21,7 +21,7 @@ def png_size(head: bytes) -> tuple[int, int]:
     except struct.error:
         signature, kind, width, height = b"", b"", 0, 0
     if (signature, kind) != (b"\x89PNG\r\n\x1a\n", b"IHDR"):
-        raise DataError(f"train/{TEST}/ir.png is no PNG image.", hint="Get the raw data again.")
+        raise DataError(f"train/{TEST}/ir.png is not a PNG image.", hint="Get the raw data again.")
     return width, height
 
 

@@ -1,0 +1,295 @@
+"""Draw the pictures of the docs as SVG, for light and dark pages: boxes in zones, joined by arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+STATIC = Path(__file__).parent / "_static"
+STYLE = """
+svg { background: #ffffff; }
+text { font: 13px system-ui, sans-serif; fill: #1f2328; text-anchor: middle; }
+.title { font-weight: 600; }
+.note { font-size: 12px; fill: #57606a; }
+.left { text-anchor: start; }
+rect, .mark { fill: #f6f8fa; stroke: #8c959f; }
+.plugin { fill: #ddf4ff; stroke: #54aeff; }
+.agent { fill: #fff8c5; stroke: #bf8700; }
+.secret { fill: #ffebe9; stroke: #cf222e; }
+.good { fill: #dafbe1; stroke: #2da44e; }
+.zone { fill: none; stroke-dasharray: 6 4; }
+.arrow { fill: none; stroke: #57606a; stroke-width: 1.5; marker-end: url(#head); }
+.blocked { fill: none; stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 4 4; }
+.axis { stroke: #8c959f; }
+#head path { fill: #57606a; }
+@media (prefers-color-scheme: dark) {
+svg { background: #0d1117; }
+text { fill: #e6edf3; }
+.note { fill: #9198a1; }
+rect, .mark { fill: #161b22; stroke: #6e7681; }
+.plugin { fill: #0c2d6b; stroke: #388bfd; }
+.agent { fill: #4b2900; stroke: #d29922; }
+.secret { fill: #490202; stroke: #f85149; }
+.good { fill: #033a16; stroke: #3fb950; }
+.zone { fill: none; }
+.arrow { stroke: #9198a1; }
+#head path { fill: #9198a1; }
+}
+"""
+
+
+@dataclass
+class Picture:
+    """A picture under construction.
+
+    Attributes:
+        alternative: Describes the picture in a sentence or more, for readers who do not see it.
+        width: Width in pixels.
+        height: Height in pixels.
+        parts: SVG elements, in the order in which they are drawn.
+        places: Left, top, width and height of each box, by key.
+    """
+
+    alternative: str
+    width: int
+    height: int
+    parts: list[str] = field(default_factory=list)
+    places: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+
+    def box(self, key: str, at: tuple[int, int, int, int], *lines: str, kind: str = "") -> None:
+        """Add a box with a title and notes below it."""
+        left, top, width, height = self.places[key] = at
+        self.parts.append(f'<rect class="{kind}" x="{left}" y="{top}" width="{width}" height="{height}" rx="6"/>')
+        first = top + height / 2 + 5 - 8 * (len(lines) - 1)
+        for number, line in enumerate(lines):
+            role = "note" if number else "title"
+            self.text(line, (left + width // 2, round(first + 17 * number)), role)
+
+    def zone(self, at: tuple[int, int, int, int], title: str) -> None:
+        """Add a dashed frame with a title above its content."""
+        left, top, width, height = at
+        self.parts.append(f'<rect class="zone" x="{left}" y="{top}" width="{width}" height="{height}" rx="8"/>')
+        self.text(title, (left + 10, top + 18), "note left")
+
+    def text(self, text: str, at: tuple[int, int], role: str = "") -> None:
+        """Add a line of text."""
+        self.parts.append(f'<text class="{role}" x="{at[0]}" y="{at[1]}">{escape(text)}</text>')
+
+    def arrow(self, start: str, end: str, label: str = "", *, shift: int = 0, kind: str = "arrow") -> None:
+        """Add an arrow between the nearest sides of two boxes."""
+        (x1, y1, w1, h1), (x2, y2, w2, h2) = self.places[start], self.places[end]
+        if x1 + w1 <= x2 or x2 + w2 <= x1:
+            ahead = x1 + w1 <= x2
+            a, b = (x1 + w1 if ahead else x1, y1 + h1 // 2 + shift), (x2 if ahead else x2 + w2, y2 + h2 // 2 + shift)
+        else:
+            below = y1 + h1 <= y2
+            middle = (max(x1, x2) + min(x1 + w1, x2 + w2)) // 2 + shift
+            a, b = (middle, y1 + h1 if below else y1), (middle, y2 if below else y2 + h2)
+        self.parts.append(f'<path class="{kind}" d="M{a[0]} {a[1]} L{b[0]} {b[1]}"/>')
+        if label:
+            upright = a[0] == b[0]
+            place = ((a[0] + b[0]) // 2 + (6 if upright else 0), (a[1] + b[1]) // 2 + (4 if upright else -6))
+            self.text(label, place, "note left" if upright else "note")
+
+    def svg(self) -> str:
+        """Return the picture as SVG."""
+        head = '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img" '
+            f'aria-label="{escape(self.alternative)}">\n<style>{STYLE}</style>\n'
+            f'<defs>{head}<path d="M0 0 L8 4 L0 8 Z"/></marker></defs>\n' + "\n".join(self.parts) + "\n</svg>\n"
+        )
+
+
+def flow() -> Picture:
+    """Draw a run from raw data to a report, with the boundary of trust."""
+    made = Picture(
+        "A run from raw data to a report. Only trusted stages see the answers and the keys; the agent, behind the "
+        "boundary of an isolated sandbox, sees public files, its output folder, validation and the gateway.",
+        920,
+        430,
+    )
+    made.box("raw", (20, 30, 130, 54), "Raw data", "Kaggle, files, code")
+    made.box("prepare", (200, 30, 130, 54), "1 Prepare", "split once")
+    made.box("answers", (420, 30, 150, 54), "Answers", "private folder", kind="secret")
+    made.box("grade", (640, 30, 130, 54), "4 Grade", "child, no network")
+    made.box("report", (640, 130, 130, 54), "Report", "score, verdict", kind="good")
+    made.box("produce", (640, 230, 130, 54), "5 Produce", "artifacts, pages")
+    made.box("public", (200, 150, 130, 54), "Public files", "and the description")
+    made.box("build", (20, 295, 130, 54), "2 Build", "environment")
+    made.zone((190, 240, 400, 150), "Sandbox: the boundary of trust (process: none)")
+    made.box("agent", (210, 290, 140, 64), "3 Agent", "untrusted", kind="agent")
+    made.box("output", (420, 290, 150, 64), "Output folder", "submission, logs", kind="agent")
+    made.box("gateway", (20, 390, 130, 34), "Gateway: keys", kind="secret")
+    made.box("validate", (420, 150, 150, 54), "Validation", "form, never the score")
+    made.arrow("raw", "prepare")
+    made.arrow("prepare", "answers")
+    made.arrow("prepare", "public")
+    made.arrow("answers", "grade")
+    made.arrow("public", "agent")
+    made.text("read-only", (276, 228), "note left")
+    made.arrow("build", "agent")
+    made.arrow("agent", "output")
+    made.arrow("output", "validate")
+    made.text("asks", (501, 228), "note left")
+    made.arrow("grade", "report")
+    made.arrow("report", "produce")
+    made.parts.append('<path class="arrow" d="M570 322 L600 322 L600 70 L640 70"/>')
+    made.text("copy", (606, 215), "note left")
+    made.parts.append('<path class="arrow" d="M280 354 L280 407 L152 407"/>')
+    made.text("metered calls", (290, 412), "note left")
+    made.text("Red: answers and keys, outside of the sandbox.", (620, 340), "note left")
+    made.text("Yellow: the agent's, read as untrusted input.", (620, 360), "note left")
+    made.text("Network: none, gateway, or open.", (620, 380), "note left")
+    return made
+
+
+def packages() -> Picture:
+    """Draw the packages and who imports whom."""
+    made = Picture(
+        "The packages of mleredux. Plugins of all roles import the public API and kits; the core imports no plugin.",
+        920,
+        400,
+    )
+    roles = (
+        ("Competitions", "starter, mlebench"),
+        ("Graders, techniques", "metrics, questions"),
+        ("Agents", "automl, aide, repo, …"),
+        ("Sandboxes", "docker, podman, apptainer"),
+        ("Executors", "nodes, slurm, ray"),
+        ("Bridges", "gymnasium, inspect, …"),
+        ("Experiments, audit", "plans, floor, leaks, bundle"),
+        ("Artifacts, trackers", "reports, notes, mlflow"),
+        ("Services", "server, gateway, view"),
+        ("Yours", "the same public API"),
+    )
+    made.zone((10, 10, 900, 160), "Plugins: pip packages, which never import each other")
+    for number, (title, note) in enumerate(roles):
+        left, top = 20 + 178 * (number % 5), 38 + 64 * (number // 5)
+        made.box(title, (left, top, 168, 52), title, note, kind="good" if title == "Yours" else "plugin")
+    made.box(
+        "kits",
+        (40, 225, 380, 60),
+        "Kits",
+        "agents, containers, rollout, tables, programs, …",
+        kind="plugin",
+    )
+    made.box("api", (500, 225, 380, 60), "Public API", "mleredux, mleredux.plugin.*, .models, .errors")
+    made.box("core", (500, 330, 380, 56), "Core", "stages of a run, store, process sandbox, command line")
+    made.places["plugins"] = (10, 10, 900, 160)
+    made.arrow("plugins", "kits", "import")
+    made.arrow("plugins", "api", "import")
+    made.arrow("kits", "api")
+    made.arrow("api", "core")
+    made.text("Core imports no plugin: it finds them by entry points.", (30, 362), "note left")
+    return made
+
+
+def names() -> Picture:
+    """Draw the parts of a task's name and of the score of a technique task."""
+    made = Picture(
+        "The name leakage+planted-7@wine: technique leakage, its variant planted with seed 7, and after the at "
+        "sign the task wine. Below: score = facts times (0.3 + 0.7 times efficacy).",
+        920,
+        300,
+    )
+    made.box("technique", (90, 30, 170, 50), "leakage", kind="plugin")
+    made.box("variant", (300, 30, 210, 50), "planted-7", kind="agent")
+    made.box("task", (550, 30, 170, 50), "wine", kind="good")
+    made.text("+", (280, 61), "title")
+    made.text("@", (530, 61), "title")
+    made.text("technique: the question", (175, 102), "note")
+    made.text("its variant: planted faults, seed 7", (405, 102), "note")
+    made.text("task: any name, also spaceship-titanic+fixed", (660, 102), "note")
+    made.box("score", (90, 180, 130, 60), "score", "0 to 1", kind="good")
+    made.box("facts", (290, 180, 190, 60), "facts", "agree with the data?", kind="plugin")
+    made.box("efficacy", (620, 180, 220, 60), "efficacy", "does the advice help a model?", kind="agent")
+    made.text("=", (255, 215), "title")
+    made.text("× ( 0.3 + 0.7 ×", (550, 215), "title")
+    made.text(")", (852, 215), "title")
+    made.text(
+        "Advice counts only as far as the findings are right; if no advice has an effect, score = facts.",
+        (465, 275),
+        "note",
+    )
+    return made
+
+
+def deployment() -> Picture:
+    """Draw a server with its database, workers, executors, store and gateway."""
+    made = Picture(
+        "A deployment: clients reach the server through a TLS proxy. The server keeps requests in a database, and its "
+        "workers execute runs in containers of this machine, or send them to nodes of Slurm or Ray, which share files "
+        "or an object store. The gateway alone holds provider keys.",
+        920,
+        420,
+    )
+    made.box("clients", (20, 60, 150, 60), "Clients", "CLI, Python, browser")
+    made.box("proxy", (220, 60, 120, 60), "TLS proxy", "nginx, Caddy")
+    made.zone((380, 20, 520, 230), "The server's machine")
+    made.box("server", (400, 60, 180, 60), "mleredux serve", "API, pages, scheduler", kind="plugin")
+    made.box("workers", (630, 60, 120, 60), "Workers", "a process per run", kind="plugin")
+    made.box("runs", (400, 170, 150, 60), "Runs directory", "events, artifacts", kind="good")
+    made.box("gateway", (630, 170, 120, 60), "Gateway", "keys, budgets", kind="secret")
+    made.box("agents", (790, 60, 100, 60), "Agents", "containers", kind="agent")
+    made.box("providers", (790, 280, 110, 60), "LLM providers")
+    made.box("database", (220, 170, 120, 60), "Database", "PostgreSQL or file", kind="good")
+    made.zone((380, 272, 380, 120), "Optional: a cluster")
+    made.box("nodes", (400, 310, 150, 60), "Executor nodes", "Slurm, Ray", kind="plugin")
+    made.box("store", (600, 310, 140, 60), "Object store", "S3, MinIO", kind="good")
+    made.box("telemetry", (220, 310, 120, 60), "Monitoring", "Prometheus, OTLP")
+    made.arrow("clients", "proxy", "HTTPS")
+    made.arrow("proxy", "server")
+    made.arrow("server", "workers")
+    made.arrow("workers", "agents")
+    made.arrow("server", "runs")
+    made.arrow("workers", "gateway")
+    made.parts.append('<path class="arrow" d="M400 112 L362 112 L362 200 L342 200"/>')
+    made.arrow("nodes", "store")
+    made.parts.append('<path class="arrow" d="M750 200 L845 200 L845 278"/>')
+    made.parts.append('<path class="arrow" d="M570 120 L570 290 L520 290 L520 308"/>')
+    made.parts.append('<path class="arrow" d="M362 200 L362 340 L342 340"/>')
+    return made
+
+
+def forest() -> Picture:
+    """Draw a forest plot with a guide to reading it; its figures are made up."""
+    made = Picture(
+        "How to read a forest plot, with made-up figures. Each row is a task: the box is the difference of B from A, "
+        "the line its 95 % interval. The last row is the mean over tasks; its interval decides: right of zero B is "
+        "better, left of zero A, across zero undecided.",
+        920,
+        420,
+    )
+    rows = (
+        *(("digits", 6, 2, 10), ("wine", -3, -9, 3), ("diabetes", 9, 3, 15)),
+        *(("breast-cancer", 2, -4, 8), ("cell-nuclei", -4, -8, 0.5), ("titanic", 5, -2, 12)),
+    )
+    zero, unit = 420, 14
+    made.parts.append(f'<path class="axis" d="M{zero} 40 L{zero} 340"/>')
+    made.text("A better", (zero - 90, 30), "note")
+    made.text("B better", (zero + 90, 30), "note")
+    for number, (task, mean, low, high) in enumerate((*rows, ("all tasks", 2.5, -3, 8))):
+        top = 62 + 42 * number
+        made.text(task, (150, top + 5), "title" if task == "all tasks" else "")
+        made.parts.append(f'<path class="axis" d="M{zero + low * unit:g} {top} L{zero + high * unit:g} {top}"/>')
+        kind = "agent" if task == "all tasks" else "plugin"
+        made.parts.append(
+            f'<rect class="{kind}" x="{zero + mean * unit - 6:g}" y="{top - 6}" width="12" height="12" rx="2"/>'
+        )
+    made.text("box: the difference; line: its interval", (690, 67), "note left")
+    made.text("the interval excludes zero:", (690, 142), "note left")
+    made.text("B is better on this task", (690, 159), "note left")
+    made.text("mean over tasks: it includes", (690, 309), "note left")
+    made.text("zero, so the result is undecided", (690, 326), "note left")
+    for points in (-10, 0, 10):
+        made.text(f"{points:+d}" if points else "0", (zero + points * unit, 362), "note")
+    made.text("difference in points of percentile (figures made up)", (zero, 390), "note")
+    return made
+
+
+def pictures() -> dict[Path, str]:
+    """Return all pictures, by the files that hold them."""
+    drawn = (flow, packages, names, deployment, forest)
+    return {STATIC / f"{draw.__name__}.svg": draw().svg() for draw in drawn}
