@@ -22,6 +22,18 @@ GRADER = Grader(id="accuracy", title="G", direction="maximize", score=perfect)
 def mleredux_register_graders():
     return [GRADER]
 """
+SCHEME = """
+from mleredux import hookimpl
+from mleredux.plugin.agent import Agent
+mleredux_contract = 2
+@hookimpl({order}=True)
+def mleredux_find_agent(reference):
+    if reference.startswith("repo:"):
+        return Agent(id="other", title="O", command=("true",), reference=reference, version="1")
+@hookimpl({order}=True)
+def mleredux_import_task(reference):
+    return "digits" if reference.startswith("harbor:") else None
+"""
 HOOK = """
 from mleredux import Score, hookimpl
 mleredux_contract = 2
@@ -72,6 +84,20 @@ def test_a_grader_of_one_id_is_used_of_neither(tmp_path: Path, data: Path, name:
     ended = graded(site, data)
     assert ended.returncode != 0
     assert "grader id 'accuracy' is registered by plugin" in " ".join(ended.stderr.split())
+
+
+@pytest.mark.parametrize("order", ["tryfirst", "trylast"])
+@pytest.mark.attack
+def test_references_that_two_plugins_claim_are_used_of_neither(tmp_path: Path, order: str) -> None:
+    site = Site(tmp_path / "site")
+    site.install("aaa", SCHEME.format(order=order))
+    (tmp_path / "solve.py").write_text("")
+    ended = mle(site, "agent", "show", f"repo:{tmp_path / 'solve.py'}")
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert "'repo' references are claimed by plugins aaa and repo, so none is used." in " ".join(ended.stderr.split())
+    assert "--block aaa" in ended.stderr and "Traceback" not in ended.stderr
+    shown = mle(site, "--block", "aaa", "agent", "show", f"repo:{tmp_path / 'solve.py'}")
+    assert shown.returncode == 0 and "solve.py" in shown.stdout, shown.stderr
 
 
 def test_every_result_states_a_clash_of_others(tmp_path: Path, data: Path) -> None:

@@ -170,14 +170,20 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
     """
 
 
-@hookspec(firstresult=True)
+@hookspec
 def mleredux_import_task(reference: str) -> str | None:
-    """Import the task that a reference with a scheme names (`harbor:PATH`), and return the id by which it is found."""
+    """Import the task of a reference with a scheme (`harbor:PATH`), and return its id; None for other schemes.
+
+    It is refused if, of all plugins, several import it.
+    """
 
 
-@hookspec(firstresult=True)
+@hookspec
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes."""
+    """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes.
+
+    It is refused if, of all plugins, several resolve it.
+    """
 
 
 @hookspec(firstresult=True)

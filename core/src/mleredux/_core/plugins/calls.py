@@ -8,11 +8,30 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
+    from pluggy import HookCaller
+
     from mleredux.models import Agent, Task
 
 
 PRESET = "preset"
 """The option that stands for the values of one of the agent's presets."""
+
+
+def only(caller: HookCaller, reference: str) -> Any:
+    """Return what a plugin finds by a reference; None if no plugin knows its scheme.
+
+    Raises:
+        PluginError: Several do, so that none is used.
+    """
+    found = caller(reference=reference)
+    if len(found) < 2:
+        return found[0] if found else None
+    impls = caller.get_hookimpls()
+    names = sorted(one.plugin_name for one in impls if one.function(*[reference][: len(one.argnames)]) is not None)
+    raise PluginError(
+        f"{reference.partition(':')[0]!r} references are claimed by plugins {' and '.join(names)}, so none is used.",
+        hint=f"Block one: `mleredux --block {names[0]} …`.",
+    )
 
 
 def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.loans import lent
-from mleredux._core.plugins.calls import checked_task, configured
+from mleredux._core.plugins.calls import checked_task, configured, only
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import NotFound, PluginError, one_line
@@ -217,7 +217,7 @@ class Catalogue:
         return self._found_agents[name]
 
     def _find_agent(self, reference: str) -> Agent:
-        found: Agent | None = self.hook("mleredux_find_agent")(reference=reference)
+        found: Agent | None = only(self.hook("mleredux_find_agent"), reference)
         if found is None:
             from mleredux._core.plugins.directory import installing
 
