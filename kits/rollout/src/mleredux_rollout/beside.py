@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from mleredux_rollout.scopes import UNKNOWN, Scope
@@ -130,6 +131,9 @@ def _needs_of(program: Path) -> _Needs:
             needs.words |= named.words | {node.value}
             needs.modules |= named.modules
             needs.unclear |= named.unclear or node.value in _PROGRAMS
+        elif isinstance(node, ast.List | ast.Tuple):  # [sys.executable, "-m", "package.module"]
+            texts = [scope.value(item) or "" for item in node.elts]
+            needs.modules |= {name.partition(".")[0] for flag, name in pairwise(texts) if flag == "-m"}
         elif isinstance(node, ast.JoinedStr):
             last = node.values[-1] if node.values else None
             ending = str(last.value) if isinstance(last, ast.Constant) else ""

@@ -245,6 +245,7 @@ USES = {
     "computed": ("import importlib, os\nimportlib.import_module(os.environ['X'])", True),
     "computed name": ("import runpy\nfor n in 'other', 'x':\n    runpy.run_path(f'{n}.py')", True),
     "subprocess": ("import subprocess\nsubprocess.run(['python', HERE + '/other.py'])", True),
+    "-m": ("import subprocess, sys\nsubprocess.run([sys.executable, '-u', '-m', 'other', '--x'])", True),
     "command": ("import os\nos.system('python -m other --x')", True),
     "another module": ("import json, os\nimport between_2", False),
     "in a docstring": ('"""Better than other.py."""', False),
@@ -271,6 +272,7 @@ def test_a_version_is_what_the_script_imports(tmp_path: Path, mleredux_home: Pat
 
 BESIDE = {
     "a package of packages": ("from lib.deep.tools import f", "lib/deep/tools.py", True),
+    "a package after -m": ("subprocess.run((sys.executable, '-m', 'lib.two'))", "lib/two.py", True),
     "a folder on the path": ("import sys\nsys.path.append('src')\nimport mod", "src/mod/__init__.py", True),
     "a compiled module": ("import fast", "fast.cpython-311-x86_64-linux-gnu.so", True),
     "a configuration": ("open('config.yaml')", "config.yaml", True),
