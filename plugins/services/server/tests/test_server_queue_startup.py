@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,8 @@ from mleredux_server.app import make_service
 from mleredux_server.database.tables import BuildRow, Idempotency, Job, Project, RunRow, User, now
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.summary import facts_of
+from mleredux_server.scheduler import dispatcher
+from mleredux_server.scheduler.actions import TRASH
 from mleredux_server.scheduler.adoption import NOTE_FILE, write_note
 from mleredux_server.scheduler.jobs import Jobs, Started, end_run
 from mleredux_server.scheduler.startup import recover, sweep
@@ -26,7 +30,7 @@ from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.runs import KeptRequest, RunRequest
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
-from sqlalchemy import select, update
+from sqlalchemy import event, select, update
 
 ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process", labels={"of": "me"}, priority=7)
 
@@ -274,3 +278,30 @@ def _copies(store: RunStore, run: Run, count: int) -> None:
         (store.path / name / "run.json").write_text(json.dumps(asked))
         for file in ("events.jsonl", NOTE_FILE):
             (store.path / name / file).write_bytes((run.path / file).read_bytes())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [sqlite3.OperationalError("database is locked"), ConnectionResetError("by the database"), MemoryError()],
+    ids=["locked", "connection", "memory"],
+)
+def test_the_clean_up_at_the_start_is_repeated_until_the_database_responds(
+    service: Service, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(dispatcher, "_SWEEP_AGAIN", 0.01)
+    left = service.settings.state_dir / TRASH / "of-a-deleted-run"
+    left.mkdir(parents=True)
+    failed = 0
+
+    def fail(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        nonlocal failed
+        if "DISTINCT" in statement and failed < 3:
+            failed += 1
+            assert left.exists()
+            raise error
+
+    event.listen(service.database.engine, "before_cursor_execute", fail)
+    sweeping = threading.Thread(target=dispatcher.Dispatcher(service)._sweep)
+    sweeping.start()
+    sweeping.join(60)
+    assert not sweeping.is_alive() and failed == 3 and not left.exists()

@@ -118,7 +118,9 @@ def test_a_user_sees_only_runs_of_their_projects(
     ] == {"batch": "7"}
 
 
-@pytest.mark.parametrize("query", ["", "?task=digits", "?agent=dummy&task=digits", "?arm=", "?measure=score"])
+@pytest.mark.parametrize(
+    "query", ["", "?task=digits", "?agent=dummy&task=digits", "?arm=", "?measure=score", "?all=1&q=dummy"]
+)
 def test_a_comparison_reads_a_bounded_number_of_runs(
     local: LocalServer, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
@@ -127,12 +129,14 @@ def test_a_comparison_reads_a_bounded_number_of_runs(
         made = session.scalar(select(func.count()).select_from(RunRow)) or 0
     for _ in range(max(0, 110 - made)):
         local.make_run(user="bob")
+    monkeypatch.setattr("mleredux_experiments.pages.compare.MOST_FILTERED", 100)
     opened: list[str] = []
     read = ServerSource.run
     monkeypatch.setattr(ServerSource, "run", lambda source, run_id: (opened.append(run_id), read(source, run_id))[1])
     page = browser(local, tokens["bob"]).get(f"/ui/compare{query}")
     assert page.status_code < 500 and len(opened) <= 100
     assert bool(opened) == ("=d" in query), "without a filter none is read"
+    assert "<svg" not in page.text.partition("<main")[2], "pictures are drawn when they are requested"
 
 
 @pytest.mark.attack

@@ -27,7 +27,7 @@ from mleredux_experiments.results.table import Results, Row, text_of
 from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
 
 MOST_RUNS = 5_000
-MOST_FILTERED = 500
+MOST_FILTERED = 200
 """Of runs that are selected by filters, the newest ones: a page is made within a moment however many there are."""
 _FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
