@@ -32,9 +32,9 @@ Array = np.ndarray[Any, Any]
 MOST_PAIRED, WANTED_PAIRS = 40, 2
 """The columns that are judged in pairs, and the number of pairs that is enough."""
 KINDS = ("alone", "together", "nothing")
-SURE, DOUBT, OPEN = 1e-5, 0.05, 0.2
-"""Maximum p-value of what tells, that of a pair in which a feature may tell, and the minimum one of what does not; in
-between, both are right."""
+SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
+"""Maximum p-value of what tells, the minimum one of a number that tells nothing, that of a pair in which a feature may
+tell, and the minimum one of a text or a pair that does not; in between, both are right."""
 CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
 """Credit by what a feature tells and what is said."""
 MOST_OPEN = 10
@@ -53,8 +53,8 @@ TOLERANCES = """\
   and are said to, minus 1; only features whose strength is correct count, and one that tells only together counts half
   if it is said to tell alone. A feature tells something if the target differs between its ranges (6, 32 or 128), its
   frequent values, in its order, or by whether it is missing (analysis of variance, of the ranks of a number, p <
-  0.00001), and nothing if p > 0.2 of all of these and its strength is below 0.1 by two standard errors or within two
-  of them, or if it is constant; else these rows can't decide, and it does not count
+  0.00001), and nothing if p > 0.01 (of texts, 0.2) of all of these and its strength is below 0.1 by two standard
+  errors or within two of them, or if it is constant; else these rows can't decide, and it does not count
 - `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
   have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
   (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
@@ -98,10 +98,12 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     tells: dict[str, str | None] = {}
     known, error = strengths(judge.dataset), _error(y, outputs.stop is None) * float(inflation.max() ** 0.5)
     for name, told in chances.items():
-        weak = name not in known or known[name] < max(NEGLIGIBLE - 2 * error, 2 * error)  # texts have no strength
-        few = dataset.kinds[name] != "text" or small[name].nunique() <= MOST_CODES
-        clear = told > OPEN and powerful and weak and few
-        tells[name] = "alone" if told < SURE else "nothing" if clear or small[name].nunique() <= 1 else None
+        if dataset.kinds[name] == "text":  # without a strength
+            clear = told > OPEN and powerful and small[name].nunique() <= MOST_CODES
+        else:
+            clear = told > CHANCE and powerful and known[name] < max(NEGLIGIBLE - 2 * error, 2 * error)
+        verdict = "alone" if told < SURE else "nothing" if clear else None
+        tells[name] = verdict if small[name].nunique() > 1 else "nothing"
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
     found: list[tuple[float, list[str]]] = []
     unsure: list[list[str]] = []
