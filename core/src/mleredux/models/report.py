@@ -223,10 +223,7 @@ class Report(Model):
     @property
     def medal(self) -> str | None:
         """`gold`, `silver`, `bronze` or None."""
-        for name in ("gold", "silver", "bronze"):
-            if getattr(self, f"{name}_medal"):
-                return name
-        return None
+        return next((name for name in ("gold", "silver", "bronze") if getattr(self, f"{name}_medal")), None)
 
     @property
     def medal_name(self) -> str:

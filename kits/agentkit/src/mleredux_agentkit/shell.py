@@ -23,6 +23,12 @@ class Finished(NamedTuple):
     code: int | None
     output: str
 
+    @property
+    def shown(self) -> str:
+        """The output, and how it ended unless well, for a language model."""
+        how = "It took too long and was killed." if self.code is None else f"Exit code {self.code}."
+        return self.output if self.code == 0 else f"{self.output}\n{how}".lstrip("\n")
+
 
 def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, limit: int = 20_000) -> Finished:
     """Run a command in `sh`, with everything it starts.

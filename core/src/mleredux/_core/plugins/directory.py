@@ -103,7 +103,5 @@ def installing(kind: str, name: str) -> str | None:
         kind: One of `PROVIDED`.
         name: What is missing.
     """
-    for entry in directory():
-        if name in entry.provides.get(kind, ()) and entry.installed is None:
-            return f"Install it: `{entry.command}`."
-    return None
+    lacking = (one for one in directory() if name in one.provides.get(kind, ()) and one.installed is None)
+    return next((f"Install it: `{entry.command}`." for entry in lacking), None)

@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mleredux import MlereduxError
-from mleredux_agents import Finished, OpenSession
+from mleredux_agents import OpenSession
 
 
 def make_server(session: OpenSession) -> MCPServer[Any]:
@@ -22,12 +22,12 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
     def run_command(command: str, timeout_seconds: float = 600) -> str:
         """Run a shell command in the sandbox, in the output folder; its output and exit code."""
         with _told(session):
-            return _shown(session.execute(command, timeout=timeout_seconds))
+            return session.execute(command, timeout=timeout_seconds).shown
 
     def run_python(code: str, timeout_seconds: float = 600) -> str:
         """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
         with _told(session):
-            return _shown(session.execute(code, language="python", timeout=timeout_seconds))
+            return session.execute(code, language="python", timeout=timeout_seconds).shown
 
     def validate() -> dict[str, Any]:
         """Whether the submission file in the output folder is well-formed; never its score."""
@@ -62,10 +62,3 @@ def _told(session: OpenSession) -> Iterator[None]:
             raise ToolError(str(error)) from None
         session.finish()
         raise ToolError(session.ending) from None
-
-
-def _shown(ended: Finished) -> str:
-    if ended.code == 0:
-        return ended.output
-    how = "It took too long and was killed." if ended.code is None else f"Exit code {ended.code}."
-    return f"{ended.output}\n{how}".lstrip("\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import verifiers.v1 as vf
 from mleredux import MlereduxError, Run
-from mleredux_agents import Attached, Finished
+from mleredux_agents import Attached
 
 from mleredux_bridge_verifiers.state import RunState
 
@@ -21,13 +21,13 @@ class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
     @vf.tool
     async def run_command(self, command: str, timeout_seconds: float = 600) -> str:
         """Run a shell command in the sandbox, in the output folder; its output and exit code."""
-        return await self._asked(lambda session: _shown(session.execute(command, timeout=timeout_seconds)))
+        return await self._asked(lambda session: session.execute(command, timeout=timeout_seconds).shown)
 
     @vf.tool
     async def run_python(self, code: str, timeout_seconds: float = 600) -> str:
         """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
         return await self._asked(
-            lambda session: _shown(session.execute(code, language="python", timeout=timeout_seconds))
+            lambda session: session.execute(code, language="python", timeout=timeout_seconds).shown
         )
 
     @vf.tool
@@ -46,13 +46,6 @@ class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
             return await asyncio.to_thread(ask, session)
         except MlereduxError as error:
             return str(error)
-
-
-def _shown(ended: Finished) -> str:
-    if ended.code == 0:
-        return ended.output
-    how = "It took too long and was killed." if ended.code is None else f"Exit code {ended.code}."
-    return f"{ended.output}\n{how}".lstrip("\n")
 
 
 if __name__ == "__main__":

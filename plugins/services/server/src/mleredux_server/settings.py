@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -102,8 +103,4 @@ class Settings(BaseModel):
             from sqlalchemy.engine import URL  # takes 0.3 s: the server's address is taken before
 
             return URL.create("sqlite", database=str((self.state_dir / "service.sqlite").resolve()))
-        url = self.database
-        for scheme in ("postgresql://", "postgres://"):
-            if url.startswith(scheme):
-                return "postgresql+psycopg://" + url.removeprefix(scheme)
-        return url
+        return re.sub("^postgres(?:ql)?://", "postgresql+psycopg://", self.database)
