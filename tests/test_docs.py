@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -14,8 +16,11 @@ from types import ModuleType
 import mleredux
 import pytest
 from mleredux._core.cli.root import COMMANDS
+from mleredux._core.plugins import Catalogue
 from mleredux.models import CAUSES, State
 from mleredux.models.events import Known
+from mleredux.plugin.executor import Executor
+from mleredux.plugin.sandbox import Sandbox
 from pydantic import TypeAdapter
 
 ROOT = Path(__file__).parents[1]
@@ -56,7 +61,9 @@ def test_the_commands_of_plugins_are_documented(generate: ModuleType) -> None:
     page = (DOCS / "reference" / "cli.md").read_text()
     added = set(generate.commands()) - set(COMMANDS)
     assert added >= {"audit"}
+    index = (DOCS / "reference" / "index.md").read_text()
     for command in added:
+        assert f"`{command}`" in index, "the table of commands lacks it"
         section = page.partition(f"## mleredux {command}\n")[2].partition("\n## ")[0]
         assert f"Usage: mleredux {command}" in section
         assert "Comes with `mleredux-" in section
@@ -135,3 +142,36 @@ def test_every_environment_variable_is_documented() -> None:
     documented = set(pattern.findall((DOCS / "reference" / "environment.md").read_text()))
     assert documented - used == set(), "no code reads these"
     assert used - documented - INTERNAL == set(), "the page lacks these"
+
+
+def test_the_extras_of_the_core_are_documented() -> None:
+    """The table in `packages.md` has each extra that installs a set of plugins."""
+    declared = tomllib.loads((ROOT / "core/pyproject.toml").read_text())["project"]["optional-dependencies"]
+    page = (DOCS / "concepts" / "packages.md").read_text()
+    documented = set(re.findall(r"`mleredux\[(\w+)\]`", page))
+    assert documented <= declared.keys(), "these do not exist"
+    assert {
+        name for name, needed in declared.items() if any("plugin" in each or len(needed) > 1 for each in needed)
+    } <= documented
+
+
+def test_the_number_of_competitions_and_techniques_is_the_documented_one() -> None:
+    catalogue = Catalogue()
+    plugins = [entry.plugin.distribution for entry in catalogue.entries("tasks").values()]
+    assert plugins.count("mleredux-competition-mlebench") == 82, "the README and packages.md say 82"
+    page = (DOCS / "concepts" / "techniques.md").read_text().partition("## Names")[0]
+    entries = catalogue.entries("techniques").items()
+    bundled = {name for name, entry in entries if entry.plugin.distribution == "mleredux-techniques"}
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == bundled
+
+
+def test_the_tables_of_members_are_complete() -> None:
+    """How-to pages that list what a plugin's object must have."""
+    for page, role in (("sandbox", Sandbox), ("executor", Executor)):
+        text = (DOCS / "how-to" / f"{page}.md").read_text()
+        assert [name for name in members_of(role) if f"`{name}" not in text] == [], page
+
+
+def members_of(role: type) -> list[str]:
+    names = {*vars(role), *inspect.get_annotations(role)}
+    return sorted(name for name in names if name[0] != "_")

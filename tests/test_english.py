@@ -40,7 +40,7 @@ PLAIN = {
     r"(?:of|to|in) so many": "this many, per",
     r"somebody|anybody|whoever|nobody(?='s| )": "someone, anyone who, no one",
     r"(?:go|goes|went|going) on": "continue",
-    r"(?<!def )(?<!_)beside(?!\\()": "next to, besides",
+    r"(?<!del )beside(?! *[(.,=])": "next to, besides",
     r"(?:one|a) (?:row|line|file|folder|run) a \w+": "per",
     r"pictures": "plots, images",
     r"carr(?:y|ied|ies|ying) out": "apply, execute, run",
