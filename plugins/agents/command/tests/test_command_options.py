@@ -55,7 +55,7 @@ def test_an_image_or_context_of_ones_own_is_taken_as_it_is(tmp_path: Path) -> No
         ({"command": "x", "install": "pip:aider-chat"}, "has no version"),
         ({"command": "x", "libraries": "everything"}, "'everything' is neither a set of libraries"),
         ({"command": "x", "image": "a", "context": "b"}, "either an image or a context"),
-        ({"command": "x", "image": "a", "install": "npm:b@1"}, "nothing is installed into an image"),
+        ({"command": "x", "image": "a", "install": "npm:b@1"}, "nothing is installed into your own image"),
         ({"command": 3}, "input should be a valid string"),
     ],
 )

@@ -107,7 +107,7 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
     [
         ("baseline", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
         ("command recipe", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
-        ("command", str(TOOLS / "server"), NotFound, "is no tool"),
+        ("command", str(TOOLS / "server"), NotFound, "is not a tool"),
         ("command", "nothing", NotFound, "no tool 'nothing'"),
         ("command", "{tmp}/http.json", NotGranted, "mcp.example.org, which was not granted"),
         ("command", "{tmp}/sse.json", MlereduxError, "the transport 'sse' is not supported"),
