@@ -36,7 +36,7 @@ TOO_SMALL = {
     "aptos2019-blindness-detection": "too few entries",
     "leaf-classification": "only 1 member",
     "ml2021spring-hw2": "too few entries",
-    "multi-modal-gesture-recognition": "no MATLAB file",
+    "multi-modal-gesture-recognition": "not a MATLAB file",
 }
 """Competitions whose miniature data the variant `+fixed` refuses, and why."""
 NAMED_BY_IDS = {
