@@ -190,7 +190,7 @@ def test_pages_that_lead_in_a_circle_are_noticed(fake: Any, client: Client) -> N
 @pytest.mark.parametrize("document", [[], {"items": 3}, {"runs": []}, "x"])
 def test_what_is_no_page_is_an_error(fake: Any, client: Client, document: Any) -> None:
     fake.serve("GET /v1/agents", document)
-    with pytest.raises(sdk.UnexpectedAnswer, match="no page"):
+    with pytest.raises(sdk.UnexpectedAnswer, match="not a page"):
         list(client.agents())
 
 

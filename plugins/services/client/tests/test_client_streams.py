@@ -62,7 +62,7 @@ def test_a_stream_that_ends_too_early_is_taken_up_again(fake: Any, run_of: RunOf
     ("answer", "sentence"),
     [
         ((200, b"<html>", {"Content-Type": "text/html"}), "no stream of events"),
-        ((200, b"data: {\n\n", {"Content-Type": "text/event-stream"}), "no JSON"),
+        ((200, b"data: {\n\n", {"Content-Type": "text/event-stream"}), "not JSON"),
         ((200, b'data: {"seq": "x"}\n\n', {"Content-Type": "text/event-stream"}), "no Event that this client knows"),
     ],
 )
