@@ -14,6 +14,7 @@ from typing import Any
 
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError
+from mleredux.models import Task
 
 BLOCK = 1 << 20
 """Size of a read in bytes: larger reads are not faster, and this fits a core's cache."""
@@ -149,3 +150,8 @@ def _remembered(memory: Path | None) -> dict[str, list[Any]]:
     if not isinstance(content, dict):
         return {}
     return {name: entry for name, entry in content.items() if isinstance(entry, list) and len(entry) == 4}
+
+
+def published_digests(task: Task) -> dict[str, str]:
+    """Return the published MD5 of files by their paths relative to the prepared folder."""
+    return {f"{part}/{name}": digest for part, files in task.checksums.items() for name, digest in files.items()}

@@ -14,7 +14,15 @@ from typing import Any
 
 from mleredux._core.data.archives import find_given, unpack, unpack_inner
 from mleredux._core.data.canary import write_canary
-from mleredux._core.data.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
+from mleredux._core.data.checksums import (
+    MEMORY_FILE,
+    ChecksumMismatch,
+    Difference,
+    differences,
+    md5,
+    published_digests,
+    tree_digest,
+)
 from mleredux._core.data.folders import lock, replace, scratch_folder
 from mleredux._core.data.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.data.progress import tell
@@ -133,8 +141,8 @@ class DataStore:
                 f"the task is of version {task.version}.",
                 hint=f"Prepare it again: `mleredux prepare {task.id} --force`.",
             )
-        noted = record.get("differences", ())
-        differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in noted)
+        rows = record.get("differences", ())
+        differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in rows)
         schema = Path(record["schema"])
         if not record.get("settled"):
             self._settle(prepared, record)
@@ -191,7 +199,8 @@ class DataStore:
                     from mleredux._core.data.space import check
 
                     check(self, [task], source=source, keep_raw=keep_raw)
-                if force and source is None and not (home / "prepared").exists() and (raw_home / _OURS).exists():
+                fetched = (raw_home / _OURS).exists()
+                if force and source is None and fetched and not (home / "prepared").exists():
                     shutil.rmtree(self.raw(task), ignore_errors=True)
                 raw = self._find_raw(task, source, keep_raw, progress)
                 # What the user keeps may be deleted later, class by class, which would change the times of links to it.
@@ -227,9 +236,10 @@ class DataStore:
             self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
             tell("checking")
-            for name in _published(task):  # whose checksums are remembered by the time
+            published = published_digests(task)
+            for name in published:  # whose checksums are remembered by the time
                 settle_time(scratch / name)
-            differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
+            differing = differences(scratch, published, scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
                 if not given and task.base is None:
                     shutil.rmtree(raw, ignore_errors=True)
@@ -333,7 +343,7 @@ class DataStore:
 
     def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
         """Reject files that are neither the published ones nor those recorded when they were prepared."""
-        expected = _published(task) | {difference.file: difference.found or "" for difference in noted}
+        expected = published_digests(task) | {difference.file: difference.found or "" for difference in noted}
         if differing := differences(prepared, expected, records / MEMORY_FILE):
             raise ChecksumMismatch(
                 f"The prepared files of {task.id} in {prepared} differ from the published ones: "
@@ -345,7 +355,7 @@ class DataStore:
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
         folder.mkdir(parents=True, exist_ok=True)
-        differing = differences(prepared, _published(task), folder / MEMORY_FILE)
+        differing = differences(prepared, published_digests(task), folder / MEMORY_FILE)
         self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
         write_schema(task, prepared / "public", folder / "schema")
         if folder == prepared:
@@ -394,8 +404,3 @@ def as_prepared(task: Task, prepared: Path) -> Task:
         if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
             changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
     return task.model_copy(update=changes) if changes else task
-
-
-def _published(task: Task) -> dict[str, str]:
-    """Published MD5 by path relative to the prepared folder."""
-    return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}

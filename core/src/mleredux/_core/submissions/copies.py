@@ -51,7 +51,7 @@ def _rows(table: list[list[str]], names: list[str]) -> Counter[tuple[str | float
 
 
 def _content(path: Path) -> Any:
-    """The rows of a table as a list, the value of a JSON document, or the bytes of anything else."""
+    """Return the rows of a table as a list, the value of a JSON document, or the bytes of anything else."""
     with open_regular(path) as file:
         data = file.read(_LARGEST)
     try:

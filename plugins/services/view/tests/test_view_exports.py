@@ -1,0 +1,78 @@
+"""Exported pages open without a server and without network, and are hardly larger than what they show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux_testing.commands import mleredux
+
+pytestmark = pytest.mark.chromium
+
+
+def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    few = tmp_path / "runs"
+    few.mkdir()
+    for name in ("hostile", "done"):
+        (few / site.ids[name]).symlink_to(site.runs / site.ids[name])
+    assert export(LocalSource(RunStore(few)), tmp_path / "pages") > 20
+    context = browser.new_context(offline=True)
+    page, problems = context.new_page(), list[str]()
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+    page.goto((tmp_path / "pages" / "index.html").as_uri())
+    page.get_by_label("Search runs").fill("WINE done")
+    assert page.locator(".total b").inner_text() == "1" and page.locator("#rows tr:visible").count() == 1
+    page.get_by_role("link", name="wine").click()
+    page.locator("#curve canvas").wait_for()
+    for name in ("Steps", "Versions", "Log", "Files"):
+        page.get_by_role("link", name=name, exact=True).click()
+        assert page.locator("[aria-current=page]", has_text=name).count() == 1
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.locator("#rows a").first.click()
+    assert problems == []
+    context.close()
+
+
+def test_an_export_is_hardly_larger_than_a_long_log_which_it_has_whole(made_runs: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    log = b"".join(b"epoch %d loss 0.12345 accuracy 0.98765\n" % n for n in range(400_000)) + b"ValueError: no\n"
+    made_runs.make_run(tmp_path / "runs", 1, status="done", log=log)
+    export(LocalSource(RunStore(tmp_path / "runs")), tmp_path / "pages")
+    before, after = (
+        sum(path.stat().st_size for path in (tmp_path / name).rglob("*") if path.is_file())
+        for name in ("runs", "pages")
+    )
+    assert after <= 1.2 * before
+    page = next((tmp_path / "pages").rglob("log.html"))
+    assert "epoch 399999 " in page.read_text() and "400,001 lines" in page.read_text()
+    named = re.search(r'href="([^"]+\.txt)">the whole log', page.read_text())
+    assert named is not None and (page.parent / named[1]).read_bytes() == log
+
+
+def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, browser: Any, tmp_path: Path) -> None:
+    done, long = site.ids["done"], site.ids["long"]
+    told = mleredux("report", done, long[:20], "-o", str(tmp_path / "site"), "--runs-dir", str(site.runs))
+    assert (told.code, told.out.split(". ")[0]) == (0, "Wrote the pages of 2 runs"), told.err
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    assert page.locator("#rows tr").count() == 2
+    assert page.locator("#rows td.w-curve svg").count() == 2
+    assert str(site.runs) in page.locator(".where").inner_text()
+    page.locator(f"#run-{done} a").click()
+    page.locator("#curve canvas").wait_for()
+    context.close()
+    again = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(site.runs))
+    assert again.code == 1 and "is not empty" in again.err
+    unknown = mleredux("report", "nothing", "-o", str(tmp_path / "other"), "--runs-dir", str(site.runs))
+    assert unknown.code != 0 and "There is no run 'nothing'" in unknown.err and not (tmp_path / "other").exists()
