@@ -184,10 +184,10 @@ def grade_jsonl(
     Raises:
         MlereduxError: The file can't be read.
     """
-    from mleredux._core.submissions.copies import remark_on
     from mleredux._core.stages.grade import Job, score_in_children
     from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.stages.jsonl import Listed, aggregate, read_listed, write_report
+    from mleredux._core.submissions.copies import remark_on
     from mleredux._core.submissions.files import submitted
 
     lines = read_listed(Path(listed), lenient=True)

@@ -14,9 +14,11 @@ from mleredux.plugin.command import Duration, catalogue, data_dir_option, runs_d
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
 
-@click.command("serve", context_settings={"show_default": True})
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one.")
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one."
+)
 @click.option(
     "--database",
     metavar="URL",
@@ -27,7 +29,6 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "--workers",
     type=click.IntRange(min=0),
     default=0,
-    show_default=False,
     help="Maximum number of concurrent runs.  [default: one per CPU; with --executor 256, waiting ones included]",
 )
 @click.option(
@@ -46,36 +47,42 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
+    show_default=True,
     help="Format of the server's log.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
+    show_default=True,
     help="Minimum level that is logged.",
 )
 @click.option(
     "--requests-per-minute",
     type=click.IntRange(min=1),
     default=1200,
+    show_default=True,
     help="Rate limit per user; further requests get 429.",
 )
 @click.option(
     "--max-upload-mb",
     type=click.IntRange(min=1),
     default=2048,
+    show_default=True,
     help="Maximum size of a submitted file.",
 )
 @click.option(
     "--max-agent-mb",
     type=click.IntRange(min=1),
     default=100,
+    show_default=True,
     help="Maximum size of an uploaded agent.",
 )
 @click.option(
     "--min-free-mb",
     type=click.IntRange(min=0),
     default=512,
+    show_default=True,
     help="Free disk space below which the server reports that it is not ready.",
 )
 @click.option(
@@ -96,6 +103,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 @click.option(
     "--verify/--no-verify",
     default=True,
+    show_default=True,
     help="Execute the final code of runs again to verify their results, unless a request says otherwise.",
 )
 @click.option(
