@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
-from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared, as_prepared
+from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared
+from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.loans import lend
 from mleredux._core.locations import looks_prepared
 from mleredux._core.moved import moved

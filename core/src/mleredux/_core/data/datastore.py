@@ -33,7 +33,7 @@ from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
 from mleredux.models import Task
 
-__all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
+__all__ = ["DataStore", "Prepared", "default_data_dir", "md5", "tree_digest"]
 
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
@@ -389,18 +389,3 @@ class DataStore:
         }
         write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
         return {**record, "schema": schema}
-
-
-def as_prepared(task: Task, prepared: Path) -> Task:
-    """Return the task with information about its prepared files.
-
-    That is the downloaded leaderboard, if there is one, else the one that its preparation wrote next to the answers,
-    and a note if the files differ from the published ones.
-    """
-    boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
-    found = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)
-    changes: dict[str, Any] = {"leaderboard": found} if found else {}
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
-        if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
-            changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
-    return task.model_copy(update=changes) if changes else task

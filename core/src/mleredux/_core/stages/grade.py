@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux._core import forkserver
-from mleredux._core.data.datastore import as_prepared
 from mleredux._core.data.medals import medals, percentile, read_leaderboard
+from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.children import child_environment, requested
 from mleredux._core.sandboxes.slots import machine
