@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mleredux._core.masks import Mask, forms
+from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.variables import callers_proxies, secret_values
 from mleredux._core.stages import produce
 
@@ -67,10 +68,10 @@ def test_passwords_of_the_callers_proxies_are_secrets_of_an_open_network(
         monkeypatch.delenv(known)
     monkeypatch.setenv(name, address)
     run: Any = SimpleNamespace(agent="repo:x", network="open", grants=SimpleNamespace(variables=()))
-    assert secret_values(run, None) == secrets
+    assert secret_values(run, Catalogue(plugins=[])) == secrets
     assert callers_proxies() == {name.lower(): address, name.upper(): address}
     run.network = "none"
-    assert secret_values(run, None) == set()
+    assert secret_values(run, Catalogue(plugins=[])) == set()
 
 
 @given(SECRETS, TEXTS, st.integers(0, 60), st.integers(0, 60))

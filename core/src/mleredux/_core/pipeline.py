@@ -168,7 +168,7 @@ class Pipeline:
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
-        mask_secrets(run, sorted(self._secrets(run) | context.secrets))
+        mask_secrets(run, sorted(secret_values(run.spec, self.catalogue) | context.secrets))
         produce(run, self.catalogue)
         run.emit(ProduceEnded(seconds=_since(started)))
         state = final_state(failure.cause if failure else None)
@@ -180,12 +180,6 @@ class Pipeline:
             return self.data.find(context.task) is None
         except MlereduxError:
             return True  # preparing reports the problem
-
-    def _secrets(self, run: Run) -> set[str]:
-        try:
-            return secret_values(run.spec, self.catalogue)
-        except MlereduxError:
-            return secret_values(run.spec, None)
 
     def _notify_plugins(self, run: Run, event: Event) -> None:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():

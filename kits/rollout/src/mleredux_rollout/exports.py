@@ -38,11 +38,7 @@ class ExportedRun:
 
     def __init__(self, run: Run, catalogue: Catalogue, hidden: Collection[str]) -> None:
         self.run = run
-        try:
-            values = secret_values(run.spec, catalogue)
-        except MlereduxError:
-            values = secret_values(run.spec, None)
-        self._mask = Mask({*hidden, *values})
+        self._mask = Mask({*hidden, *secret_values(run.spec, catalogue)})
         try:
             self.task: Task | None = catalogue.task(run.spec.task)
         except MlereduxError:

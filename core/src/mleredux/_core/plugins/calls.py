@@ -24,14 +24,13 @@ def only(caller: HookCaller, reference: str) -> Any:
         PluginError: Several do, so that none is used.
     """
     found = caller(reference=reference)
-    if len(found) < 2:
-        return found[0] if found else None
-    impls = caller.get_hookimpls()
-    names = sorted(one.plugin_name for one in impls if one.function(*[reference][: len(one.argnames)]) is not None)
-    raise PluginError(
-        f"{reference.partition(':')[0]!r} references are claimed by plugins {' and '.join(names)}, so none is used.",
-        hint=f"Block one: `mleredux --block {names[0]} …`.",
-    )
+    if len(found) > 1:
+        names = sorted(one.plugin_name for one in caller.get_hookimpls() if one.function(reference) is not None)
+        said = (
+            f"{reference.partition(':')[0]!r} references are claimed by plugins {' and '.join(names)}, so none is used."
+        )
+        raise PluginError(said, hint=f"Block one: `mleredux --block {names[0]} …`.")
+    return found[0] if found else None
 
 
 def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:

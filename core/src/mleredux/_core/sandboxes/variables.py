@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mleredux._core.loans import caller_variables, lent_values
+from mleredux.errors import MlereduxError
 from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
@@ -49,33 +51,26 @@ def passed_variables(
     }
 
 
-def secret_values(spec: RunSpec, catalogue: Catalogue | None) -> set[str]:
+def secret_values(spec: RunSpec, catalogue: Catalogue) -> set[str]:
     """Return what is masked in all that a run leaves.
 
     These are the values of variables that are granted or that its agent declares as secrets, everything that is lent to
     this thread, and the passwords of the caller's proxies. An agent that was found by a reference has only granted
-    variables, and need not be fetched.
-
-    Args:
-        catalogue: Where its agent is declared; None: it is not installed any more.
-
-    Raises:
-        MlereduxError: The agent is not installed any more.
+    variables, and need not be fetched; nor has one that is not installed any more.
     """
     known, names = caller_variables(), spec.grants.variables
-    if catalogue is not None and ":" not in spec.agent:
-        names += catalogue.agent(spec.agent, spec.options).secrets
+    if ":" not in spec.agent:
+        with contextlib.suppress(MlereduxError):
+            names += catalogue.agent(spec.agent, spec.options).secrets
     passwords = _passwords(callers_proxies()) if spec.network == "open" else set[str]()
     return {known[name] for name in names if name in known} | lent_values() | passwords
 
 
 def callers_proxies() -> dict[str, str]:
     """Return the proxies of this program's own variables, in both spellings."""
-    found = dict[str, str]()
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        if value := os.environ.get(name) or os.environ.get(name.upper()):
-            found |= {name: value, name.upper(): value}
-    return found
+    names = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+    found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in names}
+    return {spelling: value for name, value in found.items() if value for spelling in (name, name.upper())}
 
 
 def _passwords(proxies: Mapping[str, str]) -> set[str]:

@@ -19,12 +19,7 @@ from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
 from mleredux._core.sandboxes.tools import digests, find_tools, give_tools
-from mleredux._core.sandboxes.variables import (
-    callers_proxies,
-    passed_variables,
-    protected_variables,
-    secret_values,
-)
+from mleredux._core.sandboxes.variables import callers_proxies, passed_variables, protected_variables, secret_values
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext

@@ -106,8 +106,8 @@ class Masks:
         """Return exactly what is masked at the end, for an installed agent; others would have to be fetched first."""
         try:
             spec = Run(run.path).spec
-            known = secret_values(spec, self._service.catalogue)
-            return known | self._any if ":" in spec.agent else known
+            known, catalogue = secret_values(spec, self._service.catalogue), self._service.catalogue
+            return known if spec.agent in catalogue.entries("agents") else known | self._any
         except (MlereduxError, OSError, ValueError):
             pass  # a directory that can't be read, an agent that is no longer installed
         return self._any

@@ -36,11 +36,7 @@ def places(*folders: Path | None) -> set[str]:
 
 def hiding(*folders: Path | None) -> Callable[[str], str]:
     """Return a function that replaces folders of the server in the text of an event, as `without_places`."""
-
-    def hide(text: str) -> str:
-        return without_places(text, *folders) or ""
-
-    return hide
+    return lambda text: without_places(text, *folders) or ""
 
 
 @cache
