@@ -2,7 +2,8 @@
 
 | modules | contents |
 |---|---|
-| `datastore`, `folders`, `prepared_task` | all data of a folder; the folders of one task; what prepared files add to it |
+| `datastore`, `folders` | all data of a folder; the folders of one task |
+| `prepared_task` | what prepared files add to a task |
 | `archives`, `checksums`, `space` | raw data: unpacked, verified, and whether there is room for it |
 | `neutral` | prepared files without names and times that tell one from another |
 | `canary`, `installation` | the mark of answers; the secret salt of this installation |
