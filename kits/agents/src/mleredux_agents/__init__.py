@@ -23,7 +23,7 @@ from mleredux_agentkit.workspace import Completed
 from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux_agents.options import Libraries, libraries, read_options
 from mleredux_agents.persons import PERSON, PERSON_RULE
-from mleredux_agents.rewards import REWARDS, RewardRule, rule_of
+from mleredux_agents.rewards import REWARDS, RewardRule, reward_of, rule_of
 from mleredux_agents.sessions import Attached, OpenSession, open_session, session_agent
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "llm_agent",
     "open_session",
     "read_options",
+    "reward_of",
     "rule_of",
     "session_agent",
 ]

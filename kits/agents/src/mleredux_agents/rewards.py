@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from mleredux.models.verdict import SCORE_GIVEN
 
 LEAST = 0.1
 """The least reward of a valid submission by the rule `standing`."""
+_NOTHING = -sys.float_info.max
 
 
 def _score(report: Report) -> float | None:
@@ -144,3 +146,16 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         hint = f"Use {known}, or package.module:function of a function of a run that is installed."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
     return RewardRule(reward, invalid or 0.0, found)
+
+
+def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
+    """The reward of an ended run by the name of a rule; None where the rule would give `invalid`.
+
+    Args:
+        told_by: As `shown_by` of `RewardRule.of`.
+
+    Raises:
+        MlereduxError: There is no such rule.
+    """
+    value = rule_of(rule, _NOTHING).of(run, shown_by=told_by)
+    return None if value == _NOTHING else value
