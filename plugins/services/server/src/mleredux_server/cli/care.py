@@ -100,7 +100,7 @@ def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> Non
         counts = {"secrets": len(secrets), "webhooks": len(hooks), "runs": renew_lent(service)}
         note(session, None, "key.rotate", "secrets")
     words = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    done(counts, f"Encrypted anew: {words}. Start the server with the new key alone.", as_json)
+    done(counts, f"Encrypted again: {words}. Start the server with the new key alone.", as_json)
 
 
 @click.command()
