@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from mleredux_competition_mlebench.kaggle.sentences import Refusal
 Result = TypeVar("Result")
 TROUBLE = (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError)
 _TRIES_TO_CONNECT = 4
-_REFUSALS = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
+_REFUSALS = {401: "unauthorized", 403: "forbidden", 404: "not-found", 416: "no-archive"}
+_WHY = re.compile(r'"message":\s*"[^"]')
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,9 @@ class Patience:
                 raise Refusal("unreachable", reason=type(error).__name__) from error
             return None
         # Storage refuses an expired address with 403, and gateways without Kaggle's own message: ask again.
-        passing = status == 403 and (response.history or not _says_why(response))
+        passing = status == 403 and (response.history or not _WHY.search(response.text))
         if status in _REFUSALS and not passing:
-            raise Refusal(_REFUSALS[status], what=what) from error
-        if status == 416:
-            raise Refusal("no-archive", type="an empty file") from error
+            raise Refusal(_REFUSALS[status], what=what, type="an empty file") from error
         if status == 429:
             if last:
                 raise Refusal("throttled", tries=failures) from error
@@ -97,13 +97,6 @@ class Patience:
                 raise Refusal("server-error", status=status, tries=failures) from error
             return retry_after(response)
         raise Refusal("bad-status", status=status) from error
-
-
-def _says_why(response: requests.Response) -> bool:
-    try:
-        return bool(response.json().get("message"))
-    except (ValueError, AttributeError, RuntimeError):  # no JSON, no object, or a body that was given up
-        return False
 
 
 def retry_after(response: requests.Response) -> float | None:

@@ -82,14 +82,12 @@ class ServerBackend:
         from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
 
         def graded(line: Any) -> Report:
-            problem = line.problem
+            name, path = line.competition_id, line.submission_path
             try:
-                if not problem:
-                    return self.grade(line.submission_path, line.competition_id, project=project)
+                report = None if line.problem else self.grade(path, name, project=project)
             except (NotFound, Invalid, TooLarge, Conflict) as error:
-                problem = str(self.explain(error))
-            refused: Report = line.refused(problem)
-            return refused
+                return Report.model_validate(line.refused(str(self.explain(error))))
+            return report or Report.model_validate(line.refused(line.problem))
 
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             total = aggregate_reports(list(pool.map(graded, read_jsonl(listed, lenient=True))))
