@@ -22,7 +22,6 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import sandbox
 from mcp import Client
 from mleredux import Run
-from mleredux.models.events import Warned
 from mleredux.plugin.command import current
 from mleredux_agents import open_session, rule_of
 from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT

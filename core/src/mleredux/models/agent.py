@@ -152,7 +152,7 @@ class Agent(Model):
     attend: str = ""
     """How a person begins, with `{run}` for the id of the run: a sentence that is shown when a run is created."""
     outside: Callable[[Any], Any] | None = None
-    """`outside(launch)` returns the `Outcome`, in place of running the command in a sandbox."""
+    """`outside(launch)` returns the `Outcome`, instead of running the command in a sandbox."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux_rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""

@@ -147,7 +147,7 @@ def _check_served(agent: Agent) -> None:
         )
     if "person" in agent.needs:
         raise NotGranted(
-            f"Agent {agent.id} waits for a person, and nobody sits at a server.",
+            f"Agent {agent.id} waits for a user, and no one sits at a server.",
             hint="Work on the task on your own machine.",
         )
 

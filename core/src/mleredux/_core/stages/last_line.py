@@ -16,7 +16,7 @@ _TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
     'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` in the head of a '
-    "script (PEP 723), requirements.txt beside it, or the manifest of its folder."
+    "script (PEP 723), requirements.txt next to it, or the manifest of its folder."
 )
 _WHERE = (
     "The data is in the folder $MLEREDUX_DATA_DIR, files of a script's own folder are in $MLEREDUX_AGENT_DIR; "

@@ -49,8 +49,8 @@ KEY = "features"
 """The key of what was planted."""
 TOLERANCES = """\
 - `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
-- `tells` (0.4): the share of features that tell something and are said to, plus the share of those that tell nothing
-  and are said to, minus 1; only features whose strength is correct count, and one that tells only together counts half
+- `tells` (0.4): the share of features that tell something and are said to, plus the share of uninformative ones
+  (said to be), minus 1; only features whose strength is correct count, and one that tells only together counts half
   if it is said to tell alone. A feature tells something if the target differs between its ranges (6, 32 or 128), its
   frequent values, in its order, or by whether it is missing (analysis of variance, of the ranks of a number, p <
   0.00001), and nothing if p > 0.01 (of texts, 0.2) of all of these and its strength is below 0.1 by two standard

@@ -7,5 +7,5 @@ from mleredux_techniques._kit.declaration.package import declared
 technique = declared(
     __package__,
     version="4",
-    title="Features: which tell of the target, and the target's transform",
+    title="Features: which predict the target, and the target's transform",
 )

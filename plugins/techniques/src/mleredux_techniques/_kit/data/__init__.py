@@ -10,7 +10,7 @@
 | `dataset` | a dataset in memory and in a folder |
 | `discovery` | from the files of a competition to a dataset |
 | `splits` | rows to evaluate on, and their folds |
-| `sample` | at most so many rows |
+| `sample` | a maximum number of rows |
 | `association` | rank measures of two columns |
 | `views` | the ways in which a column may tell a target |
 | `skill` | how well they do, in training and from there on the test |

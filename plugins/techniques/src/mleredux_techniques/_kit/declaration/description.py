@@ -74,7 +74,7 @@ score = facts · (0.3 + 0.7 · efficacy), between 0 and 1, higher is better.
 
 {tolerances}
 
-Beside judgements that the data decides, counts have at most a quarter of the weight.
+Next to judgements that the data decides, counts have at most a quarter of the weight.
 
 **Efficacy**: your recommendation is executed on this data and compared with a naive choice (0, or worse) and a strong
 one (1, or better). {efficacy} If naive and strong do not differ significantly on this data, score = facts, and its name
