@@ -146,6 +146,9 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devic
     os.mkdir(f"{root}/{JOB}")
     user = outer or FIRST_USER + os.getpid()
     os.chown(f"{root}/{JOB}", user, group if outer else user)
+    for name in ("dev/shm", JOB):  # separate mounts, which stay writable
+        mount(f"{root}/{name}", f"{root}/{name}", None, BIND)
+    mount("none", root, None, REMOUNT | BIND | RDONLY | NOSUID | NODEV)  # without root, the command owns the folder
     os.chdir(root)
     check(LIBC.syscall(PIVOT_ROOT[platform.machine()], b".", b"."))
     check(LIBC.umount2(b".", MNT_DETACH))
