@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -184,7 +184,7 @@ async def caller_of(request: Request, token: str) -> Caller:
     Raises:
         Problem: The token is missing, invalid, or used too often.
     """
-    limits = _limits_of(request)
+    limits: Limits = request.app.state.limits
     if not token:
         limits.count_failure(request)
         raise Problem(
@@ -214,11 +214,6 @@ async def caller_of(request: Request, token: str) -> Caller:
     return caller
 
 
-def _limits_of(request: Request) -> Limits:
-    found: Limits = request.app.state.limits
-    return found
-
-
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
     """Return a dependency: the caller, whose token must have that scope."""
 
@@ -229,3 +224,11 @@ def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
         return caller
 
     return check
+
+
+AnyCaller = Annotated[Caller, Depends(authenticate)]
+Reader = Annotated[Caller, Depends(needs("read"))]
+Runner = Annotated[Caller, Depends(needs("run"))]
+Grader = Annotated[Caller, Depends(needs("grade"))]
+Keeper = Annotated[Caller, Depends(needs("tokens"))]
+Admin = Annotated[Caller, Depends(needs("admin"))]

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.host import agent_record, list_records
 from mleredux.plugin.sandbox import fitting, needs_of
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages, Paging
 from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView, TechniqueView
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Pages = Annotated[Paging, Depends()]
 _SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from mleredux.plugin.artifact import Artifact
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader
 from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
 from mleredux_server.files.manifest import Listing, Manifests, artifact_of, live
 from mleredux_server.files.masks import masks_of
@@ -16,13 +16,12 @@ from mleredux_server.files.names import disposition
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_of
-from mleredux_server.schemas.pages import Page, Paging, bad_cursor, make_cursor
+from mleredux_server.schemas.pages import Page, Pages, Paging, bad_cursor, make_cursor
 from mleredux_server.service import service_of
 from mleredux_server.streams.answer import Pieces
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
 _LONG_PATH = 1000
 BINARY: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file, with its own media type.", "content": {"*/*": {}}},
@@ -54,12 +53,7 @@ def listing_of(request: Request, run: SeenRun) -> Listing:
 
 
 @router.get("/artifacts")
-def list_artifacts(
-    run_id: str,
-    caller: Reader,
-    request: Request,
-    paging: Annotated[Paging, Depends()],
-) -> Page[Artifact]:
+def list_artifacts(run_id: str, caller: Reader, request: Request, paging: Pages) -> Page[Artifact]:
     """List the files of a run by path: those of its manifest, or the current ones while it is running."""
     run = run_of(service_of(request), caller, run_id)
     artifacts = list(listing_of(request, run).artifacts.values())

@@ -5,18 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Admin
 from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.runs.lists import utc
 from mleredux_server.schemas.accounts import AuditView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/audit", tags=["accounts"])
 
-Admin = Annotated[Caller, Depends(needs("admin"))]
 Word = Annotated[str | None, Query(max_length=512)]
 
 
@@ -24,7 +23,7 @@ Word = Annotated[str | None, Query(max_length=512)]
 def list_changes(
     _caller: Admin,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     user: Word = None,
     action: Annotated[str | None, Query(max_length=64, description="`token.create`, or `token` for all such.")] = None,
     target: Word = None,

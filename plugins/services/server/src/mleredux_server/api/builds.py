@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.api.logs import LOG, After, log_answer
 from mleredux_server.database.tables import BuildRow
 from mleredux_server.protocol.idempotency import claim_of, look_first
@@ -17,14 +16,11 @@ from mleredux_server.runs.builds import answer_of, build_is_over, make_build
 from mleredux_server.runs.lookup import newest, seen
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 from mleredux_server.work.build import LOG_FILE
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])
-
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 
 
 @router.post("", status_code=202, response_model=BuildView)
@@ -37,7 +33,7 @@ def create_build(asked: BuildAsked, caller: Runner, request: Request) -> Respons
 
 
 @router.get("")
-def list_builds(caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[BuildView]:
+def list_builds(caller: Reader, request: Request, paging: Pages) -> Page[BuildView]:
     """List builds visible to the caller, newest first."""
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, BuildRow, paging)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.artifact import Event
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader
 from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
-from mleredux_server.schemas.pages import Page, Paging, make_cursor
+from mleredux_server.schemas.pages import Page, Pages, Paging, make_cursor
 from mleredux_server.service import service_of
 from mleredux_server.streams.frames import DamagedLog, EventLines
 from mleredux_server.streams.hub import Followed, hub_of
@@ -23,7 +23,6 @@ from mleredux_server.streams.parameters import resumed_at, wants_stream
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["events"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page; with `Accept: text/event-stream` a live stream that ends with `event: end`.",
@@ -37,7 +36,7 @@ async def get_events(
     run_id: str,
     caller: Reader,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     after: Annotated[int | None, Query(ge=-1, le=2**63 - 1, description="Only events with higher numbers.")] = None,
 ) -> Any:
     """List a run's events, in order: sequence numbers have no gaps and no duplicates."""

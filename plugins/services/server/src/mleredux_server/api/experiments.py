@@ -7,14 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from mleredux.plugin.experiment import Plan, resolved
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import new_id
 from mleredux_server.accounts.secrets import lending
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.protocol.idempotency import Answer, Claim, claim_of, look_first
 from mleredux_server.protocol.problems import Problem, require_statistics
@@ -25,7 +25,7 @@ from mleredux_server.runs.references import check_agent, pin_agent
 from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
 from mleredux_server.service import Service, service_of
 
@@ -37,8 +37,6 @@ _ATTEMPTS = 10
 _TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
 """What is not stored with an experiment: each run stores its own copy."""
 _NOTHING = ExtensionRequest()
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 
 
 @router.post("", status_code=201, response_model=ExperimentDetail)
@@ -88,7 +86,7 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
 def list_experiments(
     caller: Reader,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
     name: Annotated[str | None, Query(max_length=200, description="Only those of this name.")] = None,
 ) -> Page[ExperimentView]:

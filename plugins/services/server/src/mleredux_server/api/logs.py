@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.files import path_of_readable, readable_path
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Caller, Reader
 from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.artifacts import LogView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 from mleredux_server.streams.frames import LogText
 from mleredux_server.streams.hub import Followed, hub_of
@@ -29,7 +29,6 @@ from mleredux_server.streams.tail import Over
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["logs"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
 After = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Streams only: start after this byte.")]
 LOG: dict[int | str, dict[str, Any]] = {
     200: {
@@ -47,7 +46,7 @@ _MOST_LOGS = 10_000
 
 
 @router.get("/logs")
-def list_logs(run_id: str, caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[LogView]:
+def list_logs(run_id: str, caller: Reader, request: Request, paging: Pages) -> Page[LogView]:
     """List the logs of a run."""
     run = run_of(service_of(request), caller, run_id)
     logs, cursor = paging.of_known(_logs(run), lambda log: log.name)

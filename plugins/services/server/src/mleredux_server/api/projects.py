@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,20 +15,16 @@ from mleredux_server.accounts.accounts import (
     set_quota,
     visible_project,
 )
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Admin, Caller, Keeper, Reader
 from mleredux_server.database.tables import Project, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/projects", tags=["accounts"])
-
-Reader = Annotated[Caller, Depends(needs("read"))]
-Keeper = Annotated[Caller, Depends(needs("tokens"))]
-Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 @router.post("", status_code=201, response_model=ProjectView)
@@ -54,7 +48,7 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
 
 
 @router.get("")
-def list_projects(caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[ProjectView]:
+def list_projects(caller: Reader, request: Request, paging: Pages) -> Page[ProjectView]:
     """List the caller's projects, in order of their names; an admin's token sees all."""
     query = select(Project).order_by(Project.name).limit(paging.limit + 1)
     if not caller.all_projects:

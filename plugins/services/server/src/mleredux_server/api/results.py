@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from io import FileIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_timeline
 from mleredux_rollout import Trajectory
 from pydantic import TypeAdapter, ValidationError
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader
 from mleredux_server.files.access import open_inside
 from mleredux_server.files.manifest import read_document
 from mleredux_server.files.responses import send_file
@@ -23,7 +23,6 @@ from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
 _MAX_BYTES = 64 << 20
 _NOT_YET: dict[int | str, dict[str, Any]] = {404: {"description": "The run does not exist, or has none (yet)."}}
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from fastapi import APIRouter, Request, Response
 
-from fastapi import APIRouter, Depends, Request, Response
-
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Runner
 from mleredux_server.protocol.idempotency import claim_of, look_first
 from mleredux_server.runs.changes import act_on_runs, change_run
 from mleredux_server.runs.lookup import run_shown
@@ -15,8 +13,6 @@ from mleredux_server.schemas.runs import BulkRequest, BulkView, RunChange, RunVi
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
-
-Runner = Annotated[Caller, Depends(needs("run"))]
 
 
 @router.post("/{run_id}/cancel", status_code=202, responses={200: {"model": RunView}})

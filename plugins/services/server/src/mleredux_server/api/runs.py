@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
 from mleredux.models.verdict import VerdictStatus
 from mleredux.plugin.artifact import Cause, Report, Run, State
 
 from mleredux_server.accounts.secrets import lending
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import RunRow
 from mleredux_server.protocol.idempotency import Answer, claim_of, look_first
 from mleredux_server.protocol.problems import Problem
@@ -20,14 +20,12 @@ from mleredux_server.runs.lookup import run_shown
 from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.views import run_made
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunView
 from mleredux_server.service import Service, service_of
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 Status = State | Literal["preempted"]
 Word = Annotated[str | None, Query(max_length=512)]
 
@@ -53,7 +51,7 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
 def list_runs(
     caller: Reader,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     task: Word = None,
     agent: Word = None,
     status: Annotated[

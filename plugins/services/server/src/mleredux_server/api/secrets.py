@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import select
 
 from mleredux_server.accounts.secrets import delete_secret, owner_of, set_secret
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import Secret
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.sources import SecretRequest, SecretView
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/secrets", tags=["accounts"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 SecretName = Annotated[str, Path(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
 Project = Annotated[str | None, Query(max_length=512, description="Id or name; your own secrets by default.")]
 
 
 @router.get("")
-def list_secrets(
-    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
-) -> Page[SecretView]:
+def list_secrets(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SecretView]:
     """List the names of secrets, your own or a project's."""
     with service_of(request).database.reading() as session:
         query = select(Secret).where(Secret.owner == owner_of(session, caller, project)).order_by(Secret.name)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import visible_project
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Source
 from mleredux_server.files.uploads import form, received
 from mleredux_server.protocol.problems import not_found
 from mleredux_server.runs.sources import delete_source, store_source
 from mleredux_server.runs.uploaded import sources_dir
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.sources import SourceView
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/sources", tags=["builds"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
 _FORM = form("A gzip-compressed tar.", name="What to call it.")
 
@@ -44,9 +42,7 @@ async def upload_source(caller: Runner, request: Request, response: Response) ->
 
 
 @router.get("")
-def list_sources(
-    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
-) -> Page[SourceView]:
+def list_sources(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SourceView]:
     """List uploaded agents visible to the caller, newest first."""
     with service_of(request).database.reading() as session:
         query = select(Source).order_by(Source.created_at.desc(), Source.id)

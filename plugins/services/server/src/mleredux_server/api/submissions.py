@@ -7,24 +7,22 @@ import time
 from typing import Annotated, Any
 
 import anyio
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Caller, Grader, Reader
 from mleredux_server.database.tables import Submission
 from mleredux_server.files.uploads import form, received
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.runs.deadlines import submission_view
 from mleredux_server.runs.lookup import newest, seen
 from mleredux_server.runs.submissions import answer_of, check_form, delete_submission, make_submission
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
 from mleredux_server.service import Service, service_of
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Grader = Annotated[Caller, Depends(needs("grade"))]
 _LONGEST_WAIT = 60
 _FINAL = ("done", "failed")
 _FORM = form("The submission.", "task", task="Its id.")
@@ -54,7 +52,7 @@ async def create_submission(caller: Grader, request: Request) -> Response:
 def list_submissions(
     caller: Reader,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     task: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Page[SubmissionView]:
     """List submissions visible to the caller, newest first."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from mleredux.plugin.host import list_records, looks_prepared, task_record
 
-from mleredux_server.accounts.security import Caller, needs
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.accounts.security import Reader
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.tasks import TaskDetail, TaskView
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
 Word = Annotated[str | None, Query(max_length=512)]
 
 
@@ -22,7 +21,7 @@ Word = Annotated[str | None, Query(max_length=512)]
 def list_tasks(
     _caller: Reader,
     request: Request,
-    paging: Annotated[Paging, Depends()],
+    paging: Pages,
     sets: Annotated[list[str] | None, Query(alias="set", max_length=20, description="Only tasks of this set.")] = None,
     category: Word = None,
     technique: Annotated[

@@ -7,26 +7,23 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import find_user, make_token, note, visible_project
 from mleredux_server.accounts.identity import TOKEN_PREFIX, hash_of
-from mleredux_server.accounts.security import Caller, authenticate, bearer_of, needs
+from mleredux_server.accounts.security import AnyCaller, Caller, Keeper, bearer_of
 from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim, Replayed, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import token_view
 from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/tokens", tags=["accounts"])
-
-Keeper = Annotated[Caller, Depends(needs("tokens"))]
 
 
 @router.post("", status_code=201, response_model=NewToken)
@@ -59,7 +56,7 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Respo
 
 
 @router.get("")
-def list_tokens(caller: Keeper, request: Request, paging: Annotated[Paging, Depends()]) -> Page[TokenView]:
+def list_tokens(caller: Keeper, request: Request, paging: Pages) -> Page[TokenView]:
     """List the caller's tokens that are not revoked; an admin's token sees those of all users."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
@@ -75,7 +72,7 @@ def list_tokens(caller: Keeper, request: Request, paging: Annotated[Paging, Depe
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke_token(token_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> None:
+def revoke_token(token_id: str, caller: AnyCaller, request: Request) -> None:
     """Revoke a token immediately. Every token may revoke itself."""
     if token_id != caller.token_id and not caller.may("tokens"):
         raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has it.")

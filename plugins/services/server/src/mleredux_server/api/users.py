@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,23 +15,21 @@ from mleredux_server.accounts.accounts import (
     note,
     visible_project,
 )
-from mleredux_server.accounts.security import Caller, authenticate, needs
+from mleredux_server.accounts.security import Admin, AnyCaller, Caller
 from mleredux_server.database.tables import Project, Token, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import project_view, token_view, user_view
 from mleredux_server.schemas.accounts import Me, UserRequest, UserView
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/users", tags=["accounts"])
 me = APIRouter(prefix="/v1/me", tags=["accounts"])
 
-Admin = Annotated[Caller, Depends(needs("admin"))]
-
 
 @me.get("")
-def get_me(caller: Annotated[Caller, Depends(authenticate)], request: Request) -> Me:
+def get_me(caller: AnyCaller, request: Request) -> Me:
     """Get the token's user and scopes, and the projects it is valid for."""
     with service_of(request).database.reading() as session:
         token = session.scalars(select(Token).where(Token.id == caller.token_id)).one()
@@ -72,7 +68,7 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
 
 
 @router.get("")
-def list_users(_caller: Admin, request: Request, paging: Annotated[Paging, Depends()]) -> Page[UserView]:
+def list_users(_caller: Admin, request: Request, paging: Pages) -> Page[UserView]:
     """List all users, in order of their names."""
     query = select(User).order_by(User.name).limit(paging.limit + 1)
     if place := paging.place(str):
@@ -84,7 +80,7 @@ def list_users(_caller: Admin, request: Request, paging: Annotated[Paging, Depen
 
 
 @router.get("/{user_id}")
-def get_user(user_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> UserView:
+def get_user(user_id: str, caller: AnyCaller, request: Request) -> UserView:
     """Get a user, by id or name; users can get themselves."""
     with service_of(request).database.reading() as session:
         return user_view(_visible(session, caller, user_id))

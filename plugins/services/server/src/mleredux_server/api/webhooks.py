@@ -6,27 +6,25 @@ import base64
 import secrets
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import note, visible_project
 from mleredux_server.accounts.identity import new_id
-from mleredux_server.accounts.security import Caller, needs
+from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Delivery, Webhook, now
 from mleredux_server.operations.deliverer import MOST_WEBHOOKS, PREFIX, check_url
 from mleredux_server.operations.messages import EVENTS, probe
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.creation import project_for
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/webhooks", tags=["accounts"])
 
-Reader = Annotated[Caller, Depends(needs("read"))]
-Runner = Annotated[Caller, Depends(needs("run"))]
 Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
 
 
@@ -51,9 +49,7 @@ def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> N
 
 
 @router.get("")
-def list_webhooks(
-    caller: Reader, request: Request, paging: Annotated[Paging, Depends()], project: Project = None
-) -> Page[WebhookView]:
+def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[WebhookView]:
     """List webhooks of the caller's projects."""
     with service_of(request).database.reading() as session:
         query = select(Webhook).order_by(Webhook.id)
@@ -67,9 +63,7 @@ def list_webhooks(
 
 
 @router.get("/{webhook_id}/deliveries")
-def list_deliveries(
-    webhook_id: str, caller: Reader, request: Request, paging: Annotated[Paging, Depends()]
-) -> Page[DeliveryView]:
+def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: Pages) -> Page[DeliveryView]:
     """List the messages of a webhook, newest first, each with what became of it."""
     with service_of(request).database.reading() as session:
         hook = _found(session, caller, webhook_id)

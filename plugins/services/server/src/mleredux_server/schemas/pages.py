@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel
 
 from mleredux_server.protocol.problems import Problem
@@ -27,7 +27,7 @@ class Page(BaseModel, Generic[_Item]):
 
 
 class Paging:
-    """Paging parameters of a list, a dependency: `paging: Annotated[Paging, Depends()]`.
+    """Paging parameters of a list, a dependency: `paging: Pages`.
 
     Attributes:
         limit: Maximum number of items per page.
@@ -81,6 +81,9 @@ class Paging:
         place = self.place(str)
         after = [row for row in rows if key(row) > place[0]] if place else rows
         return self.cut(after[: self.limit + 1], key)
+
+
+Pages = Annotated[Paging, Depends()]
 
 
 def make_cursor(*place: Any) -> str:
