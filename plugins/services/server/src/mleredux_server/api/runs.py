@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
-from mleredux.models.verdict import VerdictStatus
-from mleredux.plugin.artifact import Cause, Report, Run, State
+from mleredux.plugin.artifact import Report, Run
 
 from mleredux_server.accounts.secrets import lending
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import RunRow
 from mleredux_server.protocol.idempotency import Answer, claim_of, look_first
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.lists import Sort, Wanted, runs_page
+from mleredux_server.runs.lists import Wanted, runs_page
 from mleredux_server.runs.lookup import run_shown
 from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
@@ -25,9 +23,6 @@ from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunV
 from mleredux_server.service import Service, service_of
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
-
-Status = State | Literal["preempted"]
-Word = Annotated[str | None, Query(max_length=512)]
 
 
 @router.post("", status_code=201, response_model=RunView)
@@ -48,45 +43,8 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
 
 
 @router.get("")
-def list_runs(
-    caller: Reader,
-    request: Request,
-    paging: Pages,
-    task: Word = None,
-    agent: Word = None,
-    status: Annotated[
-        list[State | Literal["preempted"]] | None, Query(max_length=20, description="Any of these.")
-    ] = None,
-    cause: Cause | None = None,
-    medal: Literal["gold", "silver", "bronze"] | None = None,
-    verdict: VerdictStatus | None = None,
-    project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
-    experiment: Word = None,
-    id: Annotated[list[str] | None, Query(max_length=200, description="Any of these.")] = None,
-    label: Annotated[
-        list[Annotated[str, Query(max_length=257)]] | None,
-        Query(max_length=32, description="`name:value`; all of these."),
-    ] = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
-    sort: Annotated[Sort, Query(description="Runs without a score come last in both directions.")] = "-created_at",
-) -> Page[RunView]:
+def list_runs(caller: Reader, request: Request, wanted: Annotated[Wanted, Depends()], paging: Pages) -> Page[RunView]:
     """List runs visible to the caller, newest first."""
-    wanted = Wanted(
-        task=task,
-        agent=agent,
-        statuses=[str(one) for one in status or ()],
-        cause=cause,
-        medal=medal,
-        verdict=verdict,
-        project=project,
-        experiment=experiment,
-        ids=id,
-        labels=label or (),
-        after=created_after,
-        before=created_before,
-        sort=sort,
-    )
     with service_of(request).database.reading() as session:
         items, cursor = runs_page(session, caller, wanted, paging)
     return Page[RunView](items=items, next=cursor)

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Query
+from mleredux.models.verdict import VerdictStatus
+from mleredux.plugin.artifact import Cause, State
 from sqlalchemy import ColumnElement, Select, false, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
 
@@ -19,6 +22,7 @@ from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging, bad_cursor
 from mleredux_server.schemas.runs import RunView
 
+Word = Annotated[str | None, Query(max_length=512)]
 Sort = Literal["-created_at", "created_at", "-score", "score"]
 _Condition = ColumnElement[bool]
 _NOT_SHOWN = {"request", "log_bytes"}
@@ -26,26 +30,31 @@ _NOT_SHOWN = {"request", "log_bytes"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Filters and order of a list.
+    """Query parameters of a list of runs, a dependency: filters and order.
 
     Attributes:
         labels: `name:value`; all must match.
         after, before: Exclusive bounds of `created_at`.
     """
 
-    task: str | None = None
-    agent: str | None = None
-    statuses: Sequence[str] = ()
-    cause: str | None = None
-    medal: str | None = None
-    verdict: str | None = None
-    project: str | None = None
-    experiment: str | None = None
-    ids: Sequence[str] | None = None
-    labels: Sequence[str] = ()
-    after: datetime | None = None
-    before: datetime | None = None
-    sort: Sort = "-created_at"
+    task: Word = None
+    agent: Word = None
+    statuses: Annotated[
+        list[State | Literal["preempted"]] | None, Query(alias="status", max_length=20, description="Any of these.")
+    ] = None
+    cause: Cause | None = None
+    medal: Literal["gold", "silver", "bronze"] | None = None
+    verdict: VerdictStatus | None = None
+    project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None
+    experiment: Word = None
+    ids: Annotated[list[str] | None, Query(alias="id", max_length=200, description="Any of these.")] = None
+    labels: Annotated[
+        list[Annotated[str, Query(max_length=257)]] | None,
+        Query(alias="label", max_length=32, description="`name:value`; all of these."),
+    ] = None
+    after: Annotated[datetime | None, Query(alias="created_after")] = None
+    before: Annotated[datetime | None, Query(alias="created_before")] = None
+    sort: Annotated[Sort, Query(description="Runs without a score come last in both directions.")] = "-created_at"
 
 
 def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) -> tuple[list[RunView], str | None]:
@@ -89,8 +98,8 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     if wanted.ids is not None:
         found.append(RunRow.id.in_(wanted.ids))
     if wanted.statuses:
-        found.append(one_of(RunRow.status, list(dict.fromkeys(wanted.statuses))))
-    for label in wanted.labels:
+        found.append(one_of(RunRow.status, list(dict.fromkeys(map(str, wanted.statuses)))))
+    for label in wanted.labels or ():
         name, colon, value = label.partition(":")
         if not colon:
             raise Problem("invalid", f"The label {label[:200]!r} has no value.", hint="Use label=NAME:VALUE.")
