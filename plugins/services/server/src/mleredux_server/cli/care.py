@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from mleredux.plugin.command import Duration, print_table
 
-from mleredux_server.cli.context import done, opened, placed, reading
+from mleredux_server.cli.context import done, opened, placed, reading, service_at, settings_of
 
 
 @contextmanager
@@ -19,12 +19,9 @@ def stopped(runs_dir: str | None) -> Iterator[None]:
     Raises:
         MlereduxError: One is running.
     """
-    from mleredux.plugin.artifact import default_runs_dir
-
     from mleredux_server.operations.address import alone
-    from mleredux_server.settings import Settings
 
-    with alone(Settings(runs_dir=Path(runs_dir or default_runs_dir()))):
+    with alone(settings_of(runs_dir)):
         yield
 
 
@@ -80,18 +77,14 @@ def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> Non
     Stop the server first, and start it with the new key alone. A former key `salt` is the installation's salt, by which
     values are encrypted without this variable.
     """
-    from mleredux.plugin.artifact import default_runs_dir
-    from mleredux.plugin.command import Catalogue
     from sqlalchemy import select
 
     from mleredux_server.accounts.accounts import note
     from mleredux_server.accounts.lent import renew_lent
-    from mleredux_server.app import make_service
     from mleredux_server.database.tables import Secret, Webhook
-    from mleredux_server.settings import Settings
 
     with stopped(runs_dir), opened(runs_dir, database) as found, found.writing() as session:
-        service = make_service(Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database), Catalogue())
+        service = service_at(runs_dir, database=database)
         secrets, hooks = session.scalars(select(Secret)).all(), session.scalars(select(Webhook)).all()
         for secret in secrets:
             secret.value = service.vault.renew(f"{secret.owner}:{secret.name}", secret.value)
@@ -140,12 +133,9 @@ def retention(
     """Delete runs that ended long ago: `90d team=30d lab=forever`; pinned runs are kept."""
     from dataclasses import asdict
 
-    from mleredux.plugin.artifact import default_runs_dir
-    from mleredux.plugin.command import Catalogue, print_json
+    from mleredux.plugin.command import print_json
 
-    from mleredux_server.app import make_service
     from mleredux_server.operations.retention import expired, read_rules, remove
-    from mleredux_server.settings import Settings
 
     wanted = read_rules(rules)
     with opened(runs_dir, database) as found:
@@ -153,8 +143,7 @@ def retention(
             with found.reading() as session:
                 gone = expired(session, wanted)
         else:
-            settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database, store=store)
-            gone = remove(make_service(settings, Catalogue()), wanted)
+            gone = remove(service_at(runs_dir, database=database, store=store), wanted)
     rows = [{**asdict(one), "ended_at": one.ended_at.isoformat()} for one in gone]
     if as_json:
         print_json({"dry_run": dry_run, "runs": rows})

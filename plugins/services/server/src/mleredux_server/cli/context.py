@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from mleredux_server.database import Database
     from mleredux_server.database.tables import Project, User
+    from mleredux_server.service import Service
+    from mleredux_server.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,6 +34,24 @@ def placed(command: _Command) -> _Command:
     return placed_command
 
 
+def settings_of(runs_dir: str | None, **fields: Any) -> Settings:
+    """Return the settings of the service of a runs directory, by default the usual one."""
+    from mleredux.plugin.artifact import default_runs_dir
+
+    from mleredux_server.settings import Settings
+
+    return Settings(runs_dir=Path(runs_dir or default_runs_dir()), **fields)
+
+
+def service_at(runs_dir: str | None, **fields: Any) -> Service:
+    """Return the service of a runs directory, for work on its files and database."""
+    from mleredux.plugin.command import Catalogue
+
+    from mleredux_server.app import make_service
+
+    return make_service(settings_of(runs_dir, **fields), Catalogue())
+
+
 @contextmanager
 def opened(
     runs_dir: str | None, database: str | None, *, migrate: bool = False, fresh: bool = False
@@ -41,14 +61,12 @@ def opened(
     Raises:
         MlereduxError: There is none, it is not up to date, or the request is refused.
     """
-    from mleredux.plugin.artifact import default_runs_dir
     from sqlalchemy.exc import SQLAlchemyError
 
     from mleredux_server.database import REVISIONS, Database
     from mleredux_server.protocol.problems import Problem
-    from mleredux_server.settings import Settings
 
-    settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
+    settings = settings_of(runs_dir, database=database)
     hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` creates the tables."
     if database is None and not (migrate or fresh) and not (settings.state_dir / "service.sqlite").is_file():
         raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import gc
 import os
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import click
 from mleredux.plugin.command import Duration, catalogue, data_dir_option, runs_dir_option
 
+from mleredux_server.cli.context import settings_of
+
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
 
-@click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one."
-)
+@click.command("serve", context_settings={"show_default": True})
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one.")
 @click.option(
     "--database",
     metavar="URL",
@@ -29,6 +28,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "--workers",
     type=click.IntRange(min=0),
     default=0,
+    show_default=False,
     help="Maximum number of concurrent runs.  [default: one per CPU; with --executor 256, waiting ones included]",
 )
 @click.option(
@@ -43,46 +43,25 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
 )
 @click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image of built images.")
-@click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the server's log.",
-)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the server's log.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    show_default=True,
     help="Minimum level that is logged.",
 )
 @click.option(
     "--requests-per-minute",
     type=click.IntRange(min=1),
     default=1200,
-    show_default=True,
     help="Rate limit per user; further requests get 429.",
 )
-@click.option(
-    "--max-upload-mb",
-    type=click.IntRange(min=1),
-    default=2048,
-    show_default=True,
-    help="Maximum size of a submitted file.",
-)
-@click.option(
-    "--max-agent-mb",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Maximum size of an uploaded agent.",
-)
+@click.option("--max-upload-mb", type=click.IntRange(min=1), default=2048, help="Maximum size of a submitted file.")
+@click.option("--max-agent-mb", type=click.IntRange(min=1), default=100, help="Maximum size of an uploaded agent.")
 @click.option(
     "--min-free-mb",
     type=click.IntRange(min=0),
     default=512,
-    show_default=True,
     help="Free disk space below which the server reports that it is not ready.",
 )
 @click.option(
@@ -103,7 +82,6 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 @click.option(
     "--verify/--no-verify",
     default=True,
-    show_default=True,
     help="Execute the final code of runs again to verify their results, unless a request says otherwise.",
 )
 @click.option(
@@ -193,12 +171,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     The first start creates a user `admin` and prints their token, once.
     """
-    from mleredux.plugin.artifact import default_runs_dir
-
     from mleredux_server.operations.address import alone, bound
-    from mleredux_server.settings import Settings
 
-    chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     # Else connections that broke off would be kept open, and the database locked, until enough garbage has gathered.
     gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
@@ -207,7 +181,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
         os.environ[QUOTA_VARIABLE] = " ".join(quota)
         default_quota()  # raises if it is not valid
-    settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    given = {key: value for key, value in asked.items() if value is not None}
+    settings = settings_of(given.pop("runs_dir", None), **given)
     if settings.store and settings.executor == "local":
         raise click.UsageError("--store is for an executor's nodes; give --executor too.")
     if settings.retain:

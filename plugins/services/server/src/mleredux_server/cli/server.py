@@ -24,7 +24,7 @@ from mleredux_server.cli.context import (
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from mleredux_server.database.tables import Project
+    from mleredux_server.database.tables import Project, User
 
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
 
@@ -60,12 +60,8 @@ def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
             click.echo(f"{found.shown} is at revision {found.revision()}.")
 
 
-command.add_command(downgrade)
-command.add_command(rotate_key)
-command.add_command(backup)
-command.add_command(restore)
-command.add_command(audit)
-command.add_command(retention)
+for each in (downgrade, rotate_key, backup, restore, audit, retention):
+    command.add_command(each)
 
 
 @token.command("create")
@@ -173,16 +169,13 @@ def revoke_token(token_id: str, runs_dir: str | None, database: str | None, as_j
 @placed
 def create_user(name: str, admin: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Create a user with their own project."""
-    from mleredux_server.accounts.accounts import make_user, note
-    from mleredux_server.runs.views import user_view
+    from mleredux_server.accounts.accounts import make_user
     from mleredux_server.schemas.accounts import UserRequest
 
     asked = checked(UserRequest, name=name, admin=admin)
     with writing(runs_dir, database) as session:
         made = make_user(session, asked.name, admin=asked.admin)
-        session.flush()
-        note(session, None, "user.create", made.id)
-        record = user_view(made).model_dump(mode="json")
+        record = _noted(session, made, "user.create")
     done(record, f"Created user {name}. Next: mleredux server token create --user {name}", as_json)
 
 
@@ -205,15 +198,12 @@ def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> Non
 @placed
 def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Disable a user; their runs remain."""
-    from mleredux_server.accounts.accounts import disable_user, note
-    from mleredux_server.runs.views import user_view
+    from mleredux_server.accounts.accounts import disable_user
 
     with writing(runs_dir, database) as session:
         found = user_named(session, name)
         disable_user(session, found)
-        note(session, None, "user.disable", found.id)
-        session.flush()
-        record = user_view(found).model_dump(mode="json")
+        record = _noted(session, found, "user.disable")
     done(record, f"Disabled user {name}; their runs remain.", as_json)
 
 
@@ -222,15 +212,10 @@ def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool
 @placed
 def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Enable a disabled user; their tokens stay revoked."""
-    from mleredux_server.accounts.accounts import note
-    from mleredux_server.runs.views import user_view
-
     with writing(runs_dir, database) as session:
         found = user_named(session, name)
         found.disabled_at = None
-        note(session, None, "user.enable", found.id)
-        session.flush()
-        record = user_view(found).model_dump(mode="json")
+        record = _noted(session, found, "user.enable")
     done(record, f"Enabled user {name}. Next: mleredux server token create --user {name}", as_json)
 
 
@@ -246,9 +231,8 @@ def link(
     name: str, issuer: str, subject: str, remove: bool, runs_dir: str | None, database: str | None, as_json: bool
 ) -> None:
     """Let an account at an OpenID provider sign in as a user, also if it was another's."""
-    from mleredux_server.accounts.accounts import link_identity, note
+    from mleredux_server.accounts.accounts import link_identity
     from mleredux_server.database.tables import Identity
-    from mleredux_server.runs.views import user_view
 
     with writing(runs_dir, database) as session:
         found, known = user_named(session, name), session.get(Identity, (issuer, subject))
@@ -258,8 +242,8 @@ def link(
             session.delete(known)
         else:
             raise NotFound(f"{subject} at {issuer} is not linked to {name}.", hint="The page Server lists accounts.")
-        note(session, None, "user.unlink" if remove else "user.link", found.id)
-        record = {**user_view(found).model_dump(mode="json"), "issuer": issuer, "subject": subject}
+        noted = _noted(session, found, "user.unlink" if remove else "user.link")
+        record = {**noted, "issuer": issuer, "subject": subject}
     done(record, f"{subject} at {issuer} {'no longer signs' if remove else 'signs'} in as {name}.", as_json)
 
 
@@ -324,6 +308,16 @@ def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: s
         session.flush()
         record = _record(session, found)
     show_record(record, as_json)
+
+
+def _noted(session: Session, user: User, action: str) -> dict[str, Any]:
+    """Note a change of a user in the audit log; return the changed user's record."""
+    from mleredux_server.accounts.accounts import note
+    from mleredux_server.runs.views import user_view
+
+    note(session, None, action, user.id)
+    session.flush()
+    return user_view(user).model_dump(mode="json")
 
 
 def _record(session: Session, row: Project) -> dict[str, Any]:
