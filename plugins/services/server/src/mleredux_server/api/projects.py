@@ -19,6 +19,7 @@ from mleredux_server.accounts.security import Admin, Caller, Keeper, Reader
 from mleredux_server.database.tables import Project, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
 from mleredux_server.schemas.pages import Page, Pages
@@ -50,9 +51,7 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
 @router.get("")
 def list_projects(caller: Reader, request: Request, paging: Pages) -> Page[ProjectView]:
     """List the caller's projects, in order of their names; an admin's token sees all."""
-    query = select(Project).order_by(Project.name).limit(paging.limit + 1)
-    if not caller.all_projects:
-        query = query.where(Project.id.in_(caller.projects))
+    query = select(Project).where(*seen_by(caller, Project.id)).order_by(Project.name).limit(paging.limit + 1)
     if place := paging.place(str):
         query = query.where(Project.name > place[0])
     with service_of(request).database.reading() as session:

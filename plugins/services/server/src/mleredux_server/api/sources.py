@@ -9,11 +9,11 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import visible_project
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Source
 from mleredux_server.files.uploads import form, received
 from mleredux_server.protocol.problems import not_found
+from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.sources import delete_source, store_source
 from mleredux_server.runs.uploaded import sources_dir
 from mleredux_server.schemas.pages import Page, Pages
@@ -45,12 +45,8 @@ async def upload_source(caller: Runner, request: Request, response: Response) ->
 def list_sources(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SourceView]:
     """List uploaded agents visible to the caller, newest first."""
     with service_of(request).database.reading() as session:
-        query = select(Source).order_by(Source.created_at.desc(), Source.id)
-        if project is not None:
-            query = query.where(Source.project_id == visible_project(session, caller, project).id)
-        elif not caller.all_projects:
-            query = query.where(Source.project_id.in_(caller.projects))
-        found = session.scalars(query).all()
+        query = select(Source).where(*of_project(session, caller, Source.project_id, project))
+        found = session.scalars(query.order_by(Source.created_at.desc(), Source.id)).all()
     place = paging.place(int)
     start = max(0, place[0]) if place else 0
     shown, cursor = paging.cut(list(enumerate(found))[start : start + paging.limit + 1], lambda row: row[0] + 1)
@@ -78,10 +74,8 @@ def remove_source(source_id: str, caller: Runner, request: Request, project: Pro
 
 
 def _visible(session: Session, caller: Caller, source_id: str, project: str | None) -> Source:
-    query = select(Source).where(Source.id == source_id)
-    if project is not None:
-        query = query.where(Source.project_id == visible_project(session, caller, project).id)
-    found = next((row for row in session.scalars(query) if caller.sees(row.project_id)), None)
+    query = select(Source).where(Source.id == source_id, *of_project(session, caller, Source.project_id, project))
+    found = session.scalars(query).first()
     if found is None:
         raise not_found("uploaded agent", source_id)
     return found

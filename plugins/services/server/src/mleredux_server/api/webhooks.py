@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import note, visible_project
+from mleredux_server.accounts.accounts import note
 from mleredux_server.accounts.identity import new_id
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Delivery, Webhook, now
@@ -18,6 +18,7 @@ from mleredux_server.operations.deliverer import MOST_WEBHOOKS, PREFIX, check_ur
 from mleredux_server.operations.messages import EVENTS, probe
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.creation import project_for
+from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
@@ -52,12 +53,8 @@ def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> N
 def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[WebhookView]:
     """List webhooks of the caller's projects."""
     with service_of(request).database.reading() as session:
-        query = select(Webhook).order_by(Webhook.id)
-        if project is not None:
-            query = query.where(Webhook.project_id == visible_project(session, caller, project).id)
-        elif not caller.all_projects:
-            query = query.where(Webhook.project_id.in_(caller.projects))
-        rows = session.scalars(query).all()
+        query = select(Webhook).where(*of_project(session, caller, Webhook.project_id, project))
+        rows = session.scalars(query.order_by(Webhook.id)).all()
     shown, cursor = paging.of_known(rows, lambda row: row.id)
     return Page[WebhookView](items=[_view(row) for row in shown], next=cursor)
 

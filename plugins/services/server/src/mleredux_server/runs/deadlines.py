@@ -17,6 +17,7 @@ from sqlalchemy import select
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Submission, User
+from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.service import Service
@@ -76,9 +77,8 @@ def submission_view(service: Service, caller: Caller, row: Submission, user: str
 
 def submitted(service: Service, caller: Caller) -> list[dict[str, Any]]:
     """The last submission of each person to each task with a question, by its deadline if it has one."""
-    query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(Submission.task.contains("@"))
-    if not caller.all_projects:
-        query = query.where(Submission.project_id.in_(caller.projects))
+    where = (Submission.task.contains("@"), *seen_by(caller, Submission.project_id))
+    query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_MOST)).all()
     found: dict[tuple[str, str], dict[str, Any]] = {}

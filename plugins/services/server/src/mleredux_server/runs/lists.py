@@ -80,11 +80,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     Raises:
         Problem: A label is malformed, or there is no such project.
     """
-    found: list[_Condition] = []
-    if wanted.project is not None:
-        found.append(RunRow.project_id == visible_project(session, caller, wanted.project).id)
-    elif not caller.all_projects:
-        found.append(one_of(RunRow.project_id, sorted(caller.projects)))
+    found = [*of_project(session, caller, RunRow.project_id, wanted.project)]
     for column, value in (
         (RunRow.task, wanted.task),
         (RunRow.agent, wanted.agent),
@@ -167,6 +163,22 @@ def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condit
     if not values:
         return false()
     return column == values[0] if len(values) == 1 else column.in_(values)
+
+
+def seen_by(caller: Caller, column: InstrumentedAttribute[str]) -> Sequence[_Condition]:
+    """Return the conditions for rows of projects that the caller sees; none for one who sees all."""
+    return () if caller.all_projects else (one_of(column, sorted(caller.projects)),)
+
+
+def of_project(
+    session: Session, caller: Caller, column: InstrumentedAttribute[str], asked: str | None
+) -> Sequence[_Condition]:
+    """Return the conditions for rows of a project, by default of all projects that the caller sees.
+
+    Raises:
+        Problem: There is no such project that the caller sees.
+    """
+    return seen_by(caller, column) if asked is None else (column == visible_project(session, caller, asked).id,)
 
 
 def told_value(value: Any) -> Any:

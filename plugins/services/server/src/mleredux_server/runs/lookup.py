@@ -14,13 +14,12 @@ from mleredux_executor_nodes.shared import StoredRuns
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import visible_project
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, Submission, User
 from mleredux_server.files.access import Cover, Opened, open_inside, opened
 from mleredux_server.operations.places import places
 from mleredux_server.protocol.problems import not_found
-from mleredux_server.runs.lists import cursor_time, shown_runs
+from mleredux_server.runs.lists import cursor_time, of_project, seen_by, shown_runs
 from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging
 from mleredux_server.schemas.runs import RunView
@@ -157,11 +156,8 @@ def newest(
     Raises:
         Problem: The cursor is not from this list, or there is no such project.
     """
-    query = select(table, User.name).join(User, User.id == table.user_id).where(*where)
-    if project is not None:
-        query = query.where(table.project_id == visible_project(session, caller, project).id)
-    elif not caller.all_projects:
-        query = query.where(table.project_id.in_(caller.projects))
+    projects = of_project(session, caller, table.project_id, project)
+    query = select(table, User.name).join(User, User.id == table.user_id).where(*where, *projects)
     if (place := paging.place(str, str)) is not None:
         query = query.where(tuple_(table.created_at, table.id) < (cursor_time(place[0]), place[1]))
     query = query.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
@@ -172,9 +168,8 @@ def newest(
 
 def past_runs(service: Service, caller: Caller, agents: Collection[str]) -> list[Path]:
     """The directories of ended runs of agents that the caller may see, the newest first, at most `_MOST_PAST`."""
-    query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None))
-    if not caller.all_projects:
-        query = query.where(RunRow.project_id.in_(caller.projects))
+    seen_runs = seen_by(caller, RunRow.project_id)
+    query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None), *seen_runs)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()
     return [service.store.path / row.id for row, *_ in rows]

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
 from mleredux_server.operations.health import Check, Health
+from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.views import as_view, project_view, run_view
 from mleredux_server.schemas.accounts import ProjectView, TokenView
 from mleredux_server.web.source import ServerSource
@@ -41,7 +42,7 @@ def server(visit: Visit) -> dict[str, Any]:
         raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has it.")
     checks: list[Check] = Health(service).look()
     with service.database.reading() as session:
-        seen = () if caller.all_projects else (Project.id.in_(caller.projects),)
+        sees_all, seen = caller.all_projects, seen_by(caller, Project.id)
         projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN)).all()
         return {
             "checks": checks,
@@ -50,20 +51,14 @@ def server(visit: Visit) -> dict[str, Any]:
             "tokens": _tokens(session, caller),
             "provider": urlsplit(service.settings.oidc_issuer or "").netloc,
             "identities": session.scalars(select(Identity).where(Identity.user_id == caller.user_id)).all(),
-            "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if _all(caller) else [],
-            "audit": _audit(session) if _all(caller) else [],
+            "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if sees_all else [],
+            "audit": _audit(session) if sees_all else [],
         }
-
-
-def _all(caller: Caller) -> bool:
-    return caller.all_projects
 
 
 def _queue(session: Session, caller: Caller) -> dict[str, Any]:
     """Running and queued runs, the next ones first; why each waits is what the API says."""
-    where = [Job.kind == "run", Job.state.in_(("queued", "started"))]
-    if not caller.all_projects:
-        where.append(Job.project_id.in_(caller.projects))
+    where = [Job.kind == "run", Job.state.in_(("queued", "started")), *seen_by(caller, Job.project_id)]
     query = select(RunRow, User.name, Job).join(Job, Job.id == RunRow.id).join(User, User.id == RunRow.user_id)
     order = (Job.state.desc(), Job.priority.desc(), Job.queued_at, Job.id)
     rows = session.execute(query.where(*where).order_by(*order).limit(_SHOWN)).all()

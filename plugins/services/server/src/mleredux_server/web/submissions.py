@@ -13,6 +13,7 @@ from sqlalchemy import select
 from mleredux_server.database.tables import Submission, User
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.deadlines import deadline_of, shown_when, submission_view
+from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.lookup import seen
 from mleredux_server.runs.submissions import is_prepared
 from mleredux_server.web.source import ServerSource
@@ -24,9 +25,8 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
     """The form, and the newest submissions to the task that the visitor may see."""
     source = cast("ServerSource", visit.source)
     caller, service = source.caller, source.service
-    query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(Submission.task == task.id)
-    if not caller.all_projects:
-        query = query.where(Submission.project_id.in_(caller.projects))
+    where = (Submission.task == task.id, *seen_by(caller, Submission.project_id))
+    query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
     views = [submission_view(service, caller, row, name) for row, name in rows]

@@ -18,7 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunLabel, RunRow
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.lists import cursor_value, in_order, one_of, told_value
+from mleredux_server.runs.lists import cursor_value, in_order, one_of, seen_by, told_value
 from mleredux_server.schemas.pages import bad_cursor
 
 _SHOWN = (
@@ -48,7 +48,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     like = (
         "like" if session.get_bind().dialect.name == "sqlite" else "ilike"
     )  # SQLite's ignores case, faster than lower
-    searched = [*_visible(caller), *(_has(word, like) for word in query.search.split())]
+    searched = [*seen_by(caller, RunRow.project_id), *(_has(word, like) for word in query.search.split())]
     chosen = {name: _accepted(_column(name), values) for name, values in query.wanted.items()}
     total, facets = _kept_counts(session, caller, query, searched, chosen)
     columns = [getattr(RunRow, name) for name in _SHOWN]
@@ -67,11 +67,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
 def version_of_runs(session: Session, caller: Caller) -> str:
     """Return a text that changes when a run is added or removed that a user may see, or its row changes."""
     told = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
-    return "-".join(map(str, session.execute(select(*told).where(*_visible(caller))).one()))
-
-
-def _visible(caller: Caller) -> list[_Condition]:
-    return [] if caller.all_projects else [one_of(RunRow.project_id, sorted(caller.projects))]
+    return "-".join(map(str, session.execute(select(*told).where(*seen_by(caller, RunRow.project_id))).one()))
 
 
 def _column(name: str) -> _Column:
