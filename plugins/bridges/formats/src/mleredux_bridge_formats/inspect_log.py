@@ -6,7 +6,6 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from mleredux.plugin.artifact import State
@@ -45,7 +44,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
     spec = {
         "eval_id": run.id,
         "run_id": run.id,
-        "created": _time(run.spec.created_at),
+        "created": run.spec.created_at.isoformat(),
         "task": run.spec.task,
         "task_id": run.spec.task,
         "task_version": run.use.task_version or 0,
@@ -68,8 +67,8 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
         "scores": scores,
         "metadata": about,
         "model_usage": usage,
-        "started_at": _time(started),
-        "completed_at": _time(ended),
+        "started_at": started.isoformat(),
+        "completed_at": ended.isoformat(),
         "total_time": (ended - started).total_seconds(),
         "working_time": run.outcome.seconds if run.outcome else None,
         "uuid": run.id,
@@ -91,7 +90,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
     }
     kept = ("id", "epoch", "input", "target", "scores", "model_usage", "started_at", "completed_at", "total_time")
     summary = {**{name: sample[name] for name in kept}, "completed": True, "message_count": len(before) + len(after)}
-    stats = {"started_at": _time(started), "completed_at": _time(ended), "model_usage": usage}
+    stats = {"started_at": started.isoformat(), "completed_at": ended.isoformat(), "model_usage": usage}
     status = _STATUS.get(run.state, "error" if error else "success")
     yield "_journal/start.json", {"version": 2, "eval": spec, "plan": plan}
     yield f"samples/{run.spec.task}_epoch_1.json", sample
@@ -138,10 +137,6 @@ def _usage(metrics: FinalMetrics) -> dict[str, Any]:
         "input_tokens_cache_read": cached,
         "total_cost": metrics.total_cost_usd,
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat()
 
 
 INSPECT = Format(id="inspect", title="Logs of Inspect (.eval)", suffix=".eval", write=_write, needs=("rollout",))

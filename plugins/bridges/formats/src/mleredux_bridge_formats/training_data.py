@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mleredux import MlereduxError
@@ -100,30 +101,17 @@ def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> I
             yield dumped({**line, "metadata": _facts(one)})
 
 
-SFT = Format(
-    id="sft",
-    title="Messages to fine-tune on (JSONL)",
-    suffix=".jsonl",
-    write=_sft,
-    together=True,
-    needs=("rollout",),
-    trusted=True,
-)
-PREFERENCES = Format(
+_LINES = partial(Format, suffix=".jsonl", together=True, trusted=True)
+SFT = _LINES(id="sft", title="Messages to fine-tune on (JSONL)", write=_sft, needs=("rollout",))
+PREFERENCES = _LINES(
     id="preferences",
     title="Pairs of a better and a worse run (JSONL)",
-    suffix=".jsonl",
     write=_preferences,
-    together=True,
     needs=("rollout", "report"),
-    trusted=True,
 )
-STEP_REWARDS = Format(
+STEP_REWARDS = _LINES(
     id="step-rewards",
     title="Rewards of the steps of each run (JSONL)",
-    suffix=".jsonl",
     write=_step_rewards,
-    together=True,
     needs=("rollout",),
-    trusted=True,
 )
