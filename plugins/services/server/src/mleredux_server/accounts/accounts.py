@@ -155,14 +155,8 @@ def make_token(
 
 def note(session: Session, caller: Caller | None, action: str, target: str) -> None:
     """Write a change to the audit log; a caller of None means the command line."""
-    session.add(
-        Audit(
-            user_id=caller.user_id if caller else None,
-            token_id=caller.token_id if caller else None,
-            action=action,
-            target=target,
-        )
-    )
+    who = {"user_id": caller.user_id, "token_id": caller.token_id} if caller else {}
+    session.add(Audit(**who, action=action, target=target))
 
 
 def find_user(session: Session, asked: str) -> User | None:

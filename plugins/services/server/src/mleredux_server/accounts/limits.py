@@ -13,6 +13,7 @@ from fastapi import Request
 from mleredux_server.protocol.problems import Problem
 
 WRONG_TOKENS_PER_MINUTE = 200
+_GUESSING = "Too many requests without a valid token came from your address in the last minute."
 _MOST_KEYS = 50_000
 
 
@@ -103,10 +104,8 @@ class Limits:
         Raises:
             Problem: The request exceeds the limit.
         """
-        standing = self.of_user.hit(user_id)
-        request.state.rate = standing
-        if standing.wait:
-            raise _too_many("You made too many requests in the last minute.", standing.wait)
+        request.state.rate = self.of_user.hit(user_id)
+        _check(request.state.rate, "You made too many requests in the last minute.")
 
     def count_failure(self, request: Request) -> None:
         """Count a request without a valid token.
@@ -114,9 +113,7 @@ class Limits:
         Raises:
             Problem: The request exceeds the limit of its address.
         """
-        standing = self.of_failures.hit(address_of(request))
-        if standing.wait:
-            raise _guessing(standing.wait)
+        _check(self.of_failures.hit(address_of(request)), _GUESSING)
 
     def check_guess(self, request: Request) -> None:
         """Refuse to look up an unknown token from an address that sent too many wrong ones.
@@ -124,9 +121,7 @@ class Limits:
         Raises:
             Problem: The address sent too many.
         """
-        standing = self.of_failures.look(address_of(request))
-        if standing.wait:
-            raise _guessing(standing.wait)
+        _check(self.of_failures.look(address_of(request)), _GUESSING)
 
 
 def address_of(request: Request) -> str:
@@ -141,15 +136,8 @@ def address_of(request: Request) -> str:
     return str(address)
 
 
-def _guessing(wait: float) -> Problem:
-    return _too_many("Too many requests without a valid token came from your address in the last minute.", wait)
-
-
-def _too_many(detail: str, wait: float) -> Problem:
-    seconds = math.ceil(wait)
-    return Problem(
-        "too-many-requests",
-        detail,
-        hint=f"Wait {seconds} second{'s' if seconds != 1 else ''}.",
-        headers={"Retry-After": str(seconds)},
-    )
+def _check(standing: Standing, detail: str) -> None:
+    if standing.wait:
+        seconds = math.ceil(standing.wait)
+        hint = f"Wait {seconds} second{'s' if seconds != 1 else ''}."
+        raise Problem("too-many-requests", detail, hint=hint, headers={"Retry-After": str(seconds)})

@@ -15,10 +15,11 @@ from mleredux.plugin.host import check_resumable, lend
 from mleredux_executor_nodes.shared import delete_replica
 from sqlalchemy import delete, func, select, update
 
+from mleredux_server.accounts.accounts import note
 from mleredux_server.accounts.lent import forget_lent
 from mleredux_server.accounts.secrets import lending, secrets_of
 from mleredux_server.accounts.security import Caller
-from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
+from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_agent
@@ -75,7 +76,7 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
         for run_id in asked:
             session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
         if asked:
-            session.add(_audit(caller, "cancel", target))
+            note(session, caller, "cancel", target)
     ended: dict[str, Facts] = {}
     for run_id in asked:
         try:
@@ -151,7 +152,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         service, caller, [planned], how, experiment=experiment, retry_of=run_id, claim=claim, answer=answer
     )
     with service.database.writing() as session:
-        session.add(_audit(caller, "retry", f"{run_id} {made[0].id}"))
+        note(session, caller, "retry", f"{run_id} {made[0].id}")
     return answer(made)
 
 
@@ -170,7 +171,7 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
         session.execute(delete(RunLabel).where(RunLabel.run_id == run_id, RunLabel.name == name))
         if value:
             session.add(RunLabel(run_id=run_id, name=name, value=value))
-        session.add(_audit(caller, "label", f"{run_id} {name}"))
+        note(session, caller, "label", f"{run_id} {name}")
 
 
 def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
@@ -204,7 +205,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
         forget_job(session, run_id, service.settings.half_life)
-        session.add(_audit(caller, "delete", run_id))
+        note(session, caller, "delete", run_id)
     remove_tree(aside)
 
 
@@ -269,7 +270,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
             job.started_at = job.ended_at = None
             job.disk_mb = run.spec.limits.disk_mb
         write_row(session, run.id, facts)
-        session.add(_audit(caller, "retry", run.id))
+        note(session, caller, "retry", run.id)
         session.flush()
         row = session.get_one(RunRow, run.id, populate_existing=True)
         row.request = {**row.request, "project_secrets": how.project_secrets}
@@ -285,8 +286,3 @@ def _foreign(service: Service, run_id: str) -> bool:
     """Return whether another program created the run, and the scheduler does not manage it."""
     with service.database.reading() as session:
         return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"
-
-
-def _audit(caller: Caller | None, action: str, target: str) -> Audit:
-    who = {"user_id": caller.user_id, "token_id": caller.token_id} if caller else {}
-    return Audit(**who, action=action, target=target)

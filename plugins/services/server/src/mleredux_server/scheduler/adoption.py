@@ -16,6 +16,7 @@ from mleredux_server.runs.summary import Facts
 from mleredux_server.schemas.runs import KeptRequest, Label, LimitsAsked, RunRequest
 
 NOTE_FILE = ".service.json"
+_ALIKE = ("task", "agent", "sandbox", "seed", "network", "obfuscated", "options")
 
 
 class Note(BaseModel):
@@ -55,11 +56,8 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "user_id": user_id,
         "priority": request.priority,
         "preemptible": request.preemptible,
-        "cpus": limits.cpus,
-        "memory_mb": limits.memory_mb,
-        "gpus": limits.gpus,
+        **limits.model_dump(include={"cpus", "memory_mb", "gpus", "llm_tokens"}),
         "disk_mb": 0 if state == "ended" else limits.disk_mb,
-        "llm_tokens": limits.llm_tokens,
         "llm_tokens_counted": facts.llm_tokens if facts.state.final else 0,
         "attempts": 0,
         "cancel": False,
@@ -73,17 +71,10 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "project_id": project_id,
         "user_id": user_id,
         "retry_of": note.retry_of if note else None,
-        "task": spec.task,
-        "agent": spec.agent,
-        "sandbox": spec.sandbox,
-        "seed": spec.seed,
-        "arm": spec.arm,
-        "network": spec.network,
-        "obfuscated": spec.obfuscated,
+        **spec.model_dump(include={"arm", *_ALIKE}),
         "priority": request.priority,
         "preemptible": request.preemptible,
         "limits": limits.model_dump(mode="json"),
-        "options": spec.options,
         "labels": request.labels,
         "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not ask for it
         **facts.columns(),
@@ -104,15 +95,5 @@ def _request(run: Run) -> RunRequest:
     """Return the equivalent request to the service."""
     spec = run.spec
     limits = {key: value for key, value in spec.limits.model_dump().items() if key in LimitsAsked.model_fields}
-    return RunRequest(
-        task=spec.task,
-        agent=spec.agent,
-        sandbox=spec.sandbox,
-        seed=spec.seed,
-        limits=LimitsAsked.model_validate(limits),
-        options=spec.options,
-        network=spec.network,
-        obfuscated=spec.obfuscated,
-        verify=spec.verify,
-        context=spec.context,
-    )
+    same = spec.model_dump(include={"verify", "context", *_ALIKE})
+    return RunRequest(**same, limits=LimitsAsked.model_validate(limits))

@@ -68,19 +68,8 @@ def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
         return []
     place = func.row_number().over(partition_by=alike, order_by=order).label("place")
     inner = queued.add_columns(Job.id.label("id"), place).subquery()
-    columns = (
-        Job.id,
-        Job.user_id,
-        Job.project_id,
-        Job.priority,
-        Job.preemptible,
-        Job.cpus,
-        Job.memory_mb,
-        Job.gpus,
-        Job.cancel,
-        Job.waiting_for,
-        func.coalesce(Job.queued_at, Job.created_at, type_=Job.created_at.type).label("since"),
-    )
+    since = func.coalesce(Job.queued_at, Job.created_at, type_=Job.created_at.type).label("since")
+    columns = (*(getattr(Job, name) for name in Queued._fields if name != "since"), since)
     query = select(*columns).join(inner, inner.c.id == Job.id).where(inner.c.place <= max(_LEAST, MOST // groups))
     return [Queued(**{**row._asdict(), "since": row.since.timestamp()}) for row in session.execute(query)]
 
