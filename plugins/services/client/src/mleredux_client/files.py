@@ -6,11 +6,11 @@ import contextlib
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from io import BufferedRandom
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from mleredux.models import Artifact
 from mleredux.models.paths import unescaped
@@ -24,7 +24,6 @@ except ImportError:  # Windows: partial files have names of their own there, so 
 
 PARTIAL = ".mleredux-partial"
 """The folder of unfinished downloads, inside the folder of the finished ones."""
-_BLOCK = 2**20
 
 
 def target_of(folder: Path, name: str) -> Path:
@@ -75,7 +74,7 @@ def is_there(target: Path, artifact: Artifact) -> bool:
     if target.stat().st_size != artifact.size:
         return False
     with target.open("rb") as file:
-        return _digest(file).hexdigest() == artifact.sha256
+        return hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
 
 
 class Partial:
@@ -100,7 +99,7 @@ class Partial:
         self._resumable = found is not None
         self._file, self._path = found or self._own(keep or target.parent)
         self._done = False
-        self._hash = _digest(self._file)
+        self._hash = hashlib.file_digest(self._file, "sha256")
 
     @property
     def size(self) -> int:
@@ -156,7 +155,7 @@ class Partial:
             with contextlib.suppress(OSError):  # others' partial files are in it
                 self._keep.rmdir()
 
-    def _shared(self, folder: Path, key: str) -> tuple[IO[bytes], Path] | None:
+    def _shared(self, folder: Path, key: str) -> tuple[BufferedRandom, Path] | None:
         """The partial file of this key, with what is in it; None where somebody else is writing it."""
         path = folder / hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]
         while True:
@@ -176,7 +175,7 @@ class Partial:
                 pass  # it was finished between our opening and our locking
             file.close()
 
-    def _own(self, folder: Path) -> tuple[IO[bytes], Path]:
+    def _own(self, folder: Path) -> tuple[BufferedRandom, Path]:
         while True:
             try:
                 _make_folder(folder)
@@ -193,15 +192,3 @@ def _make_folder(folder: Path) -> None:
     except FileExistsError:
         if os.path.lexists(folder) and not folder.is_dir():
             raise
-
-
-def _digest(file: IO[bytes]) -> hashlib._Hash:
-    found = hashlib.sha256()
-    for block in _blocks(file):
-        found.update(block)
-    return found
-
-
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    while block := file.read(_BLOCK):
-        yield block
