@@ -43,7 +43,6 @@ class Caller:
     user_name: str
     admin: bool
     token_id: str
-    token_name: str
     scopes: frozenset[str]
     projects: dict[str, str]
     bound_to: str | None = None
@@ -132,7 +131,6 @@ class Tokens:
             user_name=user.name,
             admin=admin,
             token_id=token.id,
-            token_name=token.name,
             scopes=frozenset(token.scopes) - (frozenset() if admin else {"admin"}),
             projects=projects,
             bound_to=token.project_id,

@@ -45,7 +45,7 @@ def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> N
         made.secret = service.vault.lock(f"{project.id}:{made.id}", said)
         session.add(made)
         note(session, caller, "webhook.create", f"{project.id} {made.id}")
-        view = _view(made)
+        view = as_view(WebhookView, made)
     return NewWebhook(**view.model_dump(), secret=said)
 
 
@@ -56,7 +56,7 @@ def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Proj
         query = select(Webhook).where(*of_project(session, caller, Webhook.project_id, project))
         rows = session.scalars(query.order_by(Webhook.id)).all()
     shown, cursor = paging.of_known(rows, lambda row: row.id)
-    return Page[WebhookView](items=[_view(row) for row in shown], next=cursor)
+    return Page[WebhookView](items=[as_view(WebhookView, row) for row in shown], next=cursor)
 
 
 @router.get("/{webhook_id}/deliveries")
@@ -101,7 +101,3 @@ def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
 def _check_owner(caller: Caller, project_id: str) -> None:
     if not caller.all_projects and caller.projects.get(project_id) != "owner":
         raise Problem("forbidden", "Only owners change a project's webhooks.", hint="Ask an owner of the project.")
-
-
-def _view(row: Webhook) -> WebhookView:
-    return as_view(WebhookView, row)

@@ -112,10 +112,14 @@ def audit(
     as_json: bool,
 ) -> None:
     """Show the audit log: who changed what, newest first."""
+    from datetime import timedelta
+
+    from mleredux_server.database.tables import now
     from mleredux_server.operations.audit import Changes, changes
 
     with reading(runs_dir, database) as session:
-        wanted = Changes(user=user_name, action=action, seconds=since)
+        after = now() - timedelta(seconds=since) if since is not None else None
+        wanted = Changes(user=user_name, action=action, after=after)
         rows = [one.model_dump(mode="json") for one in changes(session, wanted, limit)]
     print_table(rows, ("time", "user", "action", "target"), as_json=as_json)
 

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Annotated
 
+from fastapi import Query
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Audit, User, now
+from mleredux_server.database.tables import Audit, User
+from mleredux_server.runs.lists import Word, utc
 from mleredux_server.schemas.accounts import AuditView
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Which changes are wanted.
+    """Query parameters of the audit log, a dependency: which changes are wanted.
 
     Attributes:
         user: Name or id of who made them.
         action: An action, or its part before the dot.
         target: What was changed, an id or its beginning.
-        seconds: Not older than this.
+        after, before: Exclusive bounds of the time.
     """
 
-    user: str | None = None
-    action: str | None = None
-    target: str | None = None
+    user: Word = None
+    action: Annotated[str | None, Query(max_length=64, description="`token.create`, or `token` for all such.")] = None
+    target: Word = None
     after: datetime | None = None
     before: datetime | None = None
-    seconds: float | None = None
 
 
 def changes(session: Session, wanted: Changes, limit: int, *, below: int | None = None) -> list[AuditView]:
@@ -46,12 +48,10 @@ def changes(session: Session, wanted: Changes, limit: int, *, below: int | None 
         )
     if wanted.target is not None:
         query = query.where(Audit.target.startswith(wanted.target, autoescape=True))
-    if wanted.seconds is not None:
-        query = query.where(Audit.time > now() - timedelta(seconds=wanted.seconds))
     if wanted.after is not None:
-        query = query.where(Audit.time > wanted.after)
+        query = query.where(Audit.time > utc(wanted.after))
     if wanted.before is not None:
-        query = query.where(Audit.time < wanted.before)
+        query = query.where(Audit.time < utc(wanted.before))
     if below is not None:
         query = query.where(Audit.id < below)
     return [
