@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 
 from mleredux.errors import MlereduxError
-from sqlalchemy import delete
 from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server.accounts.accounts import note
 from mleredux_server.accounts.security import Caller
-from mleredux_server.database.tables import Job, RunLabel, RunRow, now
+from mleredux_server.database.tables import Job, RunRow, now
 from mleredux_server.protocol.problems import Problem, of_error
 from mleredux_server.runs.lookup import run_shown
-from mleredux_server.scheduler.actions import MOST_LABELS, cancel_runs, delete_run, retry_run
+from mleredux_server.scheduler.actions import cancel_runs, delete_run, retry_run, set_labels
 from mleredux_server.schemas.runs import BulkRequest, BulkResult, RunChange
 from mleredux_server.service import Service
 
@@ -28,14 +27,7 @@ def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) 
         row = session.get_one(RunRow, run_id, with_for_update=True)
         job = session.get_one(Job, run_id, with_for_update=True)
         if asked.labels is not None:
-            kept = {name: value for name, value in row.labels.items() if name not in asked.labels}
-            labels = kept | {name: value for name, value in asked.labels.items() if value is not None}
-            if len(labels) > MOST_LABELS:
-                raise Problem("invalid", f"A run has at most {MOST_LABELS} labels.", hint="Remove one.")
-            row.labels = labels
-            session.execute(delete(RunLabel).where(RunLabel.run_id == run_id, RunLabel.name.in_(asked.labels)))
-            new = {name: value for name, value in asked.labels.items() if value is not None}
-            session.add_all(RunLabel(run_id=run_id, name=name, value=value) for name, value in new.items())
+            set_labels(session, row, asked.labels)
         if "notes" in asked.model_fields_set:
             row.notes = asked.notes or None
         if asked.pinned is not None:

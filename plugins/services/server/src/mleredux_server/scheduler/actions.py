@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mleredux.plugin.files import remove_tree
 from mleredux.plugin.host import check_resumable, lend
 from mleredux_executor_nodes.shared import delete_replica
 from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import note
 from mleredux_server.accounts.lent import forget_lent
@@ -156,6 +157,21 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
     return answer(made)
 
 
+def set_labels(session: Session, row: RunRow, changes: Mapping[str, str | None]) -> None:
+    """Set labels of a run; None removes one.
+
+    Raises:
+        Problem: The run would have too many labels.
+    """
+    new = {name: value for name, value in changes.items() if value is not None}
+    labels = {name: value for name, value in row.labels.items() if name not in changes} | new
+    if len(labels) > MOST_LABELS:
+        raise Problem("invalid", f"A run has at most {MOST_LABELS} labels.", hint="Remove one.")
+    row.labels = labels
+    session.execute(delete(RunLabel).where(RunLabel.run_id == row.id, RunLabel.name.in_(changes)))
+    session.add_all(RunLabel(run_id=row.id, name=name, value=value) for name, value in new.items())
+
+
 def label_run(service: Service, caller: Caller, run_id: str, name: str, value: str) -> None:
     """Set a label of a run; remove it where the value is empty.
 
@@ -164,13 +180,8 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
     """
     with service.database.writing() as session:
         row = session.get_one(RunRow, run_id, with_for_update=True)
-        labels = {key: old for key, old in row.labels.items() if key != name} | ({name: value} if value else {})
-        if len(labels) > MOST_LABELS:
-            raise Problem("invalid", f"A run has at most {MOST_LABELS} labels.", hint="Remove one.")
-        row.labels, row.updated_at = labels, now()
-        session.execute(delete(RunLabel).where(RunLabel.run_id == run_id, RunLabel.name == name))
-        if value:
-            session.add(RunLabel(run_id=run_id, name=name, value=value))
+        set_labels(session, row, {name: value or None})
+        row.updated_at = now()
         note(session, caller, "label", f"{run_id} {name}")
 
 
