@@ -166,20 +166,15 @@ class RunRow(Base):
 
     __tablename__ = "runs"
     __table_args__ = (
-        Index("ix_runs_project_id_created_at", "project_id", "created_at", "id"),
-        Index("ix_runs_created_at", "created_at", "id"),
-        Index("ix_runs_status_created_at", "status", "created_at", "id"),
-        Index("ix_runs_task_created_at", "task", "created_at", "id"),
-        Index("ix_runs_experiment_id_created_at", "experiment_id", "created_at", "id"),
-        Index("ix_runs_agent_created_at", "agent", "created_at", "id"),
-        Index("ix_runs_cause_created_at", "cause", "created_at", "id"),
-        Index("ix_runs_medal_created_at", "medal", "created_at", "id"),
-        Index("ix_runs_verdict_created_at", "verdict", "created_at", "id"),
+        *(
+            Index(f"ix_runs_{name}_created_at", name, "created_at", "id")
+            for name in ("project_id", "status", "task", "experiment_id", "agent", "cause", "medal", "verdict")
+        ),
         Index("ix_runs_project_id_score", "project_id", "score", "id"),
-        Index("ix_runs_score", "score", "id"),
-        Index("ix_runs_percentile", "percentile", "id"),
-        Index("ix_runs_cost_usd", "cost_usd", "id"),
-        Index("ix_runs_seconds", "seconds", "id"),
+        *(
+            Index(f"ix_runs_{name}", name, "id")
+            for name in ("created_at", "score", "percentile", "cost_usd", "seconds")
+        ),
         Index("ix_runs_facets", "project_id", *FACETS),
         Index("ix_runs_changes", "project_id", "updated_at", "log_bytes"),
     )
