@@ -14,8 +14,6 @@ An agent is a declaration; the program itself runs in a sandbox, where mleredux 
 
 from __future__ import annotations
 
-from typing import Any
-
 from mleredux._core.loans import GIT_TOKEN, lent
 from mleredux._core.moved import moved
 from mleredux._core.places import split_place, written_place
@@ -56,7 +54,4 @@ _MOVED = {
     "llm_agent",
     "read_options",
 }
-
-
-def __getattr__(name: str) -> Any:
-    return moved(__name__, name, "mleredux_agents", _MOVED)
+__getattr__ = moved(__name__, "mleredux_agents", _MOVED)

@@ -29,4 +29,4 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     kit = "mleredux_programs" if name in ("MEAN_RETURN", "Confined", "run_confined") else "mleredux_tables"
-    return moved(__name__, name, kit)
+    return moved(__name__, kit, depth=3)(name)

@@ -8,8 +8,6 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
-from typing import Any
-
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared
 from mleredux._core.data.prepared_task import as_prepared
@@ -87,6 +85,4 @@ __all__ = [
     "write_ticket",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    return moved(__name__, name, "mleredux_executor_nodes.shared")
+__getattr__ = moved(__name__, "mleredux_executor_nodes.shared")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mleredux._core.moved import moved
 
-
-def __getattr__(name: str) -> Any:
-    return moved(__name__, name, "mleredux_agents")
+__getattr__ = moved(__name__, "mleredux_agents")

@@ -23,8 +23,6 @@ A task is an object registered by a plugin under its id::
 
 from __future__ import annotations
 
-from typing import Any
-
 from mleredux._core.data.archives import DamagedArchive, unpack
 from mleredux._core.data.checksums import md5
 from mleredux._core.data.installation import fingerprint, installation_salt
@@ -67,6 +65,4 @@ __all__ = [
     "unpack",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    return moved(__name__, name, "mleredux_programs", {"Environment", "Execution"})
+__getattr__ = moved(__name__, "mleredux_programs", {"Environment", "Execution"})
