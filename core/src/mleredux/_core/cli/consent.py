@@ -18,59 +18,28 @@ if TYPE_CHECKING:
     from mleredux.models import Agent, Grants
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields", "allow_llm_models", "tools")
+_OPTIONS = {
+    "--pass-env pass_env NAME": "Variable of your environment to pass to the agent; masked in all stored files.",
+    "--allow-host allow_hosts [build:]HOST": "Host that the agent may reach while it runs (or in its build): NAME, "
+    "NAME:PORT, *.DOMAIN.",
+    "--allow-image allow_images NAME": "Image that the build of the agent's repository may use; a pattern is allowed.",
+    "--allow-llm-field allow_llm_fields FIELD": "Field of requests to language models that the agent may use besides "
+    "the usual ones, as refusals name it; a pattern is allowed.",
+    "--allow-llm-model allow_llm_models NAME": "Language model that the agent may use besides those that the gateway "
+    "offers; a pattern is allowed.",
+    "--tool tools NAME": "MCP server or skill for the agent: of `mleredux list tools`, a folder with SKILL.md, or a "
+    "JSON file with `mcpServers`.",
+}
+"""The help of each option, by its name, its parameter and what it takes."""
+OPTIONS = tuple(names.split()[1] for names in _OPTIONS)
 """Parameters of `grant_options`."""
 
 
 def grant_options(command: _Command) -> _Command:
     """Add the options that grant what a foreign agent asks for; on a server, within what its administrator allows."""
-    for option in (
-        click.option(
-            "--tool",
-            "tools",
-            multiple=True,
-            metavar="NAME",
-            help="MCP server or skill for the agent: of `mleredux list tools`, a folder with SKILL.md, or a JSON file "
-            "with `mcpServers`.",
-        ),
-        click.option(
-            "--allow-llm-model",
-            "allow_llm_models",
-            multiple=True,
-            metavar="NAME",
-            help="Language model that the agent may use besides those that the gateway offers; a pattern is allowed.",
-        ),
-        click.option(
-            "--allow-llm-field",
-            "allow_llm_fields",
-            multiple=True,
-            metavar="FIELD",
-            help="Field of requests to language models that the agent may use besides the usual ones, "
-            "as refusals name it; a pattern is allowed.",
-        ),
-        click.option(
-            "--allow-image",
-            "allow_images",
-            multiple=True,
-            metavar="NAME",
-            help="Image that the build of the agent's repository may use; a pattern is allowed.",
-        ),
-        click.option(
-            "--allow-host",
-            "allow_hosts",
-            multiple=True,
-            metavar="[build:]HOST",
-            help="Host that the agent may reach while it runs (or in its build): NAME, NAME:PORT, *.DOMAIN.",
-        ),
-        click.option(
-            "--pass-env",
-            "pass_env",
-            multiple=True,
-            metavar="NAME",
-            help="Variable of your environment to pass to the agent; masked in all stored files.",
-        ),
-    ):
-        command = option(command)
+    for names, text in reversed(_OPTIONS.items()):
+        option, parameter, metavar = names.split()
+        command = click.option(option, parameter, multiple=True, metavar=metavar, help=text)(command)
     return command
 
 
