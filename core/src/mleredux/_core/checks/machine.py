@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mleredux._core.data.datastore import DataStore
-from mleredux._core.executors.protocol import Executor
 from mleredux._core.plugins import Catalogue
-from mleredux._core.protocols import Finding, Sandbox
+from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.slots import GPUS_VARIABLE, gpu_uuids, machine
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError, one_line
@@ -121,7 +120,7 @@ def _remedy_of(distribution: str | None) -> str:
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     """The findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
-    looked = _checked(catalogue.entries("sandboxes"), catalogue.sandbox)
+    looked = _checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
         finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of those above.")
@@ -131,16 +130,16 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
 
 def _executors(catalogue: Catalogue) -> list[Diagnosis]:
     """The findings of each executor's own check; runs need none of them."""
-    looked = _checked(catalogue.entries("executors"), catalogue.executor)
+    looked = _checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
     return [Diagnosis("executors", finding) for findings in looked for finding in findings]
 
 
-def _checked(names: Iterable[str], find: Callable[[str], Sandbox | Executor | _Check]) -> list[list[Finding]]:
+def _checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:
     """The findings of each one's own check."""
     looked = []
     for name in names:
         try:
-            looked.append(list(find(name).check()))
+            looked.append(list(check(name)))
         except MlereduxError as error:
             looked.append([Finding(name, False, error.message, error.hint)])
         except Exception as error:  # a plugin may raise anything; it becomes the finding
@@ -195,15 +194,9 @@ def _memory() -> Diagnosis:
 def _own(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of what plugins check: their commands `doctor AREA`, whose functions return findings."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
-    looked = _checked(names, lambda name: _Check(catalogue.get("commands", name).callback))
+    looked = _checked(names, lambda name: catalogue.get("commands", name).callback())
     return [
         Diagnosis(name.removeprefix("doctor "), finding)
         for name, findings in zip(names, looked, strict=True)
         for finding in findings
     ]
-
-
-class _Check(NamedTuple):
-    """A check of a plugin, as those of sandboxes and executors."""
-
-    check: Callable[[], list[Finding]]
