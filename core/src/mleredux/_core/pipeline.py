@@ -110,7 +110,7 @@ class Pipeline:
     def warm_up(self) -> None:
         """Import plugins before there is work (and before there are threads); remove what killed graders left."""
         sweep_folders()
-        for hook in _HOOKS:
+        for hook in ("mleredux_prepare", "mleredux_run_agent", "mleredux_grade", *PRODUCERS, "mleredux_run_event"):
             self.catalogue.hook(hook)
 
     def _execute_one(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
@@ -187,15 +187,6 @@ class Pipeline:
                 implementation.function(*({"run": run, "event": event}[name] for name in implementation.argnames))
             except Exception as error:  # an observer's error does not end a run; an event would call the observer again
                 self.progress(run, f"plugin {implementation.plugin_name} failed on an event: {error}")
-
-
-_HOOKS = (
-    "mleredux_prepare",
-    "mleredux_run_agent",
-    "mleredux_grade",
-    *PRODUCERS,
-    "mleredux_run_event",
-)
 
 
 def _work_on(stage: State, context: StageContext) -> Failure | None:

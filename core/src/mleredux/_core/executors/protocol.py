@@ -17,17 +17,9 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run
 
-_OF_SERVERS = frozenset(
-    (
-        "MLEREDUX_SERVE_TOKEN",
-        "MLEREDUX_DATABASE",
-        "MLEREDUX_SECRETS_KEY",
-        "MLEREDUX_OIDC_SECRET",
-        "MLEREDUX_TOKEN",
-        "PGPASSWORD",
-        "OTEL_EXPORTER_OTLP_HEADERS",
-        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-    )
+_OF_SERVERS = (
+    *("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "MLEREDUX_SECRETS_KEY", "MLEREDUX_OIDC_SECRET", "MLEREDUX_TOKEN"),
+    *("PGPASSWORD", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
 )
 
 
