@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mleredux.models import Event, Report, RunPlan, Verdict
     from mleredux.models.request import Request
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.1
 
 
 class LocalBackend:
@@ -243,18 +244,7 @@ class LocalBackend:
         path = run.logs_dir / "build.log" if build else run.agent_log
         if not path.exists() and not (follow and run.alive):
             raise NotFound(f"Run {run.id} has no {path.name}.", hint=f"It is in state {run.state}.")
-        position = 0
-        while True:
-            alive = follow and run.alive
-            if path.exists():
-                with path.open("rb") as file:
-                    file.seek(position)
-                    while block := file.read(1 << 16):
-                        position += len(block)
-                        yield block
-            if not alive:
-                return
-            time.sleep(_POLL_SECONDS)
+        yield from _growing(path, lambda: not (follow and run.alive), time.sleep)
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
         """The entries of the run's manifest."""
@@ -378,20 +368,23 @@ def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
 
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:
-    """Yield the content of a log as it grows."""
+    """Print the content of a log as it grows."""
+    for block in _growing(run.agent_log, progress.stop.is_set, progress.stop.wait):
+        write_log(block, f"{run.spec.task} | " if several else "")
+
+
+def _growing(path: Path, ended: Callable[[], bool], wait: Callable[[float], object]) -> Iterator[bytes]:
+    """Yield the content of a file as it grows."""
     position = 0
     while True:
-        last = progress.stop.is_set()
-        try:
-            with run.agent_log.open("rb") as file:
-                if file.seek(0, 2) < position:
-                    position = 0  # the log was truncated: a new attempt started
-                file.seek(position)
-                while block := file.read(1 << 16):
-                    position += len(block)
-                    write_log(block, f"{run.spec.task} | " if several else "")
-        except FileNotFoundError:
-            pass
+        last = ended()
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) < position:
+                position = 0  # the log was truncated: a new attempt started
+            file.seek(position)
+            while block := file.read(1 << 16):
+                position += len(block)
+                yield block
         if last:
             return
-        progress.stop.wait(0.1)
+        wait(_POLL_SECONDS)
