@@ -31,7 +31,7 @@ from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
 from mleredux.errors import Cancelled, ResumeRefused, SandboxError
-from mleredux.models import Attempts, Cause, Outcome, Submitted, Verdict
+from mleredux.models import Attempts, Cause, Outcome, Submitted
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux.models.paths import readable
 from mleredux.models.task import known_answers
@@ -80,7 +80,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 run.id,
                 read_schema(prepared.schema),
                 run.output_dir,
-                lambda verdict: _record_verdict(run, verdict),
+                lambda verdict: run.emit(Validation(**verdict.model_dump())),
                 lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
                 disk.uploads,
                 disk.note_refused,
@@ -89,7 +89,8 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             endpoint.start()
             if not context.sandbox.capabilities.isolated:
                 note_data(run, prepared.public.parent, going_on=attempts.unfinished)
-            data = _shown_data(run, disk, prepared.public)
+            # the folder of an obfuscated task would name it
+            data = disk.show(prepared.public) if run.spec.obfuscated else prepared.public
             run.emit(DiskOpened(limit_mb=run.spec.limits.disk_mb, enforced_by=disk.enforced_by, named=data is None))
             gateway = _open_gateway(context, endpoint)
             if (egress := _egress(context, endpoint)) is not None:
@@ -323,15 +324,6 @@ def _set_aside(path: Path, output: Path, log: Path) -> None:
     for left in (log, log.with_name(RESOURCES_FILE)):
         if left.exists():
             move_file(left, kept / left.name)
-
-
-def _shown_data(run: Run, disk: RunDisk, public: Path) -> Path | None:
-    """The folder of data that the agent gets: of an obfuscated run, if possible, one that does not name the task."""
-    return disk.show(public) if run.spec.obfuscated else public
-
-
-def _record_verdict(run: Run, verdict: Verdict) -> None:
-    run.emit(Validation(valid=verdict.valid, message=verdict.message, seconds=verdict.seconds))
 
 
 def _age(attempts: Attempts) -> float | None:

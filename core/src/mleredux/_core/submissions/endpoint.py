@@ -93,7 +93,7 @@ class ValidationEndpoint:
         run_id: str,
         schema: SubmissionSchema,
         output_dir: Path,
-        record: Callable[[Verdict], None],
+        record: Callable[[Verdict], object],
         seconds_left: Callable[[], float],
         uploads: Path | None = None,
         refused: Callable[[], None] = lambda: None,
