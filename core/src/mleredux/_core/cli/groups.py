@@ -33,11 +33,8 @@ class _Name(click.types.StringParamType):
         if self.kind == "runs":
             from mleredux._core.store import RunStore
 
-            above = (one.params for one in (ctx, ctx.parent) if one is not None)
-            names = (
-                "last",
-                *RunStore(next((found for found in above if found.get("runs_dir")), {}).get("runs_dir")).ids(),
-            )
+            above = (one.params.get("runs_dir") for one in (ctx, ctx.parent) if one is not None)
+            names = ("last", *RunStore(next(filter(None, above), None)).ids())
         else:
             names = catalogue(ctx).entries(self.kind)
         return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
