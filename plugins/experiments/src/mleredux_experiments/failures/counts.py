@@ -120,10 +120,8 @@ def failure_differences(
     p = [sign_flip(after - before) for _, before, after in found]
     told = []
     for (category, before, after), q in zip(found, benjamini_hochberg(p), strict=True):
-        difference, interval = (
-            float((after - before).mean()),
-            paired_interval(after - before, Scale(100.0, share=True), alpha),
-        )
+        difference = float((after - before).mean())
+        interval = paired_interval(after - before, Scale(100.0, share=True), alpha)
         told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
     return tuple(sorted(told, key=lambda one: -abs(one.difference)))
 
@@ -131,7 +129,6 @@ def failure_differences(
 def _by_task(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, list[set[str]]]:
     found: dict[str, list[set[str]]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(
-            {finding.category for finding in row.findings or () if not finding.overcome}
-        )
+        categories = {finding.category for finding in row.findings or () if not finding.overcome}
+        found.setdefault(key(row), []).append(categories)
     return found

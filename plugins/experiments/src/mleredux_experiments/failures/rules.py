@@ -75,9 +75,8 @@ def limits(evidence: Evidence) -> Iterator[Finding]:
     """The supervisor stopped it at a limit other than that of time."""
     for kind in SIGNS["resources"]:
         if kind != "time" and (evidence.limit == kind or evidence.row.cause == f"out_of_{kind}"):
-            yield Finding(
-                "resources", evidence.message or f"The limit of {kind} ended the agent.", "events.jsonl", kind
-            )
+            line = evidence.message or f"The limit of {kind} ended the agent."
+            yield Finding("resources", line, "events.jsonl", kind)
 
 
 def submission_lost(evidence: Evidence) -> Iterator[Finding]:
@@ -178,35 +177,21 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
     wrong = [step for step in evidence.steps if step.lower_is_better is not None and step.validation is not None]
     if row.made and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
         better = "lower" if row.lower_is_better else "higher"
-        yield Finding(
-            "metric-misread",
-            f"{better} is better; the agent looks for the opposite",
-            f"step {wrong[-1].number}",
-            "direction",
-        )
+        line = f"{better} is better; the agent looks for the opposite"
+        yield Finding("metric-misread", line, f"step {wrong[-1].number}", "direction")
         return
     measured = [version for version in row.versions if version.validation is not None and version.valid]
     if len(measured) >= _SAME and not row.above_median:
         sign = -1 if row.lower_is_better else 1
         values = [sign * (version.validation or 0.0) for version in measured]
         if values[-1] == min(values) < max(values) and values == sorted(values, reverse=True):
-            yield Finding(
-                "metric-misread",
-                "each version is worse than the one before by its own measurement",
-                "versions",
-                "direction",
-            )
+            line = "each version is worse than the one before by its own measurement"
+            yield Finding("metric-misread", line, "versions", "direction")
             return
-    if (
-        row.valid
-        and not row.above_median
-        and row.metric is not None
-        and any(name in row.metric for name in _PROBABILITIES)
-        and evidence.distinct == 2
-    ):
-        yield Finding(
-            "metric-misread", f"two different predictions for the metric {row.metric}", "the submission", "labels"
-        )
+    of_probabilities = any(name in (row.metric or "") for name in _PROBABILITIES)
+    if row.valid and not row.above_median and of_probabilities and evidence.distinct == 2:
+        line = f"two different predictions for the metric {row.metric}"
+        yield Finding("metric-misread", line, "the submission", "labels")
 
 
 def generalization(evidence: Evidence) -> Iterator[Finding]:
@@ -246,38 +231,24 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
     code, most = counts.most_common(1)[0] if counts else (None, 0)
     if most >= _SAME:
         same = [step for step in evidence.steps if step.code == code]
-        yield Finding(
-            "repetition",
-            same[-1].action.strip().splitlines()[0],
-            f"steps {', '.join(str(step.number) for step in same[:5])}",
-        )
+        steps = ", ".join(str(step.number) for step in same[:5])
+        yield Finding("repetition", same[-1].action.strip().splitlines()[0], f"steps {steps}")
 
 
 def ended_early(evidence: Evidence) -> Iterator[Finding]:
     """An agent that searches ended by itself in a fifth of its time, and is not above the median."""
     row = evidence.row
-    if (
-        row.status == "done"
-        and evidence.searches
-        and evidence.exit_code == 0
-        and row.valid
-        and not row.above_median
-        and row.median is not None
-        and row.time_limit
-        and evidence.seconds < _EARLY * row.time_limit
-    ):
+    finished = row.status == "done" and evidence.exit_code == 0 and row.valid
+    below = row.median is not None and not row.above_median
+    if finished and below and row.time_limit and evidence.seconds < _EARLY * row.time_limit and evidence.searches:
         yield Finding("ended-early", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
 
 
 def no_validation(evidence: Evidence) -> Iterator[Finding]:
     """Code that trains, and measures nothing."""
     row = evidence.row
-    if (
-        not row.made
-        or row.above_median
-        or row.median is None
-        or any(one.validation is not None for one in evidence.steps)
-    ):
+    measured = any(one.validation is not None for one in evidence.steps)
+    if not row.made or row.above_median or row.median is None or measured:
         return
     acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
     if (trained := _TRAINED.search(evidence.code)) and not _VALIDATION.search(acted):
