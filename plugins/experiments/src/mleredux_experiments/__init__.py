@@ -30,10 +30,7 @@ mleredux_contract = 2
 
 _COMMANDS = {
     "compare": ("commands.compare:command", "Compare two agents or arms, paired by task."),
-    "leaderboard": (
-        "commands.leaderboard:command",
-        "Rank agents, with errors over seeds and over tasks.",
-    ),
+    "leaderboard": ("commands.leaderboard:command", "Rank agents, with errors over seeds and over tasks."),
     "power": ("commands.power:command", "How many tasks and seeds detect a difference."),
     "runs failures": ("commands.failures:command", "Find out why runs failed or fell short."),
     "experiment": ("commands.group:group", "Plan, run and analyse experiments."),

@@ -107,11 +107,7 @@ class Analysis:
 
     def record(self) -> dict[str, Any]:
         """What `--json` prints, and `analysis.json` holds."""
-        told = {
-            key: value
-            for key, value in self.__dict__.items()
-            if key not in ("arms", "comparisons", "results", "ranking")
-        }
+        told = {key: value for key, value in self.__dict__.items() if key != "results"}
         return {
             **told,
             "sentences": self.sentences,

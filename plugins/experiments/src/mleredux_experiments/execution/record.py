@@ -12,6 +12,8 @@ from mleredux.plugin.experiment import Plan
 from mleredux.plugin.files import write_atomically
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mleredux_experiments.results.table import flat
+
 RECORD_FILE = "experiment.json"
 FOLDER = "experiments"
 """The folder of all experiments in a runs folder."""
@@ -111,7 +113,7 @@ def open_record(folder: Path) -> Record:
 
 def differences(before: Plan, after: Plan) -> list[str]:
     """The changed fields of a plan, as `field: before → after`; arms that are new or removed by name."""
-    old, new = (_flat(plan.model_dump(mode="json", exclude={"arms"})) for plan in (before, after))
+    old, new = (dict(flat(plan.model_dump(mode="json", exclude={"arms"}))) for plan in (before, after))
     found = [
         f"{key}: {_short(old.get(key))} → {_short(new.get(key))}" for key in old | new if old.get(key) != new.get(key)
     ]
@@ -129,7 +131,7 @@ def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
     old, new = before.all_arms(), after.all_arms()
     found = {}
     for name in old.keys() & new.keys():
-        one, other = (_flat(arm[name].model_dump(mode="json", exclude={"grid", "context"})) for arm in (old, new))
+        one, other = (dict(flat(arm[name].model_dump(mode="json", exclude={"grid", "context"}))) for arm in (old, new))
         by_task = bool(old[name].contexts) and "*" not in old[name].contexts
         added = {key for key in other if by_task and key.startswith("contexts.") and key not in one}
         differing = [key for key in one | other if one.get(key) != other.get(key) and key not in added]
@@ -137,13 +139,6 @@ def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
             key = differing[0]
             found[name] = f"{key}: {_short(one.get(key))} → {_short(other.get(key))}"
     return dict(sorted(found.items()))
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
 
 
 def _short(value: Any) -> str:

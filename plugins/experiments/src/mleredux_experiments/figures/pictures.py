@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mleredux_experiments.failures import CATEGORIES
+from mleredux_experiments.figures.tables import cut
 from mleredux_experiments.inference.power import least_tasks
 from mleredux_experiments.inference.ranking import profile
 from mleredux_experiments.results.measures import MEASURES, cells, time_unit
@@ -32,7 +33,7 @@ _FAILURES = (
     "#888888", "#bbbbbb",
 )  # fmt: skip
 """For the failures that occur, in their order."""
-_MOST_TASKS = 40
+_MOST_TASKS, _LABEL = 40, 44
 _SIZES = (8, 12, 22, 40, 75, 150)
 """Numbers of tasks whose power is shown."""
 
@@ -77,16 +78,7 @@ def pictures(analysis: Analysis) -> Iterator[Picture]:
         name = "differences" if len(analysis.comparisons) == 1 else f"differences-{number + 1}"
         question = f"On which tasks is {comparison.b} better than {comparison.a}?"
         yield Picture(name, question, comparison.sentence, forest(comparison))
-    makers: tuple[Callable[[Analysis], Picture | None], ...] = (
-        _time,
-        _cost,
-        _attempts,
-        _profiles,
-        _validation,
-        _outcomes,
-        _power,
-    )
-    for make in makers:
+    for make in (_time, _cost, _attempts, _profiles, _validation, _outcomes, _power):
         if (found := make(analysis)) is not None:
             yield found
 
@@ -119,14 +111,10 @@ def forest(found: Comparison) -> Figure:
     if found.margin:
         axes.axvspan(-found.margin, found.margin, color="#eeeeee", zorder=0, label="too small to matter")
     mean = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
-    axes.set_yticks([*places, top], [*(_short(one.task) for one in told), mean], fontsize=8)
+    axes.set_yticks([*places, top], [*(cut(one.task, _LABEL) for one in told), mean], fontsize=8)
     axes.set_xlabel(f"{found.b} minus {found.a}, {found.unit}")
     figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
     return figure
-
-
-def _short(text: str, most: int = 44) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str, scale: float = 1) -> Figure | None:
@@ -250,7 +238,7 @@ def _outcomes(analysis: Analysis) -> Picture | None:
             places, share, left=left, color=colors[name], label=name, height=0.7, edgecolor="white", linewidth=0.4
         )
         left += share
-    axes.set_yticks(places, [_short(arm.name) for arm in analysis.arms], fontsize=8)
+    axes.set_yticks(places, [cut(arm.name, _LABEL) for arm in analysis.arms], fontsize=8)
     axes.set(xlabel="runs, %", xlim=(0, 100))
     figure.legend(loc="outside lower center", fontsize=8, ncols=columns, frameon=False)
     told = []

@@ -82,7 +82,7 @@ def echo(table: Table, width: int | None = None) -> None:
     click.echo(click.style(table.title, bold=True))
     heads = [_cut_middle(name, columns[shown.index(i)]) if i in shown else name for i, name in enumerate(table.columns)]
     for line in [heads, *lines]:
-        parts = [_cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
+        parts = [cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
         aligned = [
             part.rjust(size) if _numeric(table, i) else part.ljust(size)
             for i, part, size in zip(shown, parts, columns, strict=True)
@@ -96,7 +96,8 @@ def _numeric(table: Table, column: int) -> bool:
     return any(isinstance(row[column], int | float) and not isinstance(row[column], bool) for row in table.rows)
 
 
-def _cut(text: str, size: int) -> str:
+def cut(text: str, size: int) -> str:
+    """Return a text, with its end left out if it is longer than a size."""
     return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
