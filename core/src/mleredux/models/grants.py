@@ -3,63 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from mleredux.models.base import Model
 
-_FIELD = re.compile(r"[\w$:.*?\[\]-]{1,128}")
-_MODEL = re.compile(r"[\w./:@*?\[\]+-]{1,200}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(
     r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?(=[0-9a-f.:\[\]]+)?(:[0-9]{1,5})?|\[[0-9a-f:.]+\](:[0-9]{1,5})?",
     re.IGNORECASE,
 )
 
 
-def _variable(name: str) -> str:
-    if not _VARIABLE.fullmatch(name):
-        raise ValueError(f"{name!r} is not a valid variable name")
-    return name
+def _name(holds: Callable[[str], object], fault: str) -> AfterValidator:
+    """Return the validator of names for which `holds` is true."""
+
+    def check(name: str) -> str:
+        if not holds(name):
+            raise ValueError(f"{name[:80]!r} is not {fault}")
+        return name
+
+    return AfterValidator(check)
 
 
-def _host(name: str) -> str:
-    if not _HOST.fullmatch(name):
-        raise ValueError(f"{name!r} is not a host: write NAME, NAME:PORT or *.DOMAIN")
-    return name.lower()
-
-
-def _field(name: str) -> str:
-    if not _FIELD.fullmatch(name):
-        raise ValueError(f"{name[:80]!r} is not a field of requests: write its name as refusals state it")
-    return name
-
-
-def _model(name: str) -> str:
-    if not _MODEL.fullmatch(name):
-        raise ValueError(f"{name[:80]!r} is not the name of a language model")
-    return name
-
-
-def _tool(name: str) -> str:
-    if not name.isprintable() or not 0 < len(name) <= 4096:
-        raise ValueError(f"{name[:80]!r} is not the name of a tool")
-    return name
-
-
-VariableName = Annotated[str, AfterValidator(_variable)]
-HostName = Annotated[str, AfterValidator(_host)]
+VariableName = Annotated[str, _name(re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch, "a valid variable name")]
+HostName = Annotated[
+    str, _name(_HOST.fullmatch, "a host: write NAME, NAME:PORT or *.DOMAIN"), AfterValidator(str.lower)
+]
 """`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
 that address, a private one too."""
-FieldName = Annotated[str, AfterValidator(_field)]
+_A_FIELD = "a field of requests: write its name as refusals state it"
+FieldName = Annotated[str, _name(re.compile(r"[\w$:.*?\[\]-]{1,128}").fullmatch, _A_FIELD)]
 """A field of requests to language models, as the gateway's refusals name it, or a pattern: `tools.web_search*`."""
 
-ModelName = Annotated[str, AfterValidator(_model)]
+ModelName = Annotated[str, _name(re.compile(r"[\w./:@*?\[\]+-]{1,200}").fullmatch, "the name of a language model")]
 """A language model, or a pattern: `gpt-5*`. One that searches by itself is granted only by its exact name."""
 
 
-ToolName = Annotated[str, AfterValidator(_tool)]
+ToolName = Annotated[str, _name(lambda name: name.isprintable() and 0 < len(name) <= 4096, "the name of a tool")]
 """The id of a tool, or the path of a skill's folder or of a file of MCP servers."""
 
 
