@@ -52,9 +52,10 @@ class ChecksumMismatch(DataError):
         differences: Every file that differs.
     """
 
-    def __init__(self, message: str, differences: Iterable[Difference], *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, what: str, differences: Iterable[Difference], *, hint: str) -> None:
         self.differences = tuple(differences)
+        told = "; ".join(map(str, self.differences))
+        super().__init__(f"The prepared files of {what} differ from the published ones: {told}.", hint=hint)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """The differences as JSON-serializable rows."""

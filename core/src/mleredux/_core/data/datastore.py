@@ -243,12 +243,8 @@ class DataStore:
             if differing and not (given and all(difference.found for difference in differing)):
                 if not given and task.base is None:
                     shutil.rmtree(raw, ignore_errors=True)
-                raise ChecksumMismatch(
-                    f"The prepared files of {task.id} differ from the published ones: "
-                    f"{'; '.join(map(str, differing))}.",
-                    differing,
-                    hint="The raw data differs from the published data; preparing it again downloads it again.",
-                )
+                again = "The raw data differs from the published data; preparing it again downloads it again."
+                raise ChecksumMismatch(task.id, differing, hint=again)
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
             self._write_record(task, scratch, schema=place / "schema", differing=differing, neutral=True)
@@ -345,12 +341,8 @@ class DataStore:
         """Reject files that are neither the published ones nor those recorded when they were prepared."""
         expected = published_digests(task) | {difference.file: difference.found or "" for difference in noted}
         if differing := differences(prepared, expected, records / MEMORY_FILE):
-            raise ChecksumMismatch(
-                f"The prepared files of {task.id} in {prepared} differ from the published ones: "
-                f"{'; '.join(map(str, differing))}.",
-                differing,
-                hint=f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`.",
-            )
+            again = f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`."
+            raise ChecksumMismatch(f"{task.id} in {prepared}", differing, hint=again)
 
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
