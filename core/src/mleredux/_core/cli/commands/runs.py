@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -116,11 +116,7 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
     """
     shown = [{**row, **_in_words(row)} for row in rows]
     if columns is not None:
-        if unknown := [name for name in columns if name not in shown[0]]:
-            known = ", ".join(sorted(shown[0]))
-            raise click.BadParameter(
-                f"There is no column {unknown[0]!r}. Columns are: {known}.", param_hint="--columns"
-            )
+        _check_columns(columns, shown, "--columns")
         print_table(shown, columns, least=LEAST)
         return
     wanted = [name for name in COLUMNS if name not in _OPTIONAL or any(row[name] not in (None, "") for row in shown)]
@@ -157,12 +153,16 @@ def read_since(text: str, option: str = "--since") -> datetime:
 def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
     """Rows by a column, those without a value last."""
     name = {"time": "seconds", "cost": "cost_usd", "percent": "percentile"}.get(column.lstrip("-"), column.lstrip("-"))
-    if rows and name not in rows[0]:
-        known = ", ".join(sorted(rows[0]))
-        raise click.BadParameter(f"There is no column {name!r}. Columns are: {known}.", param_hint="--sort")
+    _check_columns([name], rows, "--sort")
     has = [row for row in rows if row[name] is not None]
     has.sort(key=lambda row: row[name], reverse=column.startswith("-"))
     return [*has, *(row for row in rows if row[name] is None)]
+
+
+def _check_columns(names: Iterable[str], rows: list[dict[str, Any]], option: str) -> None:
+    if unknown := [name for name in names if rows and name not in rows[0]]:
+        known = ", ".join(sorted(rows[0]))
+        raise click.BadParameter(f"There is no column {unknown[0]!r}. Columns are: {known}.", param_hint=option)
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
