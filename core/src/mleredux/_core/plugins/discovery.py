@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.plugins.entry_points import EntryPoint, entry_points
+from mleredux._core.plugins.entry_points import entry_points
 
 ENTRY_POINT_GROUP = "mleredux"
 PLUGIN_FILE = "mleredux_plugins.py"
@@ -110,7 +110,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     """
     blocked = blocked_names(block)
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
-    plugins += [_from_entry_point(point) for point in entry_points(ENTRY_POINT_GROUP)]
+    plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     for plugin in map(_from_request, (*load, *sorted(_names(LOAD_VARIABLE)))):
         if plugin.target not in {other.target for other in plugins}:  # else it is installed, or requested twice
@@ -143,10 +143,6 @@ def _refuse_one_name(same: list[Plugin]) -> None:
 
 def _names(variable: str) -> frozenset[str]:
     return frozenset(name.strip() for name in os.environ.get(variable, "").split(",") if name.strip())
-
-
-def _from_entry_point(point: EntryPoint) -> Plugin:
-    return Plugin(point.name, point.value, point.distribution, point.version)
 
 
 def _from_request(request: str) -> Plugin:

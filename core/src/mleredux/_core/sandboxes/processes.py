@@ -134,14 +134,16 @@ def end_family(members: Callable[[], Iterable[psutil.Process]]) -> None:
         while new := [process for process in members() if process.pid not in stopped]:
             for process in new:
                 stopped.add(process.pid)
-                _signal(process.suspend)
+                with contextlib.suppress(psutil.Error, OSError):
+                    process.suspend()
             if time.monotonic() > until:
                 break
         left = list(members())
         if not left:
             return
         for process in left:
-            _signal(process.kill)
+            with contextlib.suppress(psutil.Error, OSError):
+                process.kill()
         time.sleep(0.01)
 
 
@@ -151,10 +153,3 @@ def living(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def _signal(send: Callable[[], None]) -> None:
-    try:
-        send()
-    except (psutil.Error, OSError):
-        return

@@ -82,23 +82,6 @@ def _is_zero(data: bytes, at: int, place: int) -> bool:
     return page == _ZEROS[: len(page)]
 
 
-def move_tree(source: int, target: int, depth: int) -> list[str]:
-    """Move all that lies in an open folder into another one, also of another file system, a part of a file at a time.
-
-    Links are moved as links, and files with several names keep those that are moved. What lies deeper than `depth`
-    folders, and devices, are not moved. A call that was killed is completed by the next one.
-
-    Args:
-        source: Descriptor of the folder; what is not moved stays there.
-        target: Descriptor of the folder to fill; things of the same names there are replaced.
-        depth: How many levels are moved; the folders below the last come without their content.
-
-    Returns:
-        The names of what could not be moved.
-    """
-    return list(_Move(target).folder(source, target, "", depth))
-
-
 class _Move:
     """One move: where the first name of each file with several names went."""
 
@@ -186,10 +169,22 @@ def _punch(descriptor: int, place: int, size: int) -> None:
 
 
 def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]:
-    """As `move_tree`, of folders by their paths."""
+    """Move all that lies in a folder into another one, also of another file system, a part of a file at a time.
+
+    Links are moved as links, and files with several names keep those that are moved. What lies deeper than `depth`
+    folders, and devices, are not moved. A call that was killed is completed by the next one.
+
+    Args:
+        source: The folder; what is not moved stays there.
+        target: The folder to fill; things of the same names there are replaced.
+        depth: How many levels are moved; the folders below the last come without their content.
+
+    Returns:
+        The names of what could not be moved.
+    """
     folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for path in (source, target)]
     try:
-        return move_tree(folders[0], folders[1], depth)
+        return _Move(folders[1]).folder(folders[0], folders[1], "", depth)
     finally:
         for folder in folders:
             os.close(folder)

@@ -146,7 +146,7 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
             name=name,
             role="id" if name in submission.id_columns else "target",
             type=types.of(name),
-            nullable=types.nullable(name),
+            nullable=types.empty[name],
         )
         for name in header
         if name in submission.id_columns or name in wanted
@@ -193,6 +193,3 @@ class _Types:
         if self.boolean[name]:
             return "boolean"
         return "number" if self.number[name] else "string"
-
-    def nullable(self, name: str) -> bool:
-        return self.empty[name]
