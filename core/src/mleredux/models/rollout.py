@@ -147,12 +147,8 @@ class ContentPart(_Part):
         if self.source is None or self.text is not None:
             raise _broken("content_part", "a part of type {type} has `source` and no `text`", type=self.type)
         if not self.source.media_type.startswith(f"{self.type}/"):
-            raise _broken(
-                "content_part",
-                "a part of type {type} can't hold {media_type}",
-                type=self.type,
-                media_type=self.source.media_type,
-            )
+            sentence = "a part of type {type} can't hold {media_type}"
+            raise _broken("content_part", sentence, type=self.type, media_type=self.source.media_type)
         if self.source.media_type in get_args(ImageType) and self.source.duration_sec is not None:
             raise _broken("content_part", "only a recording has a `duration_sec`")
         return self
@@ -354,13 +350,9 @@ class Trajectory(_Part):
     def _steps_are_counted_from_one(self) -> Trajectory:
         for index, step in enumerate(self.steps):
             if step.step_id != index + 1:
-                raise _broken(
-                    "step_id",
-                    "must be {wanted}, is {found}: steps are numbered from 1 without gaps",
-                    at=f".steps[{index}].step_id",
-                    wanted=index + 1,
-                    found=step.step_id,
-                )
+                sentence = "must be {wanted}, is {found}: steps are numbered from 1 without gaps"
+                at = f".steps[{index}].step_id"
+                raise _broken("step_id", sentence, at=at, wanted=index + 1, found=step.step_id)
         return self
 
     @model_validator(mode="after")

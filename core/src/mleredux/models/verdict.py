@@ -100,8 +100,6 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
         why = verification.why
         looked_up = [item for item in evidence if item.kind in _LOOKED_UP]
         if status == "verified" and looked_up:
-            status, why = (
-                "not checked",
-                f"{looked_up[0].why} Executing the code again can't show whether it looks answers up.",
-            )
+            status = "not checked"
+            why = f"{looked_up[0].why} Executing the code again can't show whether it looks answers up."
     return ResultVerdict(status=status, why=why, evidence=evidence, verification=verification)

@@ -51,12 +51,8 @@ def _print_wrapped(text: str) -> None:
 
 
 def _short(value: Any) -> str:
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    told = safe(" ".join(told.split()))
-    return (
-        "nothing"
-        if value in (None, "", [], {})
-        else told
-        if len(told) <= _MAX_CHARACTERS
-        else told[:_MAX_CHARACTERS] + "…"
-    )
+    if value in (None, "", [], {}):
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = safe(" ".join(text.split()))
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

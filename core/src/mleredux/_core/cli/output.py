@@ -101,11 +101,11 @@ def print_table(
         if over > 0 and name in columns:
             place = columns.index(name)
             widths[place] = max(min(width, widths[place]), widths[place] - over)
-    while (
-        len(widths) > 1
-        and sum(widths[:-1]) + 2 * len(widths[:-1]) + min(len(heads[len(widths) - 1]), widths[-1]) > room
-    ):
-        widths.pop()
+    while len(widths) > 1:
+        *others, last = widths
+        if sum(others) + 2 * len(others) + min(len(heads[len(others)]), last) <= room:
+            break
+        widths = others
     for number, line in enumerate([heads, *cells]):
         parts = [cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=False)]
         text = "  ".join(parts).rstrip()

@@ -63,9 +63,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
     for run in runs:
         verdict = run.report.verdict if run.report else None
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.ranked else None
-        for sentence in filter(
-            None, (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
-        ):
+        told = (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
+        for sentence in filter(None, told):
             console.print(Text(printable(f"{run.task}: {sentence}".encode("utf-8", "surrogatepass")), style="yellow"))
         llm = run.report.ledger.llm if run.report and run.report.ledger else None
         for sentence in replayed(llm) if llm else ():

@@ -167,14 +167,8 @@ class Slots:
                 or len(free_gpus) < limits.gpus
             ):
                 return None
-            slot = Slot(
-                run_id,
-                os.getpid(),
-                birth(os.getpid()) or 0.0,
-                limits.cpus,
-                limits.memory_mb,
-                tuple(free_gpus[: limits.gpus]),
-            )
+            pid, gpus = os.getpid(), tuple(free_gpus[: limits.gpus])
+            slot = Slot(run_id, pid, birth(pid) or 0.0, limits.cpus, limits.memory_mb, gpus)
             held.append(slot)
             return slot
 

@@ -66,12 +66,9 @@ def read_timeline(path: Path) -> list[Sample]:
 
 def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
     """Mean utilisation of devices in percent, and their memory in MB, by `nvidia-smi`; None where it does not tell."""
-    command = [
-        *("nvidia-smi", "--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits"),
-        f"--id={','.join(gpu_ids)}",
-    ]
+    query = ["--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", f"--id={','.join(gpu_ids)}"]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=_GPU_SECONDS)
+        asked = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)
         rows = [[float(cell) for cell in line.split(",")] for line in asked.stdout.splitlines() if line.strip()]
         return sum(row[0] for row in rows) / len(rows), sum(row[1] for row in rows)
     except (OSError, subprocess.SubprocessError, ValueError, IndexError, ZeroDivisionError):

@@ -99,12 +99,8 @@ class ValidationEndpoint:
         refused: Callable[[], None] = lambda: None,
         share: float = math.inf,
     ) -> None:
-        self.schema, self.output_dir, self.record, self.seconds_left = (
-            schema,
-            output_dir,
-            record,
-            seconds_left,
-        )
+        self.schema, self.output_dir = schema, output_dir
+        self.record, self.seconds_left = record, seconds_left
         self.limit, self.uploads, self.refused, self.share = RateLimit(), uploads, refused, share
         # Runs directories, and TMPDIR, may have longer paths than a socket.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
