@@ -101,13 +101,7 @@ def run(
     )
     [planned] = plan(request, current(), own_machine=True)
     place = current().executor(executor) if executor else None
-    pipeline = Pipeline(
-        *(store, current(), data),
-        base_image=base_image,
-        progress=progress,
-        executor=place,
-        object_store=object_store,
-    )
+    pipeline = Pipeline(store, current(), data, 1, base_image, progress, executor=place, object_store=object_store)
     return pipeline.execute([store.create(planned, data.path)])[0]
 
 

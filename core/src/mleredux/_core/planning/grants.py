@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from mleredux._core.plugins.capabilities import all_of
 from mleredux._core.sandboxes.tools import is_path
 from mleredux._core.sandboxes.variables import is_foreign, is_protected
 from mleredux.errors import MlereduxError, NotGranted
@@ -61,7 +62,7 @@ def check_grants(
     missing = missing_grants(agent, grants, network, protected, installed=installed)
     if missing:
         raise NotGranted(
-            f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {_all_of(missing.values())}, "
+            f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {all_of(missing.values())}, "
             "which was not granted.",
             hint=f"Grant it with `{' '.join(missing)}`; in a plan, with the arm's `network` and `grants`.",
         )
@@ -190,8 +191,3 @@ def _reaches(allowed: Iterable[str], name: str) -> bool:
 
 def _named(patterns: Iterable[str], name: str) -> bool:
     return name in patterns or (not _WILDCARDS & set(name) and any(fnmatchcase(name, one) for one in patterns))
-
-
-def _all_of(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last

@@ -177,11 +177,11 @@ def choose(
         return str(asked)
     if asked is not None:
         raise MlereduxError(
-            f"Agent {agent.id} needs {_all_of(needs.lacking(installed[asked]))}, which sandbox {asked} lacks.",
+            f"Agent {agent.id} needs {all_of(needs.lacking(installed[asked]))}, which sandbox {asked} lacks.",
             hint=f"Use sandbox {' or '.join(good)}." if good else _INSTALL,
         )
     if not good:
-        lacking = [f"{name} lacks {_all_of(needs.lacking(has))}" for name, has in sorted(installed.items())]
+        lacking = [f"{name} lacks {all_of(needs.lacking(has))}" for name, has in sorted(installed.items())]
         why = "; ".join(lacking) or "none is installed"
         raise NotFound(f"No installed sandbox can run agent {agent.id}: {why}.", hint=_INSTALL)
     return good[0]
@@ -206,6 +206,7 @@ def _fields(kind: type[Any], shown: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _all_of(names: Iterable[str]) -> str:
+def all_of(names: Iterable[str]) -> str:
+    """Return names with commas, and `and` before the last one."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
