@@ -181,11 +181,8 @@ def deterministic(rows: Iterable[Row]) -> bool:
         if row.counts:
             scores.setdefault(row.task, []).append(row.score)
     repeated = [values for values in scores.values() if len(values) > 1]
-    return (
-        bool(repeated)
-        and all(len(set(values)) == 1 for values in repeated)
-        and any(values[0] is not None for values in repeated)
-    )
+    same = all(len(set(values)) == 1 for values in repeated)
+    return same and any(values[0] is not None for values in repeated)
 
 
 @dataclass(frozen=True)

@@ -57,16 +57,13 @@ def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Versio
     costs: list[tuple[float, float]] = []
     spent = 0.0
     for step in steps:
-        extra, seconds = step.get("extra"), _seconds(step.get("timestamp"), start)
+        extra = own if isinstance(own := step.get("extra"), dict) else {}
+        seconds = _seconds(step.get("timestamp"), start)
         cost: Any = step["metrics"].get("cost_usd") if isinstance(step.get("metrics"), dict) else None
         if seconds is not None and is_number(cost):
             spent += float(cost)
             costs.append((seconds, spent))
-        if (
-            not isinstance(extra, dict)
-            or extra.get("is_buggy") is True
-            or not is_number(extra.get("validation_metric"))
-        ):
+        if extra.get("is_buggy") is True or not is_number(extra.get("validation_metric")):
             continue
         value, version = float(extra["validation_metric"]), extra.get("submission_version")
         if isinstance(version, int):

@@ -325,15 +325,8 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     for record in records:
         seconds = _seconds(record.get("started_at"), record.get("ended_at"))
         spec = {**(record.get("spec") or {}), **record}
-        rows.append(
-            row_of(
-                spec,
-                record.get("report") or {},
-                status=str(record["status"]),
-                cause=record.get("cause"),
-                seconds=seconds,
-            )
-        )
+        report, status, cause = record.get("report") or {}, str(record["status"]), record.get("cause")
+        rows.append(row_of(spec, report, status=status, cause=cause, seconds=seconds))
     return Results(tuple(rows), task_facts()).without_samples()
 
 
