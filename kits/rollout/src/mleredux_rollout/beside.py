@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from mleredux_rollout.scopes import UNKNOWN, Scope
-from mleredux_rollout.texts import MAX_TEXT, plain_code
+from mleredux_rollout.texts import MAX_TEXT, code_cells
 
 REQUIREMENTS = "requirements.txt"
 LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
@@ -19,9 +20,12 @@ MAX_NAMED = 1 << 20
 """Maximum number of bytes of a file that is not a program, and that a script names."""
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".r", ".jl", ".pl", ".rb", ".js", ".lua")
 _WORD = re.compile(r"[\w.+-]+")
-_MAGIC = re.compile(r"(?m)^\s*[%!].*$")
+_MAGIC = re.compile(r"(?m)^([ \t]*)(?:[%!?]|[\w ,.*\[\]]+=[ \t]*[%!]|.*\?[ \t]*$)(?:.*\\\n)*.*$")
+"""A line that only IPython understands: `!ls`, `files = !ls`, `%time f()`, `f?`."""
+_CELL_MAGIC = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
+"""How a cell begins that is not Python."""
 _LOADERS = ("import_module", "__import__", "run_path", "run_module", "spec_from_file_location", "iter_modules")
-_IMPORTED = re.compile(r"(?:\bimport|\bfrom|-m)\s+(\w+)")
+_IMPORTED = re.compile(r"(?:\bimport|\bfrom|-m|%run(?:\s+-\w+)*|%load_ext|%aimport)\s+(\w+)")
 _COMPUTED = re.compile(r"(?:\*|[%}]\w*|\$\w+)[\w.-]*\.(?:py|sh|ipynb)\b")
 """A name of a program that is known only at run time: `*.py`, `{}.py`, `stage_$i.py`."""
 
@@ -105,16 +109,16 @@ def _has_first_line(program: Path) -> bool:
 
 def _needs_of(program: Path) -> _Needs:
     with program.open("rb") as file:
-        text = plain_code(program.name, file.read(MAX_TEXT + 1))
+        cells = code_cells(program.name, file.read(MAX_TEXT + 1))
     if program.suffix not in (".py", ".ipynb"):
-        return _of_text(text)
+        return _of_text("\n".join(cells))
     needs = _Needs()
     if program.suffix == ".ipynb":
-        needs = _of_text("\n".join(_MAGIC.findall(text)))
-        text = _MAGIC.sub("", text)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        parts = [_split(cell) for cell in cells]
+        cells, needs = [code for code, _ in parts], _of_text("\n".join(magics for _, magics in parts))
+    text = "\n".join(cells)
+    tree = _parse(text)
+    if tree is None:
         return _Needs(needs.modules, needs.words | _of_text(text).words, unclear=True)
     scope = Scope(tree)
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -139,6 +143,21 @@ def _needs_of(program: Path) -> _Needs:
             ending = str(last.value) if isinstance(last, ast.Constant) else ""
             needs.unclear |= ending.endswith(_PROGRAMS) and "/" not in ending
     return needs
+
+
+def _parse(text: str) -> ast.Module | None:
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(text)
+    return None
+
+
+def _split(cell: str) -> tuple[str, str]:
+    """Split a cell of a notebook into Python code, and what only IPython understands."""
+    if _parse(cell):
+        return cell, ""
+    if _CELL_MAGIC.match(cell):
+        return "", cell
+    return _MAGIC.sub(r"\1pass", cell), "\n".join(line[0] for line in _MAGIC.finditer(cell))
 
 
 def _add_call(needs: _Needs, scope: Scope, call: ast.Call) -> None:

@@ -69,14 +69,19 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
 
 def plain_code(name: str, data: bytes) -> str:
     """Return a program as text, a notebook as the code of its cells."""
+    return "\n".join(code_cells(name, data))
+
+
+def code_cells(name: str, data: bytes) -> list[str]:
+    """Return the code of each cell of a notebook; of another program, its text."""
     content = data.decode("utf-8", "replace")
     if not name.endswith(".ipynb"):
-        return content
+        return [content]
     try:
         cells = json.loads(content)["cells"]
-        return "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
+        return ["".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return content
+        return [content]
 
 
 def notebook_runner() -> str:

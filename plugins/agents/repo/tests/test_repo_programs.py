@@ -165,7 +165,6 @@ def test_without_ipython_one_sentence_says_what_to_install(tmp_path: Path) -> No
     [
         ("{}", "is not a notebook of version 4"),
         ("no json", "is not a notebook of version 4"),
-        ('{"worksheets": [{"cells": []}]}', "is not a notebook of version 4"),
         (
             '{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
             "the kernel ir is not installed",
@@ -289,6 +288,33 @@ def test_what_a_script_imports_or_reads_belongs_to_it_and_what_it_submits_does_n
     (tmp_path / name).write_text("x")
     (tmp_path / "solve.py").write_text(text)
     assert files_beside(tmp_path / "solve.py") == {"solve.py", *([name.partition("/")[0]] if belongs else [])}
+
+
+CELLS_OF_IPYTHON = {
+    "an assigned shell line": ("import mod\nfiles = !ls", True),
+    "a shell line in a block": ("import mod\nif True:\n    !ls", True),
+    "a continued shell line": ("import mod\n!ls \\\n  -la", True),
+    "an assigned magic": ("import mod\nx = %timeit -o 1", True),
+    "a question": ("import mod\nx?", True),
+    "a timed cell": ("%%time\nimport mod", True),
+    "a cell of bash": ("%%bash\npython mod.py && echo ($", True),
+    "a cell of another language": ("%%R\nx <- f(", False),
+    "a file that is written": ("%%writefile x.txt\nnot (python", False),
+    "a program that is run": ("%run -i mod fast", True),
+    "an extension": ("%load_ext mod", True),
+    "a percent sign in a text": ("x = '''\n%d files\n''' % 3\nimport mod", True),
+}
+
+
+@pytest.mark.parametrize("case", CELLS_OF_IPYTHON)
+def test_what_only_ipython_understands_makes_nothing_unclear(tmp_path: Path, case: str) -> None:
+    cell, belongs = CELLS_OF_IPYTHON[case]
+    for name in ("mod.py", "unrelated.py"):
+        (tmp_path / name).write_text("")
+    book = write_notebook(tmp_path / "book.ipynb", ["x = 1", cell])
+    assert files_beside(book) == {"book.ipynb", *(["mod.py"] if belongs else [])}
+    book = write_notebook(tmp_path / "book.ipynb", [f"{cell}\n", "name = input()\n!ls", "__import__(name)"])
+    assert files_beside(book) == {"book.ipynb", "mod.py", "unrelated.py"}, "a module may be chosen when it runs"
 
 
 def test_packages_requirements_and_named_settings_are_of_the_version(tmp_path: Path, mleredux_home: Path) -> None:
