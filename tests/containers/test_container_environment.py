@@ -121,7 +121,7 @@ def test_agents_get_what_is_promised_in_containers(
 ) -> None:
     found = run(tmp_path, kind, engine)
     check(found, kind)
-    assert found["host"] == "127.0.0.1"
+    assert found["host"] == "127.0.0.1" and found["entry"] == found["user"] == "agent"
 
 
 @pytest.mark.engines("apptainer")
@@ -131,7 +131,7 @@ def test_agents_get_what_is_promised_in_apptainer(
 ) -> None:
     found = run(tmp_path, kind, engine)
     check(found, kind)
-    assert found["host"] == "127.0.0.1"
+    assert found["host"] == "127.0.0.1" and found["entry"] == found["user"] == "agent"
 
 
 @pytest.mark.parametrize("kind", KINDS)

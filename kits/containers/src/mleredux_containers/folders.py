@@ -119,12 +119,12 @@ def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) ->
     }
     binds = []
     for name, entry in entries.items():
-        found = _file_of(layers, f"etc/{name}") or _PLAIN[name]
-        if not any(line.split(":")[2:3] == [entry.split(":")[2]] for line in found.splitlines()):
-            written = folder / name
-            written.write_text(f"{found.rstrip()}\n{entry}", encoding="utf-8")
-            written.chmod(0o644)
-            binds.append(Bind(written, f"/etc/{name}"))
+        content = _file_of(layers, f"etc/{name}") or _PLAIN[name]
+        written = folder / name
+        # The first entry of an id or a name counts: the image's own may name a home that can't be written.
+        written.write_text(f"{entry}{content.rstrip()}\n", encoding="utf-8")
+        written.chmod(0o644)
+        binds.append(Bind(written, f"/etc/{name}"))
     return binds
 
 

@@ -21,6 +21,7 @@ from mleredux_containers import (
     container,
     labels,
     prepare_folders,
+    user_entries,
 )
 
 from mleredux_sandbox_podman import engine
@@ -75,6 +76,7 @@ class PodmanSandbox:
             )
         user = agent_user(rootless=os.getuid() != 0)
         binds = prepare_folders(launch, user)
+        binds += user_entries(image.layers, user, launch.staging_dir or launch.control_dir)
         made = container(
             launch,
             binds,
