@@ -115,11 +115,8 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devic
     outer, group = os.geteuid(), os.getegid()
     check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
     if outer:
-        for name, content in (
-            ("setgroups", "deny"),
-            ("uid_map", f"{outer} {outer} 1"),
-            ("gid_map", f"{group} {group} 1"),
-        ):
+        maps = {"setgroups": "deny", "uid_map": f"{outer} {outer} 1", "gid_map": f"{group} {group} 1"}
+        for name, content in maps.items():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(content)
     mount("none", "/", None, REC | PRIVATE)
