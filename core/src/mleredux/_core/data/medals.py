@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from mleredux.errors import DataError
 from mleredux.models import Thresholds
@@ -137,11 +137,9 @@ def read_leaderboard(path: Path) -> list[float]:
 
 
 def _open(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    file: IO[str] = opener(path, "rt", encoding="utf-8", newline="")
+    return file
 
 
 def _score(text: str | None, path: Path, line: int) -> float:

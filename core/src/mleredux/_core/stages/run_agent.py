@@ -205,7 +205,7 @@ def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gatewa
     """
     if context.run.spec.network != "gateway":
         return None
-    socket = _gateway_socket(endpoint)
+    socket = endpoint.folder / GATEWAY_SOCKET
     socket.unlink(missing_ok=True)
     gateway: Gateway | None = context.catalogue.hook("mleredux_open_gateway")(
         run=context.run, agent=context.agent, socket=socket
@@ -226,10 +226,6 @@ def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | Non
 
     rules = [*map(Rule.read, hosts), *([Rule(ANY)] if is_open else [])]
     return Egress(endpoint.folder / SOCKET, rules, "run", lambda use: run.emit(NetworkUse(use=use)))
-
-
-def _gateway_socket(endpoint: ValidationEndpoint) -> Path:
-    return endpoint.folder / GATEWAY_SOCKET
 
 
 def _launch(
@@ -264,7 +260,7 @@ def _launch(
         gpu_ids=gpus,
         validate_socket=endpoint.socket,
         validate_url=endpoint.url,
-        gateway_socket=_gateway_socket(endpoint) if gateway else None,
+        gateway_socket=endpoint.folder / GATEWAY_SOCKET if gateway else None,
         gateway_url=gateway.url if gateway else "",
         proxy_socket=egress.path if egress else None,
         known_answers=known_answers(context.task),
