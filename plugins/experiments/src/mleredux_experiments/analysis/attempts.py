@@ -87,10 +87,9 @@ def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: i
         ordered = sorted(own, key=lambda row: -sign * row.validation if row.validation is not None else math.inf)
         success = np.array([(measure.of(row) or 0) > 0 for row in ordered], dtype=float)
         n = len(own)
-        found.append(
-            [
-                sum(math.comb(n - 1 - rank, k - 1) * value for rank, value in enumerate(success)) / math.comb(n, k)
-                for k in range(1, most + 1)
-            ]
-        )
+        chances = [
+            sum(math.comb(n - 1 - rank, k - 1) * value for rank, value in enumerate(success)) / math.comb(n, k)
+            for k in range(1, most + 1)
+        ]
+        found.append(chances)
     return np.array(found) if found else None

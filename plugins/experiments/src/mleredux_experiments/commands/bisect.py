@@ -83,16 +83,9 @@ def command(
     last, first = found.find()
     between = history.index(first) - history.index(last) - 1
     if as_json:
-        print_json(
-            {
-                "last_good": commit_of(last),
-                "first_bad": commit_of(first),
-                "undecided": between,
-                "commits": len(history),
-                "experiment": found.name,
-                "steps": [asdict(step) for step in found.steps],
-            }
-        )
+        steps = [asdict(step) for step in found.steps]
+        ends = {"last_good": commit_of(last), "first_bad": commit_of(first), "undecided": between}
+        print_json({**ends, "commits": len(history), "experiment": found.name, "steps": steps})
     elif between:
         click.echo(
             f"The change is after {commit_of(last)}, at the latest in {commit_of(first)}; "

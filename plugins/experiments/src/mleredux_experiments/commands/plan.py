@@ -70,15 +70,14 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
     hours, cost, basis = record["hours"], record["cost_usd"], record["basis"]
     took = "{mean:.3g} hours (80 %: {low:.3g} to {high:.3g}), from {past} past runs"
+    time = took.format(**hours, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
     smallest = f"{record['detectable'] or 0:.3g} {record['unit']} of {primary} with a power of 80 % ({basis})"
     click.echo()
     print_facts(
         {
             "tasks": record["tasks"],
             "seeds": record["seeds"],
-            "time": took.format(**hours, past=record["past"])
-            if hours
-            else "unknown: there are no past runs of each agent",
+            "time": time,
             "at most": f"{record['most_hours']:.3g} hours, by the time limits",
             "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
             "detects": smallest if record["detectable"] is not None else basis,
