@@ -135,7 +135,7 @@ def test_an_engine_gives_a_part_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
     whole = slots.machine()
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "2048")
-    monkeypatch.setattr(slots, "_gpus", lambda: ("GPU-a", "GPU-b"))
+    monkeypatch.setattr(slots, "gpu_uuids", lambda: (("GPU-a", "GPU-b"), None))
     for value, devices in (("1", ("GPU-b",)), ("GPU-a", ("GPU-a",)), ("NoDevFiles", ()), ("5", ("5",))):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
         assert slots.machine() == slots.Machine(1.0, min(2048, whole.memory_mb + 512) - 512, devices)
@@ -161,7 +161,7 @@ def test_control_groups_limit_what_is_handed_out(tmp_path: Path, monkeypatch: py
 def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLEREDUX_GPUS", raising=False)
     monkeypatch.delenv("SLURM_JOB_GPUS", raising=False)
-    monkeypatch.setattr(slots, "_gpus", tuple)
+    monkeypatch.setattr(slots, "gpu_uuids", lambda: ((), None))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert slots.machine().gpus == ()
     monkeypatch.setenv("SLURM_JOB_GPUS", "3")

@@ -151,7 +151,7 @@ def test_no_folder_on_the_way_may_be_a_link(tmp_path: Path) -> None:
     with open_below(root, "a/b.csv") as file:
         assert file.read() == b"mine"
     for name in ("l/b.csv", "../outside/b.csv", str(outside / "b.csv"), "a/../../outside/b.csv", "a/b.csv/c"):
-        with pytest.raises(OSError, match="lies"):
+        with pytest.raises(OSError, match=r"lies outside|which is a link or a file, not a folder"):
             open_below(root, name)
 
 

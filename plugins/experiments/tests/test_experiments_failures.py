@@ -31,11 +31,19 @@ sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from scenarios import LEAKY, PACKED, labels, perform
 
 
+def unpack_runs(folder: Path) -> None:
+    """Unpack the runs of the labelled set, each under its name in the labels."""
+    with tarfile.open(PACKED) as archive:
+        archive.extractall(folder, filter="data")
+    for path in folder.glob("*/run.json"):
+        record = json.loads(path.read_bytes())
+        path.write_text(json.dumps({**record, "spec": {**record["spec"], "id": path.parent.name}}))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Finding]]]:
     folder = tmp_path_factory.mktemp("runs")
-    with tarfile.open(PACKED) as archive:
-        archive.extractall(folder, filter="data")
+    unpack_runs(folder)
     set_current(Catalogue(load=[str(LEAKY)]))  # which declares the leak
     yield {path.name: find(Run(path)) for path in sorted(folder.iterdir())}
     set_current(None)
@@ -136,8 +144,7 @@ def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:
 def test_a_judge_is_asked_through_the_gateway_and_its_agreement_measured(
     found: dict[str, list[Finding]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tarfile.open(PACKED) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_runs(tmp_path)
     for path in tmp_path.iterdir():
         if path.name.rpartition("-")[0] not in ("clean", "package", "memory"):
             shutil.rmtree(path)
