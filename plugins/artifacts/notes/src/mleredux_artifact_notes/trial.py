@@ -108,11 +108,8 @@ class Trial:
 
     def scores(self, submissions: Sequence[Path]) -> list[float | None]:
         """Score submissions against the answers; None where one is not valid."""
-        jobs = [
-            Job(as_prepared(self.task, self._prepared.private.parent), path, self._prepared.private)
-            for path in submissions
-        ]
-        return self._scores(jobs)
+        task, private = as_prepared(self.task, self._prepared.private.parent), self._prepared.private
+        return self._scores([Job(task, path, private) for path in submissions])
 
     def standard_error(self, submission: Path) -> float | None:
         """Estimate the standard error of a submission's score over the test rows, by half sampling.

@@ -150,10 +150,8 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         if trial.task.known_answers:
             return "not attempted", "The answers of this task are public: what does not train may have memorized them."
         if permutation_of(trial.task, public, SystemRandom()).years:
-            return (
-                "not attempted",
-                "The ids contain dates, whose months and days stay, so answers could be looked up by them.",
-            )
+            why = "The ids contain dates, whose months and days stay, so answers could be looked up by them."
+            return "not attempted", why
         return "verified", ""
     try:
         relabelling = relabelling_of(trial.task, public)
@@ -165,11 +163,8 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         _repeat(code, changed, relabelling)
     except NotPermutable as error:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
-    if (
-        trial.task.known_answers
-        and agreement(restored, changed) >= ALL
-        and _standard_error(trial, report, restored) == 0
-    ):
+    alike = trial.task.known_answers and agreement(restored, changed) >= ALL
+    if alike and _standard_error(trial, report, restored) == 0:
         same = "it predicts the same, and errs about no row: its answers are looked up"
         return "not reproducible", f"With other training targets {same}."
     if not relabelling.follow(restored, changed):
