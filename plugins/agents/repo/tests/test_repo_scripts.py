@@ -105,6 +105,16 @@ def test_requirements_come_from_inline_metadata_or_the_file_beside_it(folder: Pa
     assert found is not None and found.python == ("-r requirements.txt",)
 
 
+def test_a_notebook_gets_what_comes_with_jupyter(folder: Path, mleredux_home: Path) -> None:
+    (folder / "solve.ipynb").write_text('{"cells": []}')
+    (folder / "requirements.txt").write_text("tqdm\n")
+    build = agent_of(f"repo:{folder / 'solve.ipynb'}").build
+    jupyter = ("nbclient", "ipykernel", "ipywidgets")
+    assert build.folder is not None and build.folder.python == ("-r requirements.txt", *jupyter)
+    assert build.context is not None and build.dockerfile is not None
+    assert [name for name in jupyter if name not in (build.context / build.dockerfile).read_text()] == []
+
+
 def test_only_their_own_machine_runs_agents_without_isolation(folder: Path, mleredux_home: Path) -> None:
     reference = f"repo:{folder / 'solve.py'}"
     assert plan_of(current(), "wine", reference, own_machine=True).sandbox == "process"

@@ -17,8 +17,8 @@ from mleredux_agent_repo.manifest import MANIFEST, BadManifest
 
 SUFFIXES = (".py", ".ipynb", ".sh")
 """Of scripts that need no first line `#!…`."""
-NOTEBOOK = ("nbclient", "ipykernel")
-"""What runs notebooks."""
+NOTEBOOK = ("nbclient", "ipykernel", "ipywidgets")
+"""What runs notebooks, with the widgets that come with Jupyter: `tqdm.notebook` needs them."""
 PLACE = "/opt/agent"
 _USUAL = ("main.py", "solve.py", "run.py", "agent.py", "train.py", "__main__.py", "solve.ipynb", "main.ipynb", "run.sh")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
