@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -28,12 +29,9 @@ def _place() -> str | None:
     if os.environ.get("KAGGLE_USERNAME") and os.environ.get("KAGGLE_KEY"):
         return "KAGGLE_USERNAME and KAGGLE_KEY"
     folders = [Path(os.environ["KAGGLE_CONFIG_DIR"])] if os.environ.get("KAGGLE_CONFIG_DIR") else []
-    for folder in (*folders, Path.home() / ".kaggle", Path.home() / ".config" / "kaggle"):
-        for name in ("access_token", "kaggle.json"):
-            path = folder / name
-            try:
-                if path.is_file() and path.stat().st_size > 0:
-                    return str(path)
-            except OSError:
-                continue
+    homes = (Path.home() / ".kaggle", Path.home() / ".config" / "kaggle")
+    for path in (folder / name for folder in (*folders, *homes) for name in ("access_token", "kaggle.json")):
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_size > 0:
+                return str(path)
     return None
