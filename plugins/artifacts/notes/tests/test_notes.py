@@ -106,6 +106,27 @@ def test_the_final_code_is_rerun_and_its_submission_compared(
     assert again.spec.agent == f"reproduce:{run.path}#solution.py" and again.spec.network == "none"
 
 
+@pytest.mark.parametrize("name", ["solve.py", "a#b.py", "solve.ipynb"])
+def test_a_script_is_reproduced_with_its_modules_in_any_folder(name: str, tmp_path: Path, mleredux_home: Path) -> None:
+    folder = tmp_path / "work @1#2 %23"
+    folder.mkdir()
+    (folder / "helper.py").write_text("from os import environ\nfrom shutil import copy\n")
+    solve = "from helper import *\ncopy(environ['MLEREDUX_DATA_DIR'] + '/sample_submission.csv', 'submission.csv')\n"
+    cells = [{"cell_type": "code", "source": solve, "metadata": {}, "outputs": [], "execution_count": None}]
+    (folder / name).write_text(json.dumps({"cells": cells}) if name.endswith(".ipynb") else solve)
+    program = [sys.executable, "-m", "mleredux"]
+    run = [*program, "run", "wine", "--agent", f"./{name}", "--sandbox", "process", "--runs-dir", "runs #3"]
+    subprocess.run(run, cwd=folder, check=True, capture_output=True)
+    again = subprocess.run(
+        [*program, "runs", "reproduce", "last"],
+        cwd=folder,
+        env={**os.environ, "MLEREDUX_RUNS_DIR": "runs #3"},
+        capture_output=True,
+        text=True,
+    )
+    assert again.returncode == 0 and "identical" in again.stdout, again.stdout + again.stderr
+
+
 def test_runs_that_can_not_be_reproduced_are_reported(run_agent: Any, store: Any) -> None:
     run = run_agent(SOLUTION)
     with pytest.raises(

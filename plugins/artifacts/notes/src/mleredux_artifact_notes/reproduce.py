@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import Agent, Build
@@ -26,23 +28,32 @@ TOLERANCE = 1e-6
 def agent_of(reference: str) -> Agent:
     """Return the agent that runs the final code of a run: `reproduce:RUN_DIRECTORY[#ENTRY]`.
 
+    A user's own script is executed with the modules that belong to it.
+
     Raises:
         MlereduxError: The run has no code, or the file to run is ambiguous.
     """
-    path, _, asked = reference.removeprefix(SCHEME).partition("#")
+    path, asked = reference.removeprefix(SCHEME), ""
+    if not Path(path).is_dir():  # its own name may hold a `#`
+        path, _, asked = path.rpartition("#")
     from mleredux.plugin.command import current
 
     run = Run(Path(path))
-    entry = entry_of(final_code(run), asked or None)
     image = "image" in current().sandbox(run.spec.sandbox).capabilities.builds
+    script = None
+    with contextlib.suppress(MlereduxError):  # its source may be gone
+        agent = current().agent(run.spec.agent, run.spec.options)
+        script = agent if agent.verify and agent.verify == agent.command and not asked else None
+    entry = "" if script else entry_of(final_code(run), unquote(asked) or None)
     return Agent(
         id="reproduce",
         title=f"The final code of run {run.id}",
-        command=("sh", "-c", RUNNER, "sh", entry),
-        build=Build(image=run.use.image) if image else Build(),
+        command=script.command if script else ("sh", "-c", RUNNER, "sh", entry),
+        env=script.env if script else {},
+        build=Build(image=run.use.image) if image else Build(folder=script.build.folder if script else None),
         limits=run.spec.limits,
         network="none",
-        reference=f"{SCHEME}{run.path}#{entry}",
+        reference=f"{SCHEME}{run.path}#{quote(entry)}",
     )
 
 
@@ -77,7 +88,7 @@ def reproduce(
     report = run.report
     if not run.state.final or report is None or not report.valid_submission:
         raise MlereduxError(f"Run {run.id} has no graded submission to reproduce.", hint="Name a run that was scored.")
-    reference = f"{SCHEME}{run.path.resolve()}" + (f"#{entry}" if entry else "")
+    reference = f"{SCHEME}{run.path.resolve()}#{quote(entry or '')}"
     spec = run.spec
     [planned] = plan(Request.single(spec.task, reference, sandbox=spec.sandbox, seed=spec.seed), catalogue)
     data = DataStore(spec.data_dir)
@@ -87,7 +98,7 @@ def reproduce(
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", errors="replace")
     Pipeline(store, catalogue, data, progress=progress).execute([again])
-    result = {"run": run.id, "repetition": again.id, "entry": planned.agent.rpartition("#")[2]}
+    result = {"run": run.id, "repetition": again.id, "entry": unquote(planned.agent.rpartition("#")[2]) or spec.agent}
     result |= _verdict(run, again, tolerance)
     (run.path / PATH).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     add_artifact(run, Artifact(path=PATH, media_type="application/json", producer="notes", title="Reproduction"))
