@@ -48,6 +48,7 @@ _ERROR_WORDS = (
     "http/",
 )
 """Each error has one of these."""
+_THROWN = re.compile(r"instance of '(?:\w+::)*(\w+)'")
 _CONSEQUENCE = re.compile(
     r"CalledProcessError|ChildFailedError|SystemExit|KeyboardInterrupt|Warning\b|returned non-zero|"
     r"[Ee]xit (?:code|status):? \d"
@@ -174,7 +175,7 @@ class Evidence:
         line = self.error(at)
         if signals := [one.name for one in Signals if (strsignal(one) or "-") in line]:
             return signals[0]
-        named = _ERROR.match(line)
+        named = _ERROR.match(line) or _THROWN.search(line)
         return named[1] if named else re.split(r"[:(\n]", line)[0].rpartition(".")[2][:60]
 
     @cached_property

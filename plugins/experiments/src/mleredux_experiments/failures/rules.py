@@ -272,6 +272,8 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     for several, one in ((("api", "package"), "network"), (("debug-loop",), "code-error")):
         if any(finding.category in several and not finding.overcome for finding in found):  # which say more of the same
             found = [finding for finding in found if finding.category != one]
+    if any(finding.category == "debug-loop" and not finding.overcome for finding in found):  # what used up the steps
+        found = [finding for finding in found if (finding.category, finding.kind) != ("api", "budget")]
     return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
 
 
