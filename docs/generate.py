@@ -296,6 +296,9 @@ def main() -> int:
         surface.SINCE.write_text(json.dumps(dict(sorted(since.items())), indent=1) + "\n", encoding="utf-8")
     made = pages()
     stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in {*(REFERENCE / "api").glob("*.md")} - made.keys():
+        print(f"{path.relative_to(DOCS)} is of a module that is gone: delete it")
+        return 1
     for path in stale:
         if "--check" not in sys.argv:
             path.parent.mkdir(exist_ok=True)

@@ -27,6 +27,8 @@ APPLICATIONS = {
     "mleredux": "Prepare tasks, run agents and grade submissions from Python.",
     "mleredux.errors": "All errors that mleredux raises on purpose.",
     "mleredux.models": "Runs, reports and trajectories as pydantic models; `mleredux_client` uses them too.",
+    "mleredux.models.events": "What the events of a run hold; `run.events()` returns them.",
+    "mleredux.models.formats": "Durations, sizes, numbers and moments as all lists and pages show them.",
     "mleredux_client": "Use a server from Python, synchronously or with asyncio.",
     "mleredux_agentkit": "For programs that run inside a sandbox; [the agent kit](../agentkit.md) shows a whole agent.",
     "mleredux_testing": "Check plugins for conformance, and test them without servers.",
@@ -195,9 +197,10 @@ def index_page() -> str:
         BY,
         "# API for plugins",
         "",
-        "A plugin imports only from `mleredux.plugin`, `mleredux.errors` and `mleredux` ([Python API](sdk.md)), and "
-        "from kits, libraries that plugins share: `mleredux_agents` is the distribution `mleredux-agents`. Other "
-        "modules of mleredux are private. Each page shows an example, which is run, and all members of each class. "
+        "A plugin imports only from `mleredux.plugin`, `mleredux.models`, `mleredux.errors` and `mleredux` "
+        "([Python API](sdk.md)), and from kits, libraries that plugins share: `mleredux_agents` is the distribution "
+        "`mleredux-agents`. Other modules of mleredux are private. Each page shows an example, which is run, and all "
+        "members of each class. "
         "Changes to these pages are listed in the changelog.",
         "",
         "| module | |",

@@ -133,8 +133,9 @@ class Judged(Payload):
 
     type: Literal["verdict"] = "verdict"
     status: str
-    """`verified`, `not reproducible`, `not checked` or `tainted`."""
+    """`verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     message: str | None = None
+    """Why, in a sentence."""
 
 
 class Attempt(Payload):
@@ -257,6 +258,7 @@ class DiskOpened(Payload):
 
     type: Literal["disk"] = "disk"
     limit_mb: int
+    """The limit in MiB."""
     enforced_by: Literal["volume", "walk"]
     """As in `DiskLimit`."""
     named: bool = False
@@ -283,6 +285,7 @@ class NetworkUse(Payload):
 
     type: Literal["network"] = "network"
     use: HostUse
+    """The host, and what was counted of it."""
 
 
 class Warned(Payload):
