@@ -81,7 +81,7 @@ class LocalServer:
             user = session.scalars(select(User).where(User.name == name)).one()
             project = session.scalars(select(Project).where(Project.name == name)).one()
         scopes = frozenset(["admin"] if user.admin else ["read", "run", "grade"])
-        return Caller(user.id, name, user.admin, "tok_test", "test", scopes, {project.id: "owner"})
+        return Caller(user.id, name, user.admin, "tok_test", scopes, {project.id: "owner"})
 
     def make_run(self, *, agent: str = "dummy", task: str = "digits", user: str = "admin", **asked: Any) -> Run:
         """A run that somebody works on: its directory, and its rows."""

@@ -129,7 +129,7 @@ class Place:
             make_user(session, "root", admin=True)
         with self.service.database.reading() as session:
             user, project = session.scalars(select(User)).one(), session.scalars(select(Project)).one()
-        self.caller = Caller(user.id, user.name, True, "tok", "t", frozenset({"admin"}), {project.id: "owner"})
+        self.caller = Caller(user.id, user.name, True, "tok", frozenset({"admin"}), {project.id: "owner"})
         self.dispatcher = Dispatcher(self.service)
         self.pool = HandPool(settings, self.service.catalogue, self.service.wake.set, self.dispatcher.tally)
         self.pool.worked = Counter()

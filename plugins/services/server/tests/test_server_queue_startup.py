@@ -54,7 +54,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 def caller(service: Service) -> Caller:
     with service.database.reading() as session:
         user, project = session.scalars(select(User)).one(), session.scalars(select(Project)).one()
-    return Caller(user.id, user.name, True, "tok", "t", frozenset({"admin"}), {project.id: "owner"})
+    return Caller(user.id, user.name, True, "tok", frozenset({"admin"}), {project.id: "owner"})
 
 
 def new(service: Service) -> Run:
