@@ -118,7 +118,9 @@ def serving(log: Path, *command: str | Path) -> Iterator[tuple[str, str]]:
     try:
         for _ in range(1200):
             said = log.read_text()
-            if (found := re.search(r"http://127\.0\.0\.1:\d+$", said, re.MULTILINE)) or server.poll() is not None:
+            if (
+                found := re.search(r"http://127\.0\.0\.1:\d+(?= \(|$)", said, re.MULTILINE)
+            ) or server.poll() is not None:
                 break
             time.sleep(0.1)
         assert found is not None, said

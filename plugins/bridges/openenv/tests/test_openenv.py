@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import mleredux
 import pytest
 from mleredux import Run
-from mleredux.models.events import Warned
 from mleredux_agents import rule_of
 from mleredux_testing.pytest_plugin import validator
 
@@ -106,4 +105,5 @@ def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs
     assert "There is no open episode." in told["errors"][0] and "'digits' is not served here" in told["errors"][1]
     run = Run(tmp_path / "runs" / valid["run"])
     assert (run.spec.agent, run.spec.seed, str(run.state)) == ("openenv", 3, "done")
-    assert any(isinstance(event.payload, Warned) and "given out" in event.payload.message for event in run.events())
+    assert run.report is not None and run.report.verdict.status == "score given"
+    assert "given out" in (run.report.verdict.why or "")

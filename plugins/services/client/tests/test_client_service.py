@@ -72,7 +72,11 @@ def test_a_run_over_http_says_what_its_directory_says(server: ServerProcess, run
     assert local.manifest is not None
     assert {info.path for info in run.artifacts.list()} >= {info.path for info in local.manifest.artifacts}
     for file in run.artifacts.download(tmp_path):
-        assert file.read_bytes() == (path / file.relative_to(tmp_path)).read_bytes()
+        sent, stored = file.read_bytes(), (path / file.relative_to(tmp_path)).read_bytes()
+        if file.parent == tmp_path:  # documents of the run, without the server's folders
+            assert str(server.runs_dir).encode() not in sent and len(sent) == len(stored)
+            stored = bytes(a if a == ord("*") else b for a, b in zip(sent, stored, strict=True))
+        assert sent == stored
 
 
 class Cut(httpx.SyncByteStream):

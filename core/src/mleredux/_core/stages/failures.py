@@ -36,9 +36,10 @@ def failure_of(error: Exception) -> Failure:
     """Cause and sentence of an exception that ended a stage."""
     if isinstance(error, Cancelled):
         return Failure(Cause.CANCELLED, str(error))
-    if full := disk_full(error):
+    by_agent = isinstance(error, BuildFailed) and error.by_agent  # its own limit of disk, too
+    if not by_agent and (full := disk_full(error)):
         return Failure(Cause.ENVIRONMENT_BROKE, full)
-    if isinstance(error, AgentBroken) or (isinstance(error, BuildFailed) and error.by_agent):
+    if isinstance(error, AgentBroken) or by_agent:
         return Failure(Cause.AGENT_CRASHED, str(error))
     if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
         return Failure(Cause.TASK_BROKEN, str(error))
