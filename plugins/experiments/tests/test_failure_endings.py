@@ -17,7 +17,7 @@ from mleredux_experiments.results.sources import read_run
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from logs import cause_of, written
 
-TRACE = 'Traceback (most recent call last):\n  File "/work/a.py", line 3, in <module>\n    main()\n'
+TRACE = 'Traceback (most recent call last):\n  File "/home/agent/a.py", line 3, in <module>\n    main()\n'
 
 
 def ended(
@@ -169,7 +169,7 @@ CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     (
         "code-error:IndentationError",
         ended(1),
-        '  File "/work/a.py", line 3\n    x = 1\nIndentationError: unexpected indent\n',
+        '  File "/home/agent/a.py", line 3\n    x = 1\nIndentationError: unexpected indent\n',
     ),
     (
         "code-error:NameError",

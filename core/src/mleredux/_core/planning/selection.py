@@ -17,20 +17,20 @@ def select_names(names: Iterable[str], expression: str) -> tuple[str, ...]:
     Raises:
         MlereduxError: It can't be read, or matches none.
     """
-    words = re.findall(r"[()]|[^\s()]+", expression)
-    known = list(names)
-    try:
-        found = tuple(name for name in known if eval(" ".join(_value(word, name) for word in words), {}))
-    except (SyntaxError, TypeError):
+    words, known = re.findall(r"[()]|[^\s()]+", expression), list(names)
+    code = " ".join(word if word in ("and", "or", "not", "(", ")") else f"w{at}" for at, word in enumerate(words))
+    try:  # the code has no names but those of the words
+        matching = tuple(name for name in known if eval(code, _values(words, name)))
+    except (SyntaxError, TypeError, RecursionError, MemoryError):
         hint = "Combine parts of names by `and`, `or`, `not` and brackets."
         raise MlereduxError(f"The expression {expression!r} can't be read.", hint=hint) from None
-    if not found:
+    if not matching:
         raise MlereduxError(f"No task matches {expression!r}.", hint=f"The tasks are {', '.join(known)}.")
-    return found
+    return matching
 
 
-def _value(word: str, name: str) -> str:
-    return word if word in ("and", "or", "not", "(", ")") else str(word.lower() in name.lower())
+def _values(words: Sequence[str], name: str) -> dict[str, Any]:
+    return {f"w{at}": word.lower() in name.lower() for at, word in enumerate(words)}
 
 
 def failed_last(plans: Sequence[RunPlan], rows: Sequence[dict[str, Any]]) -> list[RunPlan]:
