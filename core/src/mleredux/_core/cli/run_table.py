@@ -63,8 +63,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
     for run in runs:
         verdict = run.report.verdict if run.report else None
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.ranked else None
-        told = (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
-        for sentence in filter(None, told):
+        sentences = (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
+        for sentence in filter(None, sentences):
             console.print(Text(printable(f"{run.task}: {sentence}".encode("utf-8", "surrogatepass")), style="yellow"))
         llm = run.report.ledger.llm if run.report and run.report.ledger else None
         for sentence in replayed(llm) if llm else ():
@@ -87,9 +87,9 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
         name = f"{short_reference(run.agent)}[{run.record['seed']}]"
         case = ElementTree.SubElement(suite, "testcase", classname=safe(run.task), name=safe(name))
         case.set("time", f"{run.seconds:.3f}")
-        said = run.message or (run.report.message if run.report else None) or run.status
+        reason = run.message or (run.report.message if run.report else None) or run.status
         if code:
-            ElementTree.SubElement(case, kind, message=safe(said), type=safe(run.record["cause"] or "invalid"))
+            ElementTree.SubElement(case, kind, message=safe(reason), type=safe(run.record["cause"] or "invalid"))
         score = f"score {run.report.score}, " if run.report and run.report.valid_submission else ""
         ElementTree.SubElement(case, "system-out").text = safe(f"{score}artifacts in {run.artifacts}")
     for kind in ("failure", "error"):

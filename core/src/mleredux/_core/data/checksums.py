@@ -54,8 +54,8 @@ class ChecksumMismatch(DataError):
 
     def __init__(self, what: str, differences: Iterable[Difference], *, hint: str) -> None:
         self.differences = tuple(differences)
-        told = "; ".join(map(str, self.differences))
-        super().__init__(f"The prepared files of {what} differ from the published ones: {told}.", hint=hint)
+        listed = "; ".join(map(str, self.differences))
+        super().__init__(f"The prepared files of {what} differ from the published ones: {listed}.", hint=hint)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """The differences as JSON-serializable rows."""

@@ -26,10 +26,10 @@ def only(caller: HookCaller, reference: str) -> Any:
     found = caller(reference=reference)
     if len(found) > 1:
         names = sorted(one.plugin_name for one in caller.get_hookimpls() if one.function(reference) is not None)
-        said = (
+        message = (
             f"{reference.partition(':')[0]!r} references are claimed by plugins {' and '.join(names)}, so none is used."
         )
-        raise PluginError(said, hint=f"Block one: `mleredux --block {names[0]} …`.")
+        raise PluginError(message, hint=f"Block one: `mleredux --block {names[0]} …`.")
     return found[0] if found else None
 
 
@@ -41,8 +41,8 @@ def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
     found = agent.presets.get(str(options[PRESET]))
     if found is None:
         known = ", ".join(agent.presets) or "none"
-        said = f"Agent {agent.id} has no preset {str(options[PRESET])[:100]!r}."
-        raise MlereduxError(said, hint=f"Its presets: {known}.")
+        message = f"Agent {agent.id} has no preset {str(options[PRESET])[:100]!r}."
+        raise MlereduxError(message, hint=f"Its presets: {known}.")
     return {**found, **rest}
 
 

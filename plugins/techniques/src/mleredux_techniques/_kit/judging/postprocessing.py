@@ -49,7 +49,7 @@ def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, 
     """Return predictions after steps, each fitted to the result of those before it.
 
     Args:
-        rough: Fit otherwise, as somebody else would: without penalty, or in a dozen ranges.
+        rough: Fit otherwise, as others would: without penalty, or in a dozen ranges.
 
     Raises:
         ValueError: A step is not for predictions of this kind.
