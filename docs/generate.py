@@ -18,8 +18,8 @@ from typing import Any
 import click
 import mleredux_competition_mlebench
 from mleredux import __version__, hookspecs
+from mleredux._core.cli.context import note_server
 from mleredux._core.cli.root import COMMANDS, root
-from mleredux._core.cli.server import note_server
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.loader import resolve

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 from mleredux._core.cli.root import main, root
 from mleredux._core.data.datastore import DataStore
-from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.stages.failures import failure_of
-from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.prepare import as_prepared, prepare
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Cause, Task
 

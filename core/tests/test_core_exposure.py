@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.data.canary import CANARY_FILE, canary
-from mleredux._core.stages.exposure import exposures
+from mleredux._core.data.installation import CANARY_FILE, canary
 from mleredux._core.stages.jsonl import aggregate
+from mleredux._core.stages.ledger import exposures
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import RunStore
 

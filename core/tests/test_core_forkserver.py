@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from mleredux._core import forkserver
-from mleredux._core.plugins.children import child_environment
+from mleredux._core.forkserver import child_environment
 
 
 def leave_mark(request: dict[str, Any], files: list[int]) -> None:

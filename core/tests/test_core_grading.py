@@ -276,7 +276,7 @@ def _may_leave_the_network() -> bool:
     import subprocess
     import sys
 
-    code = "from mleredux._core.stages.grade_child import leave_network; raise SystemExit(not leave_network())"
+    code = "from mleredux._core.submissions.children import leave_network; raise SystemExit(not leave_network())"
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux._core.store import RunStore
-from mleredux._core.store.tickets import write_ticket
+from mleredux._core.store.run import write_ticket
 from mleredux.models import Cause, Limits, RunPlan, State
 
 WORKER = """

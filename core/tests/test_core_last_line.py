@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.masks import Mask
-from mleredux._core.stages.last_line import failure_line
+from mleredux._core.stages.failures import failure_line
 
 TRACEBACK = """\
 epoch 1

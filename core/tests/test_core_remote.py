@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from mleredux._core.cli.context import note_server, server_of
 from mleredux._core.cli.root import root
-from mleredux._core.cli.server import note_server, server_of
 
 PLUGIN = """
 from mleredux import hookimpl

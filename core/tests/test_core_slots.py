@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux._core.sandboxes import allocation, slots
+from mleredux._core.sandboxes import slots
 from mleredux._core.sandboxes.slots import GPUS_VARIABLE, Machine, Slots, gpu_uuids, machine
 from mleredux.errors import SandboxError
 from mleredux.models import Limits
@@ -147,15 +147,15 @@ def test_control_groups_limit_what_is_handed_out(tmp_path: Path, monkeypatch: py
     place = "system.slice/job_7"
     (tmp_path / place).mkdir(parents=True)
     (tmp_path / "own").write_text(f"4:memory:/v1\n0::/{place}\n")
-    monkeypatch.setattr(allocation, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(slots, "_OWN", tmp_path / "own")
     monkeypatch.delenv("SLURM_CPUS_ON_NODE", raising=False)
     monkeypatch.delenv("SLURM_MEM_PER_NODE", raising=False)
     (tmp_path / place / "memory.max").write_text("1073741824\n")
     (tmp_path / place / "cpu.max").write_text("150000 100000\n")
-    monkeypatch.setattr(allocation, "_GROUPS", tmp_path)
-    assert (allocation.allocated_memory_mb(), allocation.allocated_cpus()) == (1024, 1.5)
+    monkeypatch.setattr(slots, "_GROUPS", tmp_path)
+    assert (slots.allocated_memory_mb(), slots.allocated_cpus()) == (1024, 1.5)
     (tmp_path / place / "cpu.max").write_text("max 100000\n")
-    assert allocation.allocated_cpus() is None
+    assert slots.allocated_cpus() is None
 
 
 def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:

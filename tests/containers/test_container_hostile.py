@@ -9,7 +9,7 @@ from typing import Any
 
 import mleredux
 import pytest
-from mleredux._core.data.canary import canary
+from mleredux._core.data.installation import canary
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from mleredux._core.cli.backend import Backend
     from mleredux._core.data import Prepared
-    from mleredux._core.executors.objects import ObjectStore
-    from mleredux._core.executors.protocol import Executor, Nodes
+    from mleredux._core.executors import Executor, Nodes, ObjectStore
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Catalogue, Ref
     from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session

@@ -13,7 +13,7 @@ from mleredux_programs import run_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 _GRADED = """
-from mleredux._core.stages.grade_child import leave_network
+from mleredux._core.submissions.children import leave_network
 from mleredux_programs import run_confined
 leave_network()
 print(run_confined(["-c", "print('confined')"], {}, []).log)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from mleredux._core.executors.protocol import JobStatus, Ticket
+from mleredux._core.executors import JobStatus, Ticket
 from mleredux_executor_nodes.local import LocalExecutor
 from mleredux_testing.ports import free_port
 

@@ -6,7 +6,7 @@ From the command line down to the ground floor, which is `mleredux.models`; `.im
 |---|---|
 | `cli`, `api` | the command line, one file a command; the Python API |
 | `checks` | this machine's setup; whether certain tasks and agents will run on it |
-| `records`, `display`, `pages` | tasks and agents as plain records; runs in notebooks; pages that plugins add |
+| `records`, `pages` | tasks and agents as plain records, runs in notebooks; pages that plugins add |
 | `planning` | a request becomes run plans: validated, allowed here, and granted |
 | `executors`, `loans` | the protocols of what executes runs elsewhere; secrets that a service lends to one run |
 | `pipeline`, `resume` | a run from `queued` to its end; interrupted runs |

@@ -20,7 +20,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mleredux._core.plain import plain_path
+from mleredux._core.plugins.discovery import LOAD_VARIABLE, entry_points, names_in
+
+if TYPE_CHECKING:
+    from mleredux._core.plugins import Catalogue
 
 PRELOADED = (
     "pandas",
@@ -72,25 +79,26 @@ def start(
     function: str,
     request: Mapping[str, Any],
     *,
-    environment: Mapping[str, str],
     folder: str,
     errors: int,
     files: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Child:
     """Call `module:function(request, files)` in a child process.
 
     Args:
         function: What to call.
         request: JSON-able; it gets `parent`, the id of the process with which the child is to end.
-        environment: The child's variables; `PYTHONPATH` is its import path.
         folder: Its current folder.
         errors: The open file that becomes its standard error.
         files: Open files that the function gets.
+        environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.
 
     Raises:
         OSError: No process can be started.
     """
-    told = {"function": function, "request": request, "environment": dict(environment), "folder": folder}
+    environment = dict(child_environment() if environment is None else environment)
+    task = {"function": function, "request": request, "environment": environment, "folder": folder}
     for last in (False, True):
         ours, theirs = socket.socketpair()
         with theirs:
@@ -98,7 +106,7 @@ def start(
             with contextlib.suppress(OSError):  # it was idle, and has just ended
                 socket.send_fds(control, [b"\0"], [theirs.fileno(), errors, *files])
         with contextlib.suppress(OSError):
-            ours.sendall(json.dumps(told).encode() + b"\n")
+            ours.sendall(json.dumps(task).encode() + b"\n")
             if ours.recv(1) == _ACKNOWLEDGED:
                 return Child(ours)
         ours.close()
@@ -108,9 +116,27 @@ def start(
     raise OSError("the process that starts graders ended")
 
 
-def warm(environment: Mapping[str, str]) -> None:
+def same_plugins(catalogue: Catalogue) -> dict[str, Any]:
+    """Return the arguments of a child's `Catalogue` with the same plugins, in a form that is valid in any folder."""
+    names = dict.fromkeys((*catalogue.load, *sorted(names_in(LOAD_VARIABLE))))
+    load = [str(Path(name).resolve()) if Path(name).exists() else name for name in names]
+    return {"block": catalogue.block, "load": load}
+
+
+def child_environment() -> dict[str, str]:
+    """Return the current environment with this process's import path, without the requested plugins."""
+    environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
+    importable = dict.fromkeys(_joinable(Path(entry or ".").resolve()) for entry in sys.path)
+    return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
+
+
+def _joinable(path: Path) -> str:
+    return str(plain_path(path) if os.pathsep in str(path) else path)
+
+
+def warm() -> None:
     """Start the server now, so that it imports while something else is waited for."""
-    _control(environment)
+    _control(child_environment())
 
 
 def _key(environment: Mapping[str, str]) -> Any:
@@ -153,8 +179,6 @@ def serve(control: socket.socket) -> None:
     """Fork for each request, until the parent ends, or there was nothing to do for a while."""
     gc.disable()  # nothing that is imported is garbage
     if sys.platform == "linux":  # elsewhere, forks of such a process may crash
-        from mleredux._core.plugins.entry_points import entry_points
-
         for name in (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)

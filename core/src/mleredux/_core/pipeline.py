@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from mleredux._core.data.datastore import DataStore
-from mleredux._core.executors.protocol import Executor, open_nodes
+from mleredux._core.executors import Executor, open_nodes
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots

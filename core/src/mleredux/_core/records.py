@@ -1,4 +1,4 @@
-"""What is shown of tasks, agents, graders and sandboxes, as plain records. Lists import no plugin, and little else."""
+"""Tasks, agents, graders and sandboxes as plain records; runs in notebooks. Lists import no plugin, and little else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
+    from mleredux._core.store import Run
     from mleredux.models import Agent, Task
 
 Record = dict[str, Any]
@@ -82,3 +83,23 @@ def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[
         for row in rows
         if not summary["categories"] or row.get("category") in summary["categories"]
     ]
+
+
+def run_html(run: Run) -> str:
+    """A run as a small table: what was asked, how it ended, and its report."""
+    from html import escape
+
+    from mleredux.models.formats import facts
+
+    spec, report = run.spec, run.report
+    shown = {
+        "task": spec.task,
+        "agent": spec.agent,
+        "seed": str(spec.seed),
+        "experiment": " · ".join(filter(None, (spec.experiment, spec.arm))),
+        "message": run.message or "",
+        **(dict(facts(report)) if report else {}),
+        "path": str(run.path),
+    }
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in shown.items() if text)
+    return f"<div><b>Run {escape(run.id)}</b> {escape(str(run.state))}<table>{rows}</table></div>"

@@ -17,8 +17,16 @@ each ticket on some node, tells whether it waits, runs or has ended, and kills i
 
 from __future__ import annotations
 
-from mleredux._core.executors.objects import ObjectStore, Stored
-from mleredux._core.executors.protocol import Executor, JobStatus, Node, Nodes, Ticket, job_environment
+from mleredux._core.executors import (
+    Executor,
+    JobStatus,
+    Node,
+    Nodes,
+    ObjectStore,
+    Stored,
+    Ticket,
+    job_environment,
+)
 from mleredux.errors import ExecutorError, StoreError
 
 __all__ = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from mleredux._core.data.checksums import MEMORY_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE, SPOILED_FILE, Prepared
-from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.loans import lend
 from mleredux._core.locations import looks_prepared
 from mleredux._core.moved import moved
@@ -29,11 +28,11 @@ from mleredux._core.stages.grade import Job, ask_child, grade, make_report, scor
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
-from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.prepare import as_prepared, prepare
 from mleredux._core.stages.regrade import regrade
 from mleredux._core.stages.run_agent import run_agent, run_in_sandbox
 from mleredux._core.stages.verify_run import verify_run
-from mleredux._core.store.tickets import read_ticket, write_ticket
+from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate

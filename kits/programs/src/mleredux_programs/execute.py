@@ -305,9 +305,8 @@ def _targets(task: Task) -> tuple[str, ...]:
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
     """What is wrong with the form of predictions: by the sample predictions, and by the grader's own check."""
-    from mleredux._core.submissions.graders import grader_of
     from mleredux._core.submissions.schema import make_schema
-    from mleredux._core.submissions.validation import validate
+    from mleredux._core.submissions.validation import grader_of, validate
 
     if execution_of(task).kind == "policy":
         return None

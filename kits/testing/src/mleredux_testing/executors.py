@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from mleredux._core.executors.protocol import Executor, JobStatus, Node, Ticket
+from mleredux._core.executors import Executor, JobStatus, Node, Ticket
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 from mleredux._core.data import DataStore
-from mleredux._core.executors.protocol import Executor, JobStatus
+from mleredux._core.executors import Executor, JobStatus
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import Catalogue

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run
-from mleredux._core.store.tickets import read_ticket, write_ticket
+from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux.errors import ExecutorError, StoreError
 from mleredux.models import Limits
 from mleredux.plugin.executor import JobStatus, Ticket

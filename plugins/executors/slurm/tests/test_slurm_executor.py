@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mleredux._core.store.tickets import read_ticket
+from mleredux._core.store.run import read_ticket
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.executor import ExecutorError, JobStatus, Ticket
 from mleredux_executor_slurm import executor as slurm_executor

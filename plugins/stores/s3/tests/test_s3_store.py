@@ -16,7 +16,7 @@ from mleredux._core.cli.root import root
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.tickets import read_ticket, write_ticket
+from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux.errors import ResumeRefused, StoreError
 from mleredux.models import Cause
 from mleredux.plugin.host import regrade

@@ -8,8 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.server import Place, elsewhere, place_of, works
+from mleredux._core.cli.context import Place, catalogue, elsewhere, place_of, works
 
 _KINDS = {
     **dict.fromkeys(("task", "tasks"), "tasks"),

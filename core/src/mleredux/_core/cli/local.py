@@ -296,9 +296,9 @@ class LocalBackend:
 
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run, and what an object store has of it."""
-        from mleredux._core.executors.protocol import open_nodes
+        from mleredux._core.executors import open_nodes
         from mleredux._core.store.files import FileLock
-        from mleredux._core.store.tickets import read_ticket
+        from mleredux._core.store.run import read_ticket
 
         folder = self.store.locate(run_id)
         try:

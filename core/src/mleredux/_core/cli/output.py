@@ -1,4 +1,4 @@
-"""The output of commands: tables for people, one JSON document for programs."""
+"""Shared options of commands, and their output: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 
-from mleredux._core.cli.server import local_option
+from mleredux._core.cli.context import local_option
+from mleredux.models.units import megabytes, seconds
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
@@ -180,3 +181,31 @@ def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Refuse a file and a task in the wrong order."""
     if not submission.exists() and Path(task).is_file():
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")
+
+
+class Duration(click.ParamType[float]):
+    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds."""
+
+    name = "duration"
+    """The type's name in messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        try:
+            return seconds(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Megabytes(click.ParamType[int]):
+    """`4096`, `512m`, `4g` → MB."""
+
+    name = "size"
+    """The type's name in messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return megabytes."""
+        try:
+            return megabytes(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)

@@ -3,10 +3,9 @@
 | modules | contents |
 |---|---|
 | `datastore`, `folders` | all data of a folder; the folders of one task |
-| `prepared_task` | what prepared files add to a task |
 | `archives`, `checksums`, `space` | raw data: unpacked, verified, and whether there is room for it |
 | `neutral` | prepared files without names and times that tell one from another |
-| `canary`, `installation` | the mark of answers; the secret salt of this installation |
+| `installation` | the secret salt of this installation, and the mark of answers |
 | `debug_sample`, `medals` | the variant `+debug-N` of a task; thresholds of medals |
 | `progress` | how far the preparation is |
 """

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data.archives import find_given, unpack, unpack_inner
-from mleredux._core.data.canary import write_canary
 from mleredux._core.data.checksums import (
     MEMORY_FILE,
     ChecksumMismatch,
@@ -24,6 +23,7 @@ from mleredux._core.data.checksums import (
     tree_digest,
 )
 from mleredux._core.data.folders import lock, replace, scratch_folder
+from mleredux._core.data.installation import write_canary
 from mleredux._core.data.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.data.progress import tell
 from mleredux._core.locations import cache_dir, default_data_dir

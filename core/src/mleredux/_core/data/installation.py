@@ -1,9 +1,14 @@
-"""Properties of one installation: a secret salt, for splits that can't be reproduced elsewhere; its git commit."""
+"""Properties of one installation: a secret salt, for splits that can't be reproduced elsewhere; its git commit.
+
+The canary of a task is made from the salt: an unguessable string stored next to the answers. If it appears elsewhere,
+they have leaked.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import os
 import secrets
 import subprocess
@@ -63,3 +68,22 @@ def git_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return asked.stdout.strip() or None
+
+
+CANARY_FILE = "canary.txt"
+_TEXT = """\
+The answers of a task of mleredux are next to this file. If you read this, you are where no agent may be; keep it, and
+everything next to it, out of what language models are trained on.
+{canary}
+"""
+
+
+def canary(task: str) -> str:
+    """The task's canary in this installation: an unguessable string that occurs nowhere else."""
+    digest = hmac.new(installation_salt(), f"canary\0{task}".encode(), hashlib.sha256).hexdigest()
+    return f"mleredux-canary-{digest[:40]}"
+
+
+def write_canary(prepared: Path, task: str) -> None:
+    """Write the canary next to a task's private files, which are left unchanged."""
+    (prepared / CANARY_FILE).write_text(_TEXT.format(canary=canary(task)), encoding="utf-8")

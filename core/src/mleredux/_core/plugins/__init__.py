@@ -2,12 +2,11 @@
 
 | module | contents |
 |---|---|
-| `entry_points`, `discovery` | installed plugins, files and modules, without an import |
+| `discovery` | installed plugins, files and modules, without an import |
 | `index`, `description` | what each registers, from a cache; the process that writes it |
 | `loader`, `calls` | import and registration, isolated; calls of functions of plugins |
 | `summaries`, `catalogue` | objects checked and summarized; found by id |
 | `capabilities` | requirements of agents matched with sandboxes |
-| `children` | child processes with the same plugins |
 | `directory` | known plugins that are not installed |
 """
 

@@ -18,7 +18,7 @@ from mleredux.errors import NotFound, PluginError, one_line
 if TYPE_CHECKING:
     import pluggy
 
-    from mleredux._core.executors.protocol import Executor
+    from mleredux._core.executors import Executor
     from mleredux._core.plugins.capabilities import Capabilities
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.plugins.discovery import KINDS, Plugin, Ref
-from mleredux._core.plugins.entry_points import Installation, installation
+from mleredux._core.plugins.discovery import KINDS, Installation, Plugin, Ref, installation
 
 _LONGEST_S = 300.0
 _DESCRIBE = (

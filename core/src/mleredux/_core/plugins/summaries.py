@@ -40,7 +40,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return summary
     if kind == "sandboxes" and isinstance(item, Sandbox):
         return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
-    from mleredux._core.executors.protocol import Executor
+    from mleredux._core.executors import Executor
     from mleredux.models.export import Format
     from mleredux.models.tool import Tool
 

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `allocation`, `slots`, `gpus` | what this process may use; CPUs, memory and GPUs for runs |
+| `slots`, `gpus` | what this process may use; CPUs, memory and GPUs for runs |
 | `environments`, `task_images` | the Python environment of an agent; images that tasks bring |
 | `variables`, `tools`, `egress` | what an agent gets besides: variables, tools, a way to allowed hosts |
 | `mounts`, `volume` | file systems mounted; the disk of a run |

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mleredux._core.plain import SOCKETS, plain_path
 from mleredux._core.plugins.capabilities import Capabilities
-from mleredux._core.plugins.entry_points import installation
+from mleredux._core.plugins.discovery import installation
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux._core.sandboxes.environments import find_environment, packages_of
 from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers

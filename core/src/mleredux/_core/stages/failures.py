@@ -1,9 +1,13 @@
-"""Why a stage failed: from an exception to a cause of the short list."""
+"""Why a stage failed: from an exception to a cause of the short list, and the line of an agent's log that tells why."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
+from mleredux._core.masks import Mask
+from mleredux._core.submissions.files import open_regular
 from mleredux.errors import (
     AgentBroken,
     BuildFailed,
@@ -45,3 +49,43 @@ def failure_of(error: Exception) -> Failure:
         return Failure(Cause.TASK_BROKEN, str(error))
     message = str(error) if isinstance(error, MlereduxError) else one_line(error)
     return Failure(Cause.ENVIRONMENT_BROKE, message)
+
+
+_LAST_BYTES = 64 << 10
+_LONGEST = 300
+_TRACEBACK = "Traceback (most recent call last):"
+_MISSING = re.compile(r"FileNotFoundError|No such file or directory")
+_TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
+_UNDECLARED = re.compile(r"No module named")
+_PACKAGES = (
+    'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` in the head of a '
+    "script (PEP 723), requirements.txt next to it, or the manifest of its folder."
+)
+_WHERE = (
+    "The data is in the folder $MLEREDUX_DATA_DIR, files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
+    "the working directory is the output folder."
+)
+
+
+def failure_line(log: Path, mask: Mask) -> str | None:
+    """The last line of the last traceback; else the last that names an error; else the last. None of an empty log.
+
+    Returns:
+        The line, printable, without secrets, with a hint if a file was missing.
+    """
+    try:
+        with open_regular(log) as file:
+            file.seek(max(0, file.seek(0, 2) - _LAST_BYTES))
+            text = mask.hide(file.read()).decode(errors="replace")
+    except OSError:
+        return None
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    starts = [number for number, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
+    found = next((line for line in lines[starts[-1] + 1 :] if not line[:1].isspace()), None) if starts else None
+    found = found or next((line for line in reversed(lines) if _TOLD.search(line)), lines[-1] if lines else None)
+    if found is None:
+        return None
+    shown = "".join(char if char.isprintable() else " " for char in found.strip())[:_LONGEST].rstrip(".")
+    if _UNDECLARED.search(shown):
+        return f"{shown}. {_PACKAGES}"
+    return f"{shown}. {_WHERE}" if _MISSING.search(shown) else f"{shown}."

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from mleredux._core import forkserver
 from mleredux._core.data.medals import medals, percentile, read_leaderboard
-from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.children import child_environment, requested
 from mleredux._core.sandboxes.slots import machine
+from mleredux._core.stages.prepare import as_prepared
 from mleredux._core.store.files import FileLock
 from mleredux._core.submissions.schema import refuse_malformed
 from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
@@ -141,18 +140,12 @@ def ask_child(
         request = {
             "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
             "answers": [str(answer) for answer in answers],
-            "block": catalogue.block,
-            "load": requested(catalogue),
+            **forkserver.same_plugins(catalogue),
             "memory_mb": min(memory_mb, machine().memory_mb),
         }
         with (Path(folder) / "stderr").open("w+b") as errors:
-            child = forkserver.start(
-                "mleredux._core.stages.grade_child:main",
-                request,
-                environment=child_environment(),
-                folder=folder,
-                errors=errors.fileno(),
-            )
+            grading = "mleredux._core.submissions.children:grade"
+            child = forkserver.start(grading, request, folder=folder, errors=errors.fileno())
             try:
                 ended = _await(child, answers, seconds, cancelled)
             finally:

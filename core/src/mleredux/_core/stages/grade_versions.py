@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data.prepared_task import as_prepared
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import Job, ask_child, make_report
+from mleredux._core.stages.prepare import as_prepared
 from mleredux._core.store import SubmissionVersion
 from mleredux.models import Report, Task, VersionScore
 

@@ -1,12 +1,31 @@
-"""The ledger of signals: what an agent could know besides the data, and so what its result is worth."""
+"""What an agent could know besides the data, and so what its result is worth.
+
+The ledger of signals; whether anything held out came into an agent's hands, by the canary beside the answers or by
+private files themselves; whether an agent changed the prepared data, where no sandbox keeps it from that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import hashlib
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
 
+from mleredux._core.data.datastore import SPOILED_FILE
+from mleredux._core.data.installation import canary
 from mleredux._core.sandboxes.volume import UNLIMITED
 from mleredux._core.stages.context import StageContext
+from mleredux._core.store import Run
+from mleredux._core.submissions.files import open_regular
+from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, walk
+from mleredux.errors import MlereduxError
 from mleredux.models import DiskLimit, Evidence, Ledger
+from mleredux.models.events import DataNoted
+from mleredux.models.paths import readable
+from mleredux.models.verdict import SUBMITTED_ANSWERS
 
 
 def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
@@ -44,3 +63,126 @@ def within_reach(context: StageContext) -> Evidence:
     """The evidence against every result of a sandbox that is no security boundary."""
     why = f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."
     return Evidence(kind="sandbox", level="within reach", why=why)
+
+
+_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
+_LIMITS = IntakeLimits(files=20_000, file_bytes=1 << 30, total_bytes=8 << 30)
+_NAMED = 20
+_FEWEST_BYTES = 64
+
+
+def exposures(run: Run, private: Path, submission: str = "submission.csv", *, isolated: bool = False) -> list[Evidence]:
+    """What shows that the agent read held-out files: one item for each file that it left.
+
+    Args:
+        private: The task's private folder.
+        submission: Name of the file that is submitted: perfect predictions may equal the answers, so the kind differs.
+        isolated: Whether the sandbox kept the agent from the answers: then perfection alone proves nothing.
+    """
+    try:
+        wanted = canary(run.spec.task).encode()
+    except MlereduxError as error:  # no salt, no canary: the rest is checked all the same
+        wanted = b""
+        found = [Evidence(kind="canary", level="suspicious", why=f"The canary could not be looked for: {error}")]
+    else:
+        found = []
+    left = list(_left(run))
+    secret = _private_files(private, {size for _, _, size in left})
+    for shown, path, size in left:
+        with contextlib.suppress(OSError):
+            if wanted and _holds(path, wanted):
+                why = f"{shown} holds the canary that is next to the answers."
+                found.append(Evidence(kind="canary", level="seen", why=why))
+            same = secret.get(size)
+            if same and (digest := hash_regular(path)) in same:
+                why = f"{shown} equals the private file {same[digest]}."
+                submitted = shown.startswith("submissions/") or Path(shown).name == submission
+                kind = SUBMITTED_ANSWERS if submitted else "private-file"
+                level: Literal["seen", "suspicious"] = "suspicious" if submitted and isolated else "seen"
+                found.append(Evidence(kind=kind, level=level, why=why))
+        if len(found) >= _NAMED:
+            break
+    return found
+
+
+def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
+    """Everything the agent left and said: its name in the run, its path, its size."""
+    for name in _FOLDERS:
+        folder = run.path / name
+        for item in walk(folder, _LIMITS) if folder.is_dir() else ():
+            if item.reason in (None, HARD_LINKED) and item.size:
+                yield f"{name}/{readable(item.path)}", folder / os.fsdecode(item.path), item.size
+
+
+def _private_files(private: Path, sizes: set[int]) -> dict[int, dict[str, str]]:
+    """Digests and names of private files of these sizes, by size; tiny ones prove nothing, public ones are known."""
+    by_size: dict[int, dict[str, str]] = {}
+    for folder, keep in ((private, True), (private.parent / "public", False)):
+        for item in walk(folder, _LIMITS):
+            if item.reason is not None or item.size not in sizes or item.size < _FEWEST_BYTES:
+                continue
+            with contextlib.suppress(OSError):
+                digest = hash_regular(folder / os.fsdecode(item.path))
+                if keep:
+                    by_size.setdefault(item.size, {})[digest] = readable(item.path)
+                else:
+                    by_size.get(item.size, {}).pop(digest, None)
+    return by_size
+
+
+def _holds(path: Path, wanted: bytes) -> bool:
+    with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(wanted) >= 0
+
+
+_CHANGED = "The task's prepared files changed while the agent worked; they are prepared again for the next run."
+
+
+def note_data(run: Run, prepared: Path, *, going_on: bool) -> None:
+    """Note what the data looks like before the agent starts; a run that goes on keeps its note for the same data.
+
+    On another machine, or prepared again, it is other data.
+    """
+    folder, files = stamp(prepared)
+    noted = run.log.state.data_stamp or ""
+    if not going_on or noted.partition(":")[0] != folder:
+        run.emit(DataNoted(status="noted", stamp=f"{folder}:{files}"))
+
+
+def check_data(run: Run, prepared: Path) -> None:
+    """See whether the data is unchanged; where not, the run says so and the data is marked as spoiled."""
+    noted = run.log.state.data_stamp
+    if noted and ":".join(stamp(prepared)) != noted:
+        with contextlib.suppress(OSError):
+            (prepared / SPOILED_FILE).touch()
+        run.emit(DataNoted(status="changed", message=_CHANGED))
+
+
+def stamp(prepared: Path) -> tuple[str, str]:
+    """What tells quickly which folder this is, and whether files in it were changed.
+
+    Returns:
+        Hashes of its path and inode, and of the paths, modes, sizes, and times of last change of its files.
+    """
+    try:
+        inode = prepared.stat().st_ino
+    except OSError:
+        inode = 0
+    digest = hashlib.sha256()
+    left = [prepared / "public", prepared / "private"]
+    while left:
+        folder = left.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            digest.update(f"{folder}: {error.strerror}\0".encode(errors="surrogateescape"))
+            continue
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                left.append(Path(entry.path))
+            else:
+                line = f"{entry.path}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                digest.update(line.encode(errors="surrogateescape"))
+    return hashlib.sha256(f"{prepared}\0{inode}".encode()).hexdigest()[:16], digest.hexdigest()

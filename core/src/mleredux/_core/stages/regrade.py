@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data.datastore import DataStore
-from mleredux._core.executors.protocol import open_nodes
+from mleredux._core.executors import open_nodes
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.grade import grade

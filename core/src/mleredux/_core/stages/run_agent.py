@@ -13,7 +13,6 @@ from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
 from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
-from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
@@ -23,8 +22,8 @@ from mleredux._core.sandboxes.variables import callers_proxies, passed_variables
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
-from mleredux._core.stages.data_watch import check_data, note_data
-from mleredux._core.stages.last_line import failure_line
+from mleredux._core.stages.failures import failure_line
+from mleredux._core.stages.ledger import check_data, note_data
 from mleredux._core.store import Run
 from mleredux._core.store.sparse import move_contents, move_file
 from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
@@ -66,7 +65,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
             raise Cancelled("A user cancelled the run.")
-        forkserver.warm(child_environment())
+        forkserver.warm()
         attempts = run.log.state.attempts
         if not attempts.unfinished and attempts.started:
             _set_aside(run.path, run.output_dir, run.agent_log)

@@ -13,12 +13,10 @@ from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.sandboxes.task_images import build_in
 from mleredux._core.sandboxes.variables import is_foreign
-from mleredux._core.stages.context import StageContext
-from mleredux._core.stages.exposure import exposures
+from mleredux._core.stages.context import StageContext, interruptible
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
-from mleredux._core.stages.interrupt import interruptible
-from mleredux._core.stages.ledger import make_ledger, within_reach
+from mleredux._core.stages.ledger import exposures, make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux.errors import Cancelled, ResumeRefused, one_line

@@ -8,7 +8,7 @@ from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.stages.context import StageContext
-from mleredux._core.stages.exposure import exposures
+from mleredux._core.stages.ledger import exposures
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.produce import add_artifact, produce
 from mleredux._core.stages.steps import judge

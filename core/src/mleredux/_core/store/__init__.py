@@ -3,9 +3,8 @@
 | module | contents |
 |---|---|
 | `runs` | all runs of a directory, and their index |
-| `run` | one run: its directory, state, events and files |
+| `run` | one run: its directory, state, events and files; the ticket of the job that may execute it |
 | `events`, `states` | the log of a run; the state that its events amount to |
-| `tickets` | which job at an executor may execute a run |
 | `files`, `trees`, `sparse` | files written as a whole; hostile trees removed; files with holes copied and moved |
 """
 

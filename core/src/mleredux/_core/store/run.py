@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
-from mleredux._core.store.tickets import read_ticket
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import (
     Cause,
@@ -338,10 +337,27 @@ class Run:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from mleredux._core.display import run_html
+        from mleredux._core.records import run_html
 
         return run_html(self)
 
 
 def _write(path: Path, record: RunRecord) -> None:
     write_atomically(path / _RECORD_FILE, record.model_dump_json(indent=1) + "\n")
+
+
+TICKET_FILE = ".ticket"
+
+
+def read_ticket(folder: Path) -> dict[str, Any]:
+    """Return the ticket of a run: `nonce`, `executor`, `job`, and how to execute it; empty if there is none."""
+    try:
+        ticket = json.loads((folder / TICKET_FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return ticket if isinstance(ticket, dict) else {}
+
+
+def write_ticket(folder: Path, ticket: dict[str, Any]) -> None:
+    """Store the ticket of a run; a job with another one does nothing."""
+    write_atomically(folder / TICKET_FILE, json.dumps(ticket))

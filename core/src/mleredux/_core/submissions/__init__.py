@@ -4,8 +4,8 @@
 |---|---|
 | `schema` | the schema of a task's submissions, from its sample |
 | `endpoint` | the validation endpoint of a run, for its agent |
-| `validation`, `validation_child` | whether a submission is well-formed, in a child process |
-| `documents`, `graders` | submissions that are JSON documents; the grader that checks a task's submissions |
+| `validation`, `children` | whether a submission is well-formed; child processes that check or score |
+| `documents` | submissions that are JSON documents |
 | `copies` | whether a submission is a copy of a file that everyone has, or nobody should have |
 | `files`, `intake`, `snapshots` | an agent's files: opened through no link, accepted, kept by version |
 """

@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mleredux._core.store.files import write_atomically
-from mleredux._core.submissions.graders import grader_of
-from mleredux._core.submissions.validation import as_number, validate
+from mleredux._core.submissions.validation import as_number, grader_of, validate
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import Column, GradingInput, SubmissionSchema, Task
 from mleredux.models.schema import ColumnType

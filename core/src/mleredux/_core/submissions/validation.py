@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
-from mleredux._core.submissions.graders import grader_of
-from mleredux.errors import InvalidSubmission
-from mleredux.models import Column, FormInput, SubmissionSchema, Task, Verdict
+from mleredux.errors import InvalidSubmission, NotFound
+from mleredux.models import Column, FormInput, Grader, SubmissionSchema, Task, Verdict
 
 MAX_ROW = 1 << 24
 CHECK_SECONDS = 120.0
@@ -92,7 +91,6 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
     """
     from mleredux._core import forkserver
     from mleredux._core.plugins import current
-    from mleredux._core.plugins.children import child_environment, requested
 
     catalogue = current()
     executed = catalogue.task(schema.task).submission.execution if schema.public is not None else None
@@ -100,16 +98,14 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
     seconds = CHECK_SECONDS + executing
     request = {
         "schema": schema.model_dump(mode="json"),
-        "block": catalogue.block,
-        "load": requested(catalogue),
+        **forkserver.same_plugins(catalogue),
         "memory_mb": CHECK_MEMORY_MB,
         "seconds": executing,
     }
     with tempfile.TemporaryFile() as answer, Path(os.devnull).open("wb") as errors:
         child = forkserver.start(
-            "mleredux._core.submissions.validation_child:main",
+            "mleredux._core.submissions.children:validate",
             request,
-            environment=child_environment(),
             folder="/",
             errors=errors.fileno(),
             files=[file.fileno(), answer.fileno()],
@@ -326,3 +322,14 @@ def _plain(cell: str) -> str:
 def _some(names: list[str]) -> str:
     shown = ", ".join(repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "…") for name in names[:8])
     return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+
+
+def grader_of(task: Task) -> Grader | None:
+    """The grader of a task; None where it is not installed."""
+    from mleredux._core.plugins import current
+
+    grader = task.metric.grader
+    try:
+        return current().grader(grader) if isinstance(grader, str) else grader
+    except NotFound:
+        return None

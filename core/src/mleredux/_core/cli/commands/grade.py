@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from mleredux._core.cli.context import backend, catalogue
-from mleredux._core.cli.feedback import print_feedback
+from mleredux._core.cli.context import backend, catalogue, server_option
 from mleredux._core.cli.output import (
     check_order,
     data_dir_option,
@@ -18,7 +17,7 @@ from mleredux._core.cli.output import (
     print_json,
     print_table,
 )
-from mleredux._core.cli.server import server_option
+from mleredux._core.cli.run_table import print_feedback
 from mleredux.models.formats import facts
 
 COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mleredux._core.cli.context import backend, catalogue
+from mleredux._core.cli.context import backend, catalogue, server_of
 from mleredux._core.cli.output import data_dir_option, echo, json_option, print_json, print_table
-from mleredux._core.cli.server import server_of
 from mleredux._core.records import listed
 
 _COLUMNS = {

@@ -10,10 +10,16 @@ import click
 
 from mleredux._core.cli.backend import Backend, Batch, RunRequest
 from mleredux._core.cli.consent import OPTIONS, grant_options, granted
-from mleredux._core.cli.context import backend, catalogue
-from mleredux._core.cli.durations import Duration, Megabytes
-from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option, store_option
-from mleredux._core.cli.server import local_option, server_option
+from mleredux._core.cli.context import backend, catalogue, local_option, server_option
+from mleredux._core.cli.output import (
+    Duration,
+    Megabytes,
+    data_dir_option,
+    json_option,
+    print_json,
+    runs_dir_option,
+    store_option,
+)
 from mleredux.models.units import MAX_SEED
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""What the child process does that scores.
+"""Child processes that score or check submissions.
 
-It gives up the network before anything is read that an agent left, and limits its own memory.
+Each gives up the network before anything is read that an agent wrote, and limits its own memory.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import resource
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,29 +26,67 @@ _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
-def main(request: Mapping[str, Any], _files: Sequence[int]) -> None:
+def grade(request: Mapping[str, Any], _files: Sequence[int]) -> None:
     """Score what the request names, one by one.
 
     Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
     there was no network. Where memory runs out, this process is not fit for the next one, and ends.
     """
-    offline = leave_network()
-    die_with(request["parent"])
-    limit_memory(request["memory_mb"] * 2**20)
     with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
-    from mleredux._core.plugins import Catalogue
-    from mleredux._core.plugins.catalogue import set_current
-
-    catalogue = Catalogue(block=request["block"], load=request["load"])
-    set_current(catalogue)
+    catalogue, offline = _enter(request)
     for (task, submission, private), answer in zip(request["jobs"], request["answers"], strict=True):
         temporary = Path(answer + ".part")
-        answered = {**score(catalogue, task, Path(submission), Path(private)), "offline": offline}
+        answered = {**_score(catalogue, task, Path(submission), Path(private)), "offline": offline}
         temporary.write_text(json.dumps(answered), encoding="utf-8")
         temporary.replace(answer)
         if answered.get("felled"):
             return
+
+
+def validate(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """Check an open file, and write to another what is wrong with it, or null, and how long it was executed.
+
+    A program is executed on one processor, so that it takes no more CPU time than its time.
+    """
+    submission, answer = files
+    catalogue, _ = _enter(request)
+    from mleredux._core.submissions.validation import check
+    from mleredux.errors import InvalidSubmission, NotFound, SandboxError, TaskBroken
+    from mleredux.models import SubmissionSchema
+
+    schema = SubmissionSchema.model_validate(request["schema"])
+    fault, begun = None, None
+    try:
+        task = catalogue.task(schema.task) if schema.reference is not None or schema.public is not None else None
+        with os.fdopen(submission, "rb") as file:
+            if schema.public is not None and task is not None and (execution := task.submission.execution):
+                if sys.platform == "linux":
+                    os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})
+                begun = time.monotonic()
+                execution.check(task, file, schema.public, request["seconds"])
+            else:
+                check(schema, file, task)
+    except InvalidSubmission as error:
+        fault = str(error)
+    except (NotFound, SandboxError, TaskBroken) as error:
+        fault = f"{schema.file} could not be checked: {error}"
+    except MemoryError:
+        fault = f"{schema.file} needs more than {request['memory_mb'] >> 10} GiB of memory to be checked."
+    with os.fdopen(answer, "w") as file:
+        json.dump([fault, 0.0 if begun is None else time.monotonic() - begun], file)
+
+
+def _enter(request: Mapping[str, Any]) -> tuple[Catalogue, bool]:
+    """Give up what a grader needs not; return the plugins of the parent, and whether there is no network."""
+    offline = leave_network()
+    die_with(request["parent"])
+    limit_memory(request["memory_mb"] << 20)
+    from mleredux._core.plugins.catalogue import Catalogue, set_current
+
+    catalogue = Catalogue(block=request["block"], load=request["load"])
+    set_current(catalogue)
+    return catalogue, offline
 
 
 def leave_network() -> bool:
@@ -74,7 +114,7 @@ def limit_memory(limit: int) -> None:
         resource.setrlimit(number, (value, value))
 
 
-def score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
+def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
     """Score one submission by the hook."""
     from mleredux.errors import InvalidSubmission, MlereduxError, one_line
 

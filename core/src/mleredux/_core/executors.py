@@ -1,4 +1,4 @@
-"""The protocol of executors: what places runs on machines."""
+"""The protocols of executors, which place runs on machines, and of object stores, which carry files between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from mleredux._core.protocols import Finding
 from mleredux.errors import ExecutorError
@@ -176,3 +176,44 @@ def open_nodes(catalogue: Catalogue) -> Nodes:
             "No installed plugin gives runs to executors.", hint="Install it: pip install mleredux-executor-nodes"
         )
     return nodes
+
+
+class Stored(NamedTuple):
+    """An object as it was read.
+
+    Attributes:
+        content: Its bytes.
+        tag: Changes with every write of it.
+    """
+
+    content: bytes
+    tag: str
+
+
+@runtime_checkable
+class ObjectStore(Protocol):
+    """Objects by key. All methods may be called from several threads, and raise `StoreError` if it does not respond."""
+
+    url: str
+    """Without credentials: jobs get it in their command line."""
+    variables: tuple[str, ...]
+    """Environment variables that may hold credentials; a node deletes them before it executes a run."""
+
+    def read(self, key: str) -> Stored | None:
+        """Return an object; None if there is none."""
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write an object, whatever is there."""
+
+    def swap(self, key: str, content: bytes, tag: str | None) -> str | None:
+        """Replace an object if it still has this tag, or create it if there is none and `tag` is None.
+
+        Returns:
+            The new tag; None if another writer was first.
+        """
+
+    def keys(self, folder: str) -> Iterable[str]:
+        """Return the keys of all objects below a folder, which ends without a slash."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; those that do not exist are ignored."""
