@@ -20,7 +20,7 @@ from mleredux import (
     Thresholds,
     hookimpl,
 )
-from mleredux.plugin.agent import Smoke
+from mleredux.models import Smoke
 
 ROWS = 100
 HERE = Path(__file__).parent

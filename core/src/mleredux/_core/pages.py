@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
-
-from mleredux._core.plugins import Catalogue
-from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
     from mleredux._core.cli.backend import Record
@@ -18,8 +14,6 @@ if TYPE_CHECKING:
     from mleredux.models import RunPlan
     from mleredux.models.experiment import Plan
     from mleredux.models.request import Cell
-
-HOOK = "mleredux_register_pages"
 
 
 class StoredExperiment(NamedTuple):
@@ -169,58 +163,3 @@ class Download(NamedTuple):
     """The file name that the browser suggests."""
     file: BinaryIO
     """The content, open for reading."""
-
-
-class Registered(NamedTuple):
-    """A page, panel or action, and the plugin that adds it."""
-
-    item: Page | Panel | Action
-    """The declaration."""
-    plugin: str
-    """The distribution that registered it."""
-
-    @property
-    def package(self) -> str:
-        """The package whose folder `templates` holds its template."""
-        return self.item.function.partition(".")[0].partition(":")[0]
-
-    def call(self, *arguments: Any) -> Any:
-        """Call its function.
-
-        Raises:
-            PluginError: It can't be imported, or fails.
-            MlereduxError: It says so.
-        """
-        try:
-            return resolve_name(self.item.function)(*arguments)
-        except MlereduxError:
-            raise
-        except Exception as error:  # a plugin's code may raise anything
-            raise self.failed(error) from error
-
-    def failed(self, error: Exception) -> PluginError:
-        """Return the error of a page whose function or template fails."""
-        told = one_line(error)[:300]
-        name = self.item.title if isinstance(self.item, Panel) else self.item.path
-        return PluginError(
-            f"The page {name} of plugin {self.plugin!r} fails ({told}).", hint="Fix or update the plugin."
-        )
-
-
-def registered_pages(catalogue: Catalogue) -> list[Registered]:
-    """Return pages, panels and actions of all plugins; invalid ones are skipped, and noted as problems."""
-    found = []
-    for implementation in catalogue.hook(HOOK).get_hookimpls():
-        name = implementation.plugin_name
-        try:
-            items: list[Any] = [*implementation.function()]  # type: ignore[misc]  # pluggy: object
-            if wrong := [item for item in items if not isinstance(item, Page | Panel | Action)]:
-                raise TypeError(f"{type(wrong[0]).__name__} is not a Page, Panel or Action")
-        except Exception as error:  # a plugin's code may raise anything
-            told = f"Plugin {name!r} can't register pages ({one_line(error)})."
-            for plugin in catalogue.plugins:
-                if plugin.name == name and told not in plugin.errors:
-                    plugin.errors.append(told)
-            continue
-        found += [Registered(item, name) for item in items]
-    return found

@@ -19,23 +19,20 @@ from mleredux._core.moved import moved
 from mleredux._core.places import split_place, written_place
 from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
-from mleredux.models import Agent, AgentFolder, Build, Grants, Limits, Outcome, Smoke
+from mleredux.models import Agent, Build, Grants, Limits
 from mleredux.models.agent import Network
 from mleredux.models.grants import HostName
 
 __all__ = [
     "GIT_TOKEN",
     "Agent",
-    "AgentFolder",
     "Build",
     "Grants",
     "HostName",
     "Launch",
     "Limits",
     "Network",
-    "Outcome",
     "Session",
-    "Smoke",
     "lent",
     "split_place",
     "summary_of",

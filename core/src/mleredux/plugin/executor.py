@@ -27,16 +27,13 @@ from mleredux._core.executors import (
     Ticket,
     job_environment,
 )
-from mleredux.errors import ExecutorError, StoreError
 
 __all__ = [
     "Executor",
-    "ExecutorError",
     "JobStatus",
     "Node",
     "Nodes",
     "ObjectStore",
-    "StoreError",
     "Stored",
     "Ticket",
     "job_environment",

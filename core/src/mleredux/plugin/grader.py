@@ -16,14 +16,13 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux._core.moved import moved
-from mleredux.models import FormInput, Grader, GradingInput, Score, Verdict
+from mleredux.models import FormInput, Grader, GradingInput, Score
 
 __all__ = [
     "FormInput",
     "Grader",
     "GradingInput",
     "Score",
-    "Verdict",
 ]
 
 

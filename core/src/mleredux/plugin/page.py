@@ -23,15 +23,6 @@ of `report.css` and `view.css`. Addresses are made by `link`, so that an export 
 
 from __future__ import annotations
 
-from mleredux._core.pages import (
-    Action,
-    Download,
-    Page,
-    Panel,
-    Registered,
-    StoredExperiment,
-    Visit,
-    registered_pages,
-)
+from mleredux._core.pages import Action, Download, Page, Panel, StoredExperiment, Visit
 
-__all__ = ["Action", "Download", "Page", "Panel", "Registered", "StoredExperiment", "Visit", "registered_pages"]
+__all__ = ["Action", "Download", "Page", "Panel", "StoredExperiment", "Visit"]

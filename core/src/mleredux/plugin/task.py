@@ -32,7 +32,6 @@ from mleredux._core.data.progress import tell as tell_progress
 from mleredux._core.moved import moved
 from mleredux.models import (
     Competition,
-    KnownLeak,
     Metric,
     Resources,
     Submission,
@@ -47,7 +46,6 @@ __all__ = [
     "Competition",
     "DamagedArchive",
     "Direction",
-    "KnownLeak",
     "Metric",
     "Model",
     "Resources",

@@ -12,8 +12,8 @@ A tracker implements the hook that receives each event of a run in order::
 
 from __future__ import annotations
 
-from mleredux._core.store import Run, RunStore
+from mleredux._core.store import Run
 from mleredux._core.store.states import RunState
-from mleredux.models import Artifact, Event, LlmUse, Report, State
+from mleredux.models import Event
 
-__all__ = ["Artifact", "Event", "LlmUse", "Report", "Run", "RunState", "RunStore", "State"]
+__all__ = ["Event", "Run", "RunState"]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.store.run import read_ticket
+from mleredux.errors import ExecutorError
 from mleredux.plugin.agent import Limits
-from mleredux.plugin.executor import ExecutorError, JobStatus, Ticket
+from mleredux.plugin.executor import JobStatus, Ticket
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
 from mleredux_support.slurm import SlurmCluster

@@ -6,8 +6,9 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from mleredux.models import KnownLeak
 from mleredux.plugin import hookimpl
-from mleredux.plugin.task import KnownLeak, Task
+from mleredux.plugin.task import Task
 from mleredux_testing.toys import prepare, toy_task
 
 mleredux_contract = 2

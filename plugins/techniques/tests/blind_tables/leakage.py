@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from known_tables import Known, Rng
 from known_tables.leakage import ROW_LEAK, document
-from mleredux.plugin.task import KnownLeak
+from mleredux.models import KnownLeak
 
 from blind_tables import at_random, houses, patients, with_columns
 

@@ -15,7 +15,20 @@ if TYPE_CHECKING:
     from mleredux._core.cli.backend import Backend
     from mleredux._core.plugins import Catalogue
 
-_META = "mleredux.backend"
+Place = Literal["here", "machine", "server", "both"]
+"""Where a command runs: on this machine only (the default; `machine`: even if `MLEREDUX_SERVER` is set, for it is about
+this machine), on a server only, or on either."""
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
+SERVER_VARIABLE = "MLEREDUX_SERVER"
+"""The environment variable with the URL of a server."""
+_OPTION = "--server"
+_BACKEND = "mleredux.backend"
+_SERVER = "mleredux.server"
+_EXPLICIT = "mleredux.server.explicit"
+NO_CLIENT = (
+    "The option --server needs the client, which is not installed (or is blocked). "
+    "Install it: `pip install mleredux-client`."
+)
 
 
 def catalogue(ctx: click.Context) -> Catalogue:
@@ -45,12 +58,12 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
         from mleredux._core.cli.local import LocalBackend
 
         return LocalBackend(catalogue(ctx), runs_dir, data_dir)
-    opened: Backend | None = ctx.meta.get(_META)
+    opened: Backend | None = ctx.meta.get(_BACKEND)
     if opened is None:
         opened = catalogue(ctx).hook("mleredux_open_backend")(url=url)
         if opened is None:
             raise click.UsageError(NO_CLIENT, ctx)
-        ctx.meta[_META] = opened
+        ctx.meta[_BACKEND] = opened
         close: Callable[[], None] | None = getattr(opened, "close", None)
         if close is not None:
             ctx.find_root().call_on_close(close)
@@ -59,23 +72,8 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
 
 def explained(ctx: click.Context, error: Exception) -> Exception | None:
     """What the opened back end says of an error of its own."""
-    opened: Backend | None = ctx.meta.get(_META)
+    opened: Backend | None = ctx.meta.get(_BACKEND)
     return opened.explain(error) if opened is not None else None
-
-
-Place = Literal["here", "machine", "server", "both"]
-"""Where a command runs: on this machine only (the default; `machine`: even if `MLEREDUX_SERVER` is set, for it is about
-this machine), on a server only, or on either."""
-_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
-SERVER_VARIABLE = "MLEREDUX_SERVER"
-"""The environment variable with the URL of a server."""
-_OPTION = "--server"
-_META = "mleredux.server"
-_EXPLICIT = "mleredux.server.explicit"
-NO_CLIENT = (
-    "The option --server needs the client, which is not installed (or is blocked). "
-    "Install it: `pip install mleredux-client`."
-)
 
 
 def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
@@ -104,20 +102,20 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
             url = word.removeprefix(f"{_OPTION}=")
         else:
             rest.append(word)
-    ctx.meta[_META], ctx.meta[_EXPLICIT] = url.strip() or None, len(rest) < len(args)
+    ctx.meta[_SERVER], ctx.meta[_EXPLICIT] = url.strip() or None, len(rest) < len(args)
     return rest
 
 
 def server_of(ctx: click.Context) -> str | None:
     """Return the requested server, as the user wrote it; None for this machine."""
-    found: str | None = ctx.meta.get(_META)
+    found: str | None = ctx.meta.get(_SERVER)
     return found
 
 
 def stay_here(ctx: click.Context, place: Place) -> None:
     """Ignore a server set only by the environment if the command at that place is about this machine."""
     if place == "machine" and not ctx.meta.get(_EXPLICIT):
-        ctx.meta[_META] = None
+        ctx.meta[_SERVER] = None
 
 
 def works(ctx: click.Context, place: Place) -> bool:

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.agent import Agent, AgentFolder, Build, Limits, Smoke
+from mleredux.models import AgentFolder, Smoke
+from mleredux.plugin.agent import Agent, Build, Limits
 from mleredux_containers import images_of
 
 from mleredux_agent_repo.layers import dockerfile

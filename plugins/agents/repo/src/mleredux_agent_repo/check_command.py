@@ -83,7 +83,7 @@ def _build_and_run(
     catalogue: Catalogue, agent: Agent, given: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
 ) -> bool:
     """The smoke run in a store of its own, building included."""
-    from mleredux.plugin.agent import Smoke
+    from mleredux.models import Smoke
     from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore
     from mleredux.plugin.experiment import Request, plan

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import Agent, AgentFolder, Build
+from mleredux.models import AgentFolder
+from mleredux.plugin.agent import Agent, Build
 from mleredux_rollout import notebook_runner
 
 from mleredux_agent_repo.manifest import MANIFEST, BadManifest

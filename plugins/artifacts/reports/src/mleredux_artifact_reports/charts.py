@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from mleredux.models import Sample
 from mleredux.models.formats import duration, megabytes, number, round_duration
-from mleredux.plugin.artifact import Event, Report, Sample, VersionScore
+from mleredux.plugin.artifact import Event, Report, VersionScore
 
 _RUG = 240
 _TICKS = 400

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run
+from mleredux.models import ResultVerdict
+from mleredux.plugin.artifact import Artifact, Report, Run
 from mleredux_rollout import texts_of
 
 from mleredux_audit_conduct.predictions import hand_written

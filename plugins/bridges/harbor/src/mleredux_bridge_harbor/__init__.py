@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux.plugin.agent import Launch, Outcome, Session
+    from mleredux.models import Outcome
+    from mleredux.plugin.agent import Launch, Session
     from mleredux.plugin.sandbox import Sandbox
     from mleredux.plugin.task import Task
 

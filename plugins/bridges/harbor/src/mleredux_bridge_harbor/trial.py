@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.agent import Agent, Build, Launch, Outcome, Session
+from mleredux.models import Outcome
+from mleredux.plugin.agent import Agent, Build, Launch, Session
 from mleredux.plugin.files import remove_tree, write_atomically
 from mleredux.plugin.host import run_in_sandbox
 from mleredux.plugin.sandbox import BuildRequest, Sandbox

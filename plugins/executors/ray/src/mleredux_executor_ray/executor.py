@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket, job_environment
+from mleredux.errors import ExecutorError
+from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
 from mleredux.plugin.sandbox import Finding
 
 ADDRESS_VARIABLE = "MLEREDUX_RAY_ADDRESS"

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from mleredux.plugin.executor import ExecutorError, JobStatus, Node, Ticket, job_environment
+from mleredux.errors import ExecutorError
+from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
 from mleredux.plugin.sandbox import Finding
 
 OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"

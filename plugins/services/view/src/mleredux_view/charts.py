@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mleredux.plugin.artifact import Report, Sample, VersionScore
+from mleredux.models import Sample
+from mleredux.plugin.artifact import Report, VersionScore
 
 _WORSE = 3
 """Scores are drawn down to so many times the distance from gold to median below the median."""

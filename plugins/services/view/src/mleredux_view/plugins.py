@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import PackageLoader, PrefixLoader
 from markupsafe import Markup
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.command import current
-from mleredux.plugin.page import Action, Download, Page, Panel, Registered, registered_pages
+from mleredux.plugin.command import Catalogue, current
+from mleredux.plugin.page import Action, Download, Page, Panel
 from mleredux.plugin.task import Task
 from starlette.responses import RedirectResponse, Response
 
 from mleredux_view.downloads import sent
-from mleredux_view.visit import Declared, Shown, Visit
+from mleredux_view.visit import Declared, Registered, Shown, Visit
 
 
 class Section(NamedTuple):
@@ -31,6 +31,24 @@ class Section(NamedTuple):
 def added() -> list[Registered]:
     """Everything that plugins add, as registered when it is asked for first."""
     return registered_pages(current())
+
+
+def registered_pages(catalogue: Catalogue) -> list[Registered]:
+    """Return pages, panels and actions of all plugins; invalid ones are skipped, and noted as problems."""
+    registered = []
+    for implementation in catalogue.hook("mleredux_register_pages").get_hookimpls():
+        name = implementation.plugin_name
+        try:
+            items: list[Any] = [*implementation.function()]  # type: ignore[misc]  # pluggy: object
+            if wrong := [item for item in items if not isinstance(item, Page | Panel | Action)]:
+                raise TypeError(f"{type(wrong[0]).__name__} is not a Page, Panel or Action")
+        except Exception as error:  # a plugin's code may raise anything
+            for plugin in catalogue.plugins:
+                if plugin.name == name:
+                    plugin.report(f"Plugin {name!r} can't register pages ({one_line(error)}).")
+            continue
+        registered += [Registered(item, name) for item in items]
+    return registered
 
 
 def templates() -> PrefixLoader:

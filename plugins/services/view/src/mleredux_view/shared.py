@@ -11,11 +11,12 @@ from mleredux_view.guard import HEADERS, from_here
 from mleredux_view.local import version_of
 from mleredux_view.site import make_site, sign_in_page
 from mleredux_view.source import Launch, RunQuery, RunTable, Source
-from mleredux_view.visit import Visit, say
+from mleredux_view.visit import Registered, Visit, say
 
 __all__ = [
     "HEADERS",
     "Launch",
+    "Registered",
     "RunQuery",
     "RunTable",
     "Source",

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, PrefixLoader, StrictUndefined
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.plugin.page import Registered
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 from mleredux_artifact_reports.shared import visible
 from multipart import MultipartError
@@ -32,7 +31,7 @@ from mleredux_view.links import served
 from mleredux_view.pages import MODULES
 from mleredux_view.plugins import added, menu, plugin_pages, selections, templates
 from mleredux_view.source import Source
-from mleredux_view.visit import CSRF, Declared, Shown, Visit, declared, missing
+from mleredux_view.visit import CSRF, Declared, Registered, Shown, Visit, declared, missing
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"

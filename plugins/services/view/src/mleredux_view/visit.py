@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple, TypeVar
 
 from markupsafe import Markup
-from mleredux.errors import NotFound
+from mleredux.errors import MlereduxError, NotFound, PluginError, one_line
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Record
-from mleredux.plugin.page import Registered, StoredExperiment
+from mleredux.plugin.page import Action, Page, Panel, StoredExperiment
 from starlette.responses import Response
 
 from mleredux_view.source import RunQuery, Source
@@ -22,6 +23,42 @@ CSRF = "csrf"
 """The field of forms that has the secret of the session."""
 _SESSIONS = 1_000
 _said: OrderedDict[str, list[str]] = OrderedDict()
+
+
+class Registered(NamedTuple):
+    """A page, panel or action, and the plugin that adds it."""
+
+    item: Page | Panel | Action
+    """The declaration."""
+    plugin: str
+    """The distribution that registered it."""
+
+    @property
+    def package(self) -> str:
+        """The package whose folder `templates` holds its template."""
+        return self.item.function.partition(".")[0].partition(":")[0]
+
+    def call(self, *arguments: Any) -> Any:
+        """Call its function.
+
+        Raises:
+            PluginError: It can't be imported, or fails.
+            MlereduxError: It says so.
+        """
+        try:
+            return resolve_name(self.item.function)(*arguments)
+        except MlereduxError:
+            raise
+        except Exception as error:  # a plugin's code may raise anything
+            raise self.failed(error) from error
+
+    def failed(self, error: Exception) -> PluginError:
+        """Return the error of a page whose function or template fails."""
+        reason = one_line(error)[:300]
+        name = self.item.title if isinstance(self.item, Panel) else self.item.path
+        return PluginError(
+            f"The page {name} of plugin {self.plugin!r} fails ({reason}).", hint="Fix or update the plugin."
+        )
 
 
 @dataclass(frozen=True)

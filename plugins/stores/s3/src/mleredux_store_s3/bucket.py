@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from mleredux.plugin.executor import Stored, StoreError
+from mleredux.errors import StoreError
+from mleredux.plugin.executor import Stored
 
 from mleredux_store_s3 import VARIABLES
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from mleredux.models import Report, State
 from mleredux.models.events import AgentEnded, AgentFound, GatewayUse, StageEnded
-from mleredux.plugin.tracker import Event, Report, Run, RunState, State
+from mleredux.plugin.tracker import Event, Run, RunState
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
 

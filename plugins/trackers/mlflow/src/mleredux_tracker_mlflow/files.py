@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
+from mleredux.models import Artifact
 from mleredux.plugin.files import open_below
-from mleredux.plugin.tracker import Artifact, Run
+from mleredux.plugin.tracker import Run
 
 from mleredux_tracker_mlflow.facts import has_secret_options
 

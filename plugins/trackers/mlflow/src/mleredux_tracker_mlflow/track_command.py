@@ -9,7 +9,8 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.command import json_option, print_json
 
 if TYPE_CHECKING:
-    from mleredux.plugin.tracker import Run, RunStore
+    from mleredux.plugin.artifact import RunStore
+    from mleredux.plugin.tracker import Run
 
     from mleredux_tracker_mlflow.upload import Sender
 

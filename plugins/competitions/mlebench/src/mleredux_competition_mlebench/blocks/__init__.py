@@ -14,7 +14,8 @@
 | `extras` | optional dependencies |
 """
 
-from mleredux.plugin.task import KnownLeak, Metric
+from mleredux.models import KnownLeak
+from mleredux.plugin.task import Metric
 
 from mleredux_competition_mlebench.blocks.contents import (
     Array,

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mleredux.plugin.task import (
-    Competition,
-    KnownLeak,
-    Metric,
-    Resources,
-    Submission,
-    Thresholds,
-    fingerprint,
-    installation_salt,
-)
+from mleredux.models import KnownLeak
+from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
 
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe

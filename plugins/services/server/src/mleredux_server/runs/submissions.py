@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 
 from mleredux.errors import DataError, MlereduxError
+from mleredux.models import Verdict
 from mleredux.plugin.files import remove_tree, write_atomically
-from mleredux.plugin.grader import Verdict
 from mleredux.plugin.host import machine_slots, read_schema, validate
 from mleredux.plugin.task import Task
 from sqlalchemy.orm import Session

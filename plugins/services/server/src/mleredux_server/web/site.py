@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, quote
 
 from fastapi import FastAPI, Request
 from mleredux.errors import MlereduxError
-from mleredux.plugin.page import Page, Panel, Registered
-from mleredux_view.shared import HEADERS, from_here, make_site, say, sign_in_page
+from mleredux.plugin.page import Page, Panel
+from mleredux_view.shared import HEADERS, Registered, from_here, make_site, say, sign_in_page
 from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
