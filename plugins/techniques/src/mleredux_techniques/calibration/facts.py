@@ -20,13 +20,6 @@ LEAST, ERRORS = 0.02, 3.0
 """A difference counts above this, and above this number of standard errors …"""
 UNSURE = 0.15
 """… and within this share of the bound, either answer is right."""
-TOLERANCES = """\
-- `accuracy`, `confidence` and `error` of each model (weight 0.2): within 2 % or 0.003 (a model counts if all are
-  correct); models that do not exist count against it
-- `verdict` (0.4): F1 of the models that are not calibrated, with their verdicts; only models whose accuracy and
-  confidence are correct count. Either answer is correct if the difference is within 15 % of a bound
-- `classes` (0.4): F1 of the classes that are predicted too often or too seldom, by model, in the same way
-- verdicts and classes of which there are none weigh a twentieth unless some are claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

@@ -13,23 +13,6 @@ from mleredux_techniques._kit.judging.marks import close, counted, facts_of, fin
 from mleredux_techniques._kit.judging.results import Facts, Figure
 from mleredux_techniques.cv.document import CvAnalysis
 
-TOLERANCES = """\
-- `train_rows`, `test_rows` (weight 0.05 each): within 1 % (half within 5 %)
-- `smallest_class` (0.1, for classes only): within 2 % (half within 10 %)
-- `duplicate_rows`, `shared_rows` (0.1 each): within 2 % (half within 10 %)
-- `groups` (0.4): the key that the test was split by (a column, a part of its texts, or a pair of columns), or others
-  that name the same groups; half for them, a quarter each for `train_groups` and `shared_groups` within 2 % (half
-  within 10 %); one column of a pair gets a quarter
-- `time` (0.4): a column by which the test is the future, of all training rows or of those of its group; the order of
-  the split counts, not the name of the column; half for the wrong order (`descending`)
-- of `groups` and `time`, one that the split does not have takes the credit of the other, if it is claimed
-- numbers that repeat and are higher in all of the test, as those of periods or of late customers, are both groups and
-  times: either of `groups` and `time` is right
-- `target`, `problem` (0.01 each): exactly
-- of `duplicate_rows`, `shared_rows`, `groups` and `time`, one where there is nothing to find has a twentieth of its
-  weight unless something is claimed"""
-
-
 _PROBLEMS = {"binary": "one of two classes", "multiclass": "one of several classes", "regression": "a number"}
 
 

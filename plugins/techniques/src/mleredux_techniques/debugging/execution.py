@@ -101,7 +101,7 @@ def _loss(instance: Instance, metric: str, test: pd.DataFrame, submission: bytes
 
 
 def scored(metric: str, predicted: Array, truth: Array) -> float:
-    """Return the score by a script's metric (`METRICS`)."""
+    """Return the score by a script's metric (`blocks.toml`)."""
     if metric in ("log_loss", "log_likelihood"):
         likelihood = np.log(np.clip(predicted[np.arange(len(truth)), truth], 1e-6, 1)).mean()
         return float(likelihood if metric == "log_likelihood" else -likelihood)

@@ -12,9 +12,6 @@ from mleredux_techniques.debugging.scripts import SCRIPT, Script, script
 
 HALF = 0.4
 """Credit for the right kind with a wrong line, or the right line with a wrong kind."""
-TOLERANCES = f"""\
-- `faults` (weight 1): F1 over faults; the right kind with its line (one line above or below is as good) counts 1, the
-  right kind with another line or the line with another kind {HALF}."""
 
 
 def script_of(dataset: Dataset) -> Script:

@@ -24,22 +24,6 @@ PARTS = (
     ("like", 0.1, "Numbers that are alike"),
     ("drift", 0.3, "Columns that differ in the test"),
 )
-TOLERANCES = """\
-- `type` and `distinct` (weight 0.15): F1 of the features with both, exactly
-- `sentinel` (0.2): F1 of the columns with such a number: the smallest or largest of more than ten, in at least 0.5 % of
-  the rows, farther from all others than these from one another (of amounts, by the logarithms of 1 + each, too). Either
-  answer is correct if it is farther than a tenth of that, or the only negative one
-- `relation` (0.25): F1 of the columns that tell the target, with the form. Their skill is the correlation of the target
-  (the class told best against the rest; the rank of numbers) with its mean by ranges of the column, or by values, parts
-  and words, in other folds, and above 0.15 (either answer is correct within 0.05, or two standard errors, in which
-  groups count once); monotone if
-  the correlation of the ranks with the target is more than 0.7 of the skill (either from 0.6 to 0.8)
-- `like` (0.1): F1 among the first 200 numbers; either answer is correct from 0.85 to 0.95
-- `drift` (0.3): F1 of the columns whose distance is above 0.1, beyond chance (p < 0.00001; groups count once); half if
-  the distance is off by more than 0.03. Either answer is correct from 0.08 to 0.12, for less certain differences, and
-  for names of which most are new in the test
-- of the last four, only columns whose `type` and `distinct` are correct count, and one where there is nothing to find
-  has a twentieth of its weight unless something is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

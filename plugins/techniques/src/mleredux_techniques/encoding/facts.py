@@ -21,26 +21,6 @@ UNDECIDED = 0.25
 FALSE = 2.0
 """Weight of a purely numeric feature that is claimed to be something else."""
 
-TOLERANCES = """\
-- `type` (weight 0.5): F1 over the features that are not purely numeric; each type counts equally, a type that these
-  rows can't decide a quarter, and a wrong type (also of a numeric feature) counts twice against it. One
-  value or none: constant; dates: datetime; two values: binary (true and false, 0 and 1, any two); texts of five words
-  or more that mostly differ: text; texts that are numbers with a sign, separators or a unit (up to two words for
-  missing ones): numeric; versions: ordinal or nominal; times of day: datetime or cyclic; other texts of which nine in
-  ten differ: identifier or text, and of fewer than five rows a value these or nominal. Whether words have an order is
-  knowledge: ordinal, cyclic and nominal are right, unless the order of an OrdinalEncoder (its `categories`, else
-  alphabetical) is rough. Texts with numbers or grades in them (up to two others): ordinal or cyclic if they are
-  smooth in that order, nominal if they are rough by numbers, else any of these. Whole numbers: all different, and too
-  close together for measurements: identifier; days as YYYYMMDD or seconds since 1970: datetime or numeric; of five
-  rows a value (or at most 20 values): nominal if they are rough, at least 8, and tell more than eight
-  ranges of them; numeric, cyclic, or ordinal (up to 20
-  values) if they are smooth; else any of these. Values are rough if the mean square of the target between those next
-  to each other is more than 0.6 of that between all of them, and smooth if it is less, at a confidence of 95 %
-  (bootstrap), where they tell the target (p < 0.0001). What may be numeric need not be listed. Other numbers:
-  numeric. For planted categories, the type that was planted is the truth
-- `cardinality` of each (0.5): within 2 % (half within 10 %), for those with the right type; a type counts only with a
-  cardinality within 10 %"""
-
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Accepted types (the first is the canonical one) and cardinality of every feature of the training table.

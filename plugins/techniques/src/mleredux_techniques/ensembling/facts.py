@@ -21,15 +21,6 @@ UNSURE = 0.001
 LOST, ERRORS = 0.1, 4.0
 """A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
 standard errors."""
-TOLERANCES = """\
-- `score` of each model (weight 0.3): within 1 % of its distance from the score of the truth (half within 5 %; of at
-  least 10 % and at most all of what there is to learn, the score of the truth minus that of a constant); models that do
-  not exist count against it
-- `optimistic` (0.4): F1 of the models whose score is worse on the private test by more than 10 % of what there is to
-  learn and four standard errors than the median model's loss there, and by more than twice it; only models whose score
-  is correct count
-- `copies` (0.3): F1 of the pairs; either answer is correct for a correlation from 0.994 to 0.996
-- what no model is weighs a twentieth unless it is claimed"""
 
 
 def losses(judge: Scorer, known: Known, told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -47,19 +47,6 @@ SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
 KEY = "features"
 """The key of what was planted."""
-TOLERANCES = """\
-- `strength` of each feature (weight 0.2): within 2 % or 0.01; features that do not exist count against it
-- `tells` (0.4): the share of features that tell something and are said to, plus the share of uninformative ones
-  (said to be), minus 1; only features whose strength is correct count, and one that tells only together counts half
-  if it is said to tell alone. A feature tells something if the target differs between its ranges (6, 32 or 128), its
-  frequent values, in its order, or by whether it is missing (analysis of variance, of the ranks of a number, p <
-  0.00001), and nothing if p > 0.01 (of texts, 0.2) of all of these and its strength is below 0.1 by two standard
-  errors or within two of them, or if it is constant; else these rows can't decide, and it does not count
-- `pairs` (0.25), `copies` (0.15): F1, in which two right pairs are enough; a pair tells more together if both ranges
-  have an interaction (p < 0.00001, corrected for the number of pairs); either answer is correct if both only add up
-  (p < 0.2; up to ten claims), and for a correlation from 0.94 to 0.96
-- `skewness` (0.1, numeric targets only): within 2 %
-- pairs and copies of which there are none weigh a twentieth unless some are claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

@@ -12,13 +12,6 @@ from mleredux_techniques._kit.judging.marks import close, component, counted, fa
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques.imbalance.document import SEVERITIES, ImbalanceAnalysis
 
-TOLERANCES = """\
-- `class_counts` (weight 0.45): each true class counts, within 2 % (half within 10 %); classes that do not exist count
-  against it
-- `imbalance_ratio` (0.25): within 2 % (half within 10 %)
-- `majority_class`, `minority_class` (0.1 each): any of those that tie; they must be in your `class_counts`
-- `severity` (0.08) and `target` (0.02): exactly"""
-
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return the class counts of the training table.

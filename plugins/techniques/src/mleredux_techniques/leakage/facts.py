@@ -33,29 +33,6 @@ TOP = 5
 GUESSED = 1 / 3
 """Risks have this share of their score if column strengths are missing: a guess may be correct by chance."""
 
-TOLERANCES = """\
-- `duplicate_rows`, `shared_rows` (weight 0.1 each): within 2 % (half within 10 %)
-- `feature_strengths` (0.25): five columns (fewer if there are fewer), each with its strength within 0.01, that are
-  among the strongest (a strength within 0.02 of the fifth's is); other columns count against it
-- `risks` (0.5): F1 over leaks, at most the share of them that was found minus half a leak for each wrong claim. A
-  planted leak is the truth, and one that the competition declares; besides those, the tables count, with the private
-  labels of the test: a column, or two columns together, leaks if its skill, cross-validated in the training table, is
-  lost on the test (by more than 0.2 and four standard errors; by 0.12 if less than 0.4 of it is left), beyond what
-  other columns lose there. Skill is the correlation of the target with its mean by the column's value, parts or
-  words, in folds that keep groups and time apart as the split does. Ids or the order of rows that reveal the target
-  in the training table (a strength of 0.3 and five standard errors or more, or a skill of 0.3) are id_order, unless
-  the rows are sorted by a feature; more than 2 % of the test rows that (nearly) share their features with a training
-  row are duplicate_rows, unless equal rows have other targets (a correlation below 0.5), as answers to coarse
-  questions. Where data can't tell the kind, each kind of a column's leak is correct; of a planted leak, another kind
-  counts half. A risk whose `strength` is off by more than 0.05 counts half (if the strength of the leak is 0.8 or
-  more), and so does one of two columns that leak together. A column that tells the target on the test, too, is not a
-  leak that data can show: such a claim is not judged here, only by its efficacy
-- `mitigation` (0.05): the share of leaks (of claims, if they are more) that were found and are to be dropped
-- `risks` and `mitigation` count a third if `feature_strengths` is at most half correct: without measurements, they are
-  guesses
-- of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a twentieth of
-  its weight unless something is claimed"""
-
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return duplicates, strengths, and leaks: the planted ones, and those evident in the tables.

@@ -17,15 +17,7 @@ from mleredux_techniques.metric.document import MetricAnalysis
 CLOSE = 0.01
 """Scores are right within this share of what there is to learn: the score of the truth minus that of a constant."""
 SHARE = 0.02
-TOLERANCES = """\
-- `asks`, `better` (weight 0.05 each): exactly
-- `ignores` (0.15): F1
-- `improve` (0.25): F1; either answer is correct for a gain between one and three standard errors (five folds, corrected
-  for the rows that they share), or if a rougher fit of the step in other folds says otherwise
-- `constant` (0.1; 0.02 if all constants score alike): any number whose score is within 1 % of the best
-  one's, of what there is to learn (the score of the truth minus that of a constant);
-  shares within 0.02, for labels one of the best classes
-- `constant_score` (0.15), `score` (0.15): within 1 % of what there is to learn (half within 5 %)"""
+
 _ASKS = {"class columns": "probabilities", "scores": "probabilities", "labels": "labels", "numbers": "numbers"}
 _SAME = 1e-6
 _NONE: dict[str, Any] = {"constant_score": None, "any": True, "classes": []}

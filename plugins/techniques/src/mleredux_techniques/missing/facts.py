@@ -28,26 +28,6 @@ JUDGED_COLUMNS = 60
 GUESSED, OPEN = 0.2, 0.5
 """Credit of MAR that depends on a wrong column, or is confused with MNAR, and of MNAR that no data can judge."""
 
-TOLERANCES = """\
-- `complete_rows` (weight 0.02): within 1 % (half within 5 %)
-- `columns` (0.03): F1 of the columns that have missing values
-- `missing` of each of these (0.07): within 2 % (half within 10 %); columns that have none count against it
-- `together` (0.08): F1 of the pairs of columns that are both missing in at least half of the rows in which either is
-  (a group of three is three pairs; `rows` must be right within 10 %, of a larger group's pairs at least half)
-- `mechanism` (0.55): the square of the mean credit, in which each mechanism counts equally, so that one answer for
-  all columns is worth little: MAR if another column, its gaps, a part of its dates, the target, or two columns
-  together predict whether it is missing: by the share of missing values in 16 ranges (or in equal values), more than
-  any column predicts 99 random orders of the gaps, p below 0.001 after correction for the number of columns, and a
-  cross-validated correlation of 0.05 or more; else MCAR; not judged of fewer than ten gaps. Confusing MAR with MNAR
-  counts a fifth, and so does MAR that depends on a wrong column. MNAR is as correct as MAR if the column's own value,
-  predicted by all others, tells as much as the best of them; where nothing predicts the gap, no data can judge MNAR,
-  which counts half. For planted missing values, the planted mechanism is the truth. Only columns with the correct
-  `missing` count
-- `depends_on` (0.25, if something is MAR): the first column named (the target may be one) predicts the gap best, or
-  as well as the best within two standard errors or a quarter, apart
-  from columns that are missing together with it, which are as good; if only two columns together do, both
-- a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""
-
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return counts and patterns of missing values in the features of the training table.

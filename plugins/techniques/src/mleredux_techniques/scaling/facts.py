@@ -32,17 +32,6 @@ NORMAL_IQR = 1.349
 """Interquartile range of the normal distribution in standard deviations."""
 INDIFFERENT = ("decision_tree", "gradient_boosted_trees", "random_forest")
 
-TOLERANCES = """\
-- `mean` and `std` of each numeric feature (weight 0.2): the mean within 2 % of the standard deviation, the standard
-  deviation within 2 % (a feature counts if both are correct); columns that are not numeric features count against it
-- `skewed`, `outliers` (0.35 each): F1 of the features that are; only features whose mean and standard deviation are
-  correct count. Either answer is correct within 10 % of a threshold, for `skewed` if a few far values alone make the
-  skewness (the 5 % and 95 % quantiles are about as far from the median: |q95 + q5 - 2 q50| below 0.12 (q95 - q5)), and
-  for `outliers` if fewer values than that make the standard deviation more than 3 times that of the quartiles
-- `spread` (0.06): within 5 % (half within 25 %)
-- `not_needed_for` (0.04): F1
-- a shape that no feature has weighs a twentieth unless it is claimed"""
-
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return mean, standard deviation and shape of each numeric feature of the training table.

@@ -18,18 +18,6 @@ KEY = "shift"
 MOST_VALUES = 50
 ERRORS, LEAST, TOLERATED = 4.0, 0.05, 0.03
 """The target has moved by more than this number of standard errors, and this share (or standard deviations) …"""
-TOLERANCES = """\
-- `distance` of each feature (weight 0.15): within 2 % or 0.01; features that do not exist count against it
-- `broken` (0.35): F1 of the broken features, whose distance is correct. In data that is not planted, a feature is
-  broken if it tells the target in training (a cross-validated correlation of 0.1), at most half as much on the
-  private test (by four standard errors), and leaving it out improves the score there by three standard errors; either
-  answer is correct from two and 1.5
-- `target` (0.25): the largest difference of a share (or of the mean, in standard deviations of the training rows)
-  from that of the private test is at most 0.03 or a quarter of the real change (half credit: twice that), or at most
-  the real change, if that is within chance
-- `changes` (0.25): exactly; relations change if training on the recent half of the rows, of a split by time, is
-  better on the private test than on all rows, by four standard errors; either answer is correct from 1.5
-- what there is none of (a target that did not move, too) weighs a twentieth unless it is claimed wrongly"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

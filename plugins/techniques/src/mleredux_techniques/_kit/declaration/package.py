@@ -28,7 +28,7 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
     """Return the technique of a package, named like it: the fields given, and those that its modules define.
 
     Args:
-        package: Its full name. `facts` defines `TOLERANCES`, too, and `document` the only `Document`.
+        package: Its full name. `document` defines the only `Document`.
         reason: `reason(base, planted)`: why the question does not apply to a task; None if it may apply.
         fields: Further fields of the `TechniqueSpec`.
     """
@@ -40,8 +40,7 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
             fields["document"] = next(
                 part for part in vars(found).values() if isinstance(part, type) and part.__base__ is Document
             )
-        if module == "facts":
-            fields |= {"tolerances": found.TOLERANCES, "folder": Path(str(found.__file__)).parent}
+            fields["folder"] = Path(str(found.__file__)).parent
 
     def refuse(base: Task, planted: bool) -> str | None:
         told = reason(base, planted) if reason else None

@@ -36,12 +36,12 @@ class TechniqueSpec(Technique):
 
     derive: Callable[[Task, str | None], Task] = lambda base, variant: base
     folder: Path
-    """Folder with `description.md` (the question, then the efficacy measure under `## Efficacy`) and `example.json`,
-    a well-formed document for other data."""
+    """Folder with `description.md` (the question, the tolerances under `## Facts`, and the efficacy measure under
+    `## Efficacy`) and `example.json`, a well-formed document for other data."""
     document: type[Document]
     """The document that the agent writes to `<id>_analysis.json`."""
-    tolerances: str
-    """A Markdown list of the tolerances of each part of a document, for the description."""
+    tolerances: str = ""
+    """A Markdown list of the tolerances of each part of a document, if `description.md` has no `## Facts`."""
     truth: Callable[[Dataset], dict[str, Any]] = lambda dataset: {}
     """`truth(dataset)`: the facts about all rows, as JSON values, if `reference` does not find them. Raises
     `NotApplicable` if there are none."""
