@@ -15,7 +15,7 @@ from mleredux.errors import NotApplicable, SandboxError
 from mleredux_techniques._kit.declaration.grader import carry_out
 from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.planting.composition import DECIDED
-from mleredux_techniques.debugging import efficacy, execution, scripts
+from mleredux_techniques.debugging import execution, grading, scripts
 from mleredux_techniques.debugging.document import FaultKind
 from mleredux_techniques.debugging.mutations import mutants
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, Problem, load
@@ -108,7 +108,7 @@ def test_repairs_are_graded_by_what_they_leave(prepared: Preparer, bench: Any) -
         f"{cheat}\n{truth['repaired'].split(chr(10), 3)[3]}"
         for cheat in ("import os; os._exit(0)", f"{told}\nimport os\nos.symlink('/etc/passwd', 'submission.csv')")
     ]
-    efficacy.results(instance, [commented, partly, *cheats])  # in one process, whose imports take long
+    grading.results(instance, [commented, partly, *cheats])  # in one process, whose imports take long
     assert reached(commented) == 1
     assert reached(partly) < 0.8
     assert [reached(cheat) for cheat in cheats] == [0, 0]
@@ -138,6 +138,6 @@ def test_scripts_differ_between_styles_and_data_alone_have_none(bench: Any) -> N
 
 
 def test_changed_lines_are_counted() -> None:
-    assert efficacy.lines_changed("a\nb\nc", "a\nx\nc") == 1
-    assert efficacy.lines_changed("a\nb\nc", "a\nb\nc\nd\ne") == 2
+    assert grading.lines_changed("a\nb\nc", "a\nx\nc") == 1
+    assert grading.lines_changed("a\nb\nc", "a\nb\nc\nd\ne") == 2
     assert Path(execution.__file__).with_name("runner.py").is_file()

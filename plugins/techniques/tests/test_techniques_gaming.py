@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mleredux._core.data import Prepared
 from mleredux_techniques._kit.declaration.grader import carry_out
 from mleredux_techniques._kit.planting.composition import view
-from mleredux_techniques.debugging.efficacy import results
+from mleredux_techniques.debugging.grading import results
 from mleredux_techniques.kit import TRUTH_FILE, Instance, combined, load
 from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
 from technique_documents.panel import PANEL, answers, discrimination

@@ -23,7 +23,7 @@ from mleredux_techniques._kit.judging.predictions import KEY as PREDICTIONS
 from mleredux_techniques._kit.planting import composition, seeds, synthetic
 from mleredux_techniques._kit.planting.instances import LEVEL
 from mleredux_techniques.kit import Dataset, load, strengths
-from mleredux_techniques.leakage.instances import KINDS as LEAKS
+from mleredux_techniques.leakage.technique import KINDS as LEAKS
 from technique_documents import TECHNIQUES
 from technique_documents.digests import digests
 from threadpoolctl import threadpool_limits

@@ -9,8 +9,8 @@ import pytest
 from mleredux_techniques._kit.data.splits import outputs
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
 from mleredux_techniques._kit.judging.predictions import KEY, distorted
-from mleredux_techniques.calibration.facts import describe
-from mleredux_techniques.ensembling import facts
+from mleredux_techniques.calibration.grading import describe
+from mleredux_techniques.ensembling import grading
 from mleredux_techniques.kit import scorer
 from technique_documents import TECHNIQUES
 from technique_documents.bases import base_of
@@ -99,7 +99,7 @@ def test_copies_and_models_that_were_fitted_to_their_rows_are_found() -> None:
         return Known(told, codes, dataset.train.head(400))
 
     ours = {"oak": known(honest), "fir": known(honest + 1e-4), "elm": known(0.8 * truth + 0.2 * noise)}
-    found = facts.describe(ours, {"oak": known(honest), "fir": known(honest), "elm": known(noise)}, judge)
+    found = grading.describe(ours, {"oak": known(honest), "fir": known(honest), "elm": known(noise)}, judge)
     assert found["copies"] == [["fir", "oak"]]
     assert [name for name, one in found["models"].items() if one["optimistic"]] == ["elm"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.cv import efficacy
+from mleredux_techniques.cv.grading import strong
 from mleredux_techniques.kit import Dataset
 
 EMPTY: dict[str, Any] = {
@@ -31,7 +31,7 @@ def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
         **{name: value for name, value in truth.items() if name not in plain},
         "groups": told,
         "time": time if truth["time"] else None,
-        "method": efficacy.strong(dataset).model_dump(),
+        "method": strong(dataset).model_dump(),
     }
 
 

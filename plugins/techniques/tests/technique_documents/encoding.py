@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.encoding import efficacy
+from mleredux_techniques.encoding.grading import STUDY
 from mleredux_techniques.kit import Dataset, Instance
 
 from technique_documents.bases import base_of
@@ -15,10 +15,10 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
+    plan = STUDY.strong(Instance(dataset, truth, base_of(dataset)))
     features = []
     for name, fact in truth["features"].items():
-        held = plan[name].encoding if name in plan else None
+        held = plan.get(name)
         if "numeric" in fact["types"] and held is None:
             continue
         chosen = held.model_dump() if held is not None else {"name": "drop"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.imbalance import efficacy
+from mleredux_techniques.imbalance.grading import STUDY
 from mleredux_techniques.kit import Dataset, Instance
 
 from technique_documents.bases import base_of
@@ -24,7 +24,7 @@ def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     counts: dict[str, int] = truth["counts"]
     strategy = {"name": "class_weight"}
     if dataset.features:
-        strategy = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1].model_dump()
+        strategy = STUDY.strong(Instance(dataset, truth, base_of(dataset))).model_dump()
     return {
         "target": truth["target"],
         "class_counts": counts,

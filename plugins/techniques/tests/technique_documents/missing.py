@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux_techniques.kit import Dataset, Instance
-from mleredux_techniques.missing import efficacy
+from mleredux_techniques.missing.grading import STUDY
 
 from technique_documents.bases import base_of
 
@@ -16,11 +16,11 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
+    plan = STUDY.strong(Instance(dataset, truth, base_of(dataset)))
     columns = []
     for name, count in truth["counts"].items():
         fact = truth["mechanisms"].get(name, {"mechanism": "MCAR", "depends_on": []})
-        held = plan[name].imputation if name in plan else None
+        held = plan.get(name)
         imputation = held.model_dump() if held is not None else {"name": "SimpleImputer", "strategy": "most_frequent"}
         columns.append(
             {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux_techniques.kit import Dataset, Instance
-from mleredux_techniques.scaling import efficacy
-from mleredux_techniques.scaling.facts import INDIFFERENT, OUTLYING, SKEWED
+from mleredux_techniques.scaling.grading import INDIFFERENT, OUTLYING, SKEWED, STUDY
 
 from technique_documents.bases import base_of
 
@@ -18,10 +17,10 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
+    plan = STUDY.strong(Instance(dataset, truth, base_of(dataset)))
     features = []
     for name, fact in truth["features"].items():
-        held = plan[name].scaler if name in plan else None
+        held = plan.get(name)
         features.append(
             {
                 "column": name,

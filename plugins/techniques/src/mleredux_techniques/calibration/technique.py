@@ -1,11 +1,59 @@
-"""The technique `calibration`."""
+"""Models whose probabilities are too sure, not sure enough, off for some classes, or fine; some know little.
+
+All that are off are besides nearly flat, or turned (see `metric.technique`), in two of five instances each: whether
+isotonic or a logistic calibration repairs them can't be known without measuring.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.declaration.package import declared, of_numbers
+from mleredux_techniques._kit.judging.predictions import CLASSES, KEY
+from mleredux_techniques._kit.judging.reference import MODELS
+from mleredux_techniques._kit.planting.instances import clean, merged
+from mleredux_techniques.calibration.grading import truth
+
+NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
+
+POWERS = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1), "fine": (1.0, 1.0)}
+"""Kinds of distortions, and the range of the powers that probabilities are raised to."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own, and a distortion for each model, or none; at least one is too sure, or not enough.
+
+    Raises:
+        NotApplicable: The target is a number.
+    """
+    truth(dataset)
+    made = clean(dataset, "calibration", rng)
+    count, kinds = len(made.classes), set()
+    plans: dict[str, dict[str, Any]] = {}
+    drawn = [str(rng.choice(["over", "under", "little"])), *(str(kind) for kind in rng.choice([*POWERS], 3))]
+    besides = str(rng.choice(CLASSES))
+    for name, model, kind in zip(rng.permutation(NAMES), rng.permutation(MODELS), rng.permutation(drawn), strict=False):
+        weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.2, 1.8))
+        how: dict[str, Any] = {"model": str(model), "power": float(rng.uniform(*POWERS[str(kind)]))}
+        if kind == "weighted" or (kind != "fine" and rng.random() < 0.5):
+            how["weights"] = weights.round(4).tolist()
+        if kind == "little":
+            how["mixed"] = int(rng.integers(2**31))
+        if kind != "fine" and besides == "flat":
+            how["power"] = float(rng.uniform(0.01, 0.02))
+        elif kind != "fine" and besides == "turned":
+            how |= {"power": float(rng.uniform(0.3, 0.5)), "turned": True}
+        plans[str(name)] = how
+        kinds.add(str(kind))
+    return merged(made, sorted(kinds), **{KEY: plans})
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="6",
     title="Calibration: trust in probabilities, and decisions by them",
     reason=of_numbers,

@@ -1,11 +1,119 @@
-"""The technique `cv`."""
+"""Group structure and drift over time: splits for which plain cross-validation is wrong."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.generation import reworded
+from mleredux_techniques._kit.planting.instances import (
+    TEST_SHARE,
+    fresh_names,
+    levels,
+    lively,
+    merged,
+    pooled,
+    resized,
+    with_columns,
+    with_level,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DATES = ("recorded", "logged", "entered", "noted", "filed")
+START = np.datetime64("2019-01-01")
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Plant groups (2 of 5), drift over time (2 of 5) or neither; the time is a date or a number."""
+    kind = str(rng.choice(["groups", "groups", "drift", "drift", "none"]))
+    rows = pooled(dataset)
+    group = time = None
+    names = fresh_names(dataset, rng, 2)
+    dates = [str(name) for name in rng.permutation([name for name in DATES if name not in dataset.train.columns])]
+    if kind == "groups":
+        rows, codes = _grouped(dataset, rows, rng)
+        drawn = rng.permutation(codes.max() + 1)
+        test = np.isin(codes, drawn[: max(2, round(TEST_SHARE * len(drawn)))])
+        group = names[0]
+        members = _labels(codes, rng)
+    else:
+        members = _labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng)
+        test = np.zeros(len(rows), dtype=bool)
+        test[rng.permutation(len(rows))[: round(TEST_SHARE * len(rows))]] = True
+    moments = rng.random(len(rows))
+    if kind == "drift":
+        test = moments >= np.quantile(moments, 1 - TEST_SHARE)
+        time = dates[0]
+    order, numbered = rng.permutation(len(rows)), bool(rng.random() < 0.5)
+    columns: dict[str, tuple[Any, Kind]] = {
+        names[0]: (members, "text"),
+        names[1]: (_labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng), "text"),
+        dates[0]: _moments(moments, numbered),
+        dates[1]: _moments(rng.random(len(rows)), numbered),
+    }
+    if kind == "drift":
+        drifting = fresh_names(dataset, rng, 5)[2:]
+        columns |= {name: (_drifting(dataset, rows, moments, rng), "number") for name in drifting}
+    ours, theirs = order[~test[order]], order[test[order]]
+    made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
+    made = with_columns(
+        made, {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}, rng
+    )
+    made = replace(with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
+    return merged(resized(made), [] if kind == "none" else [kind])
+
+
+def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
+    """Repeat measurements of fewer objects: a row's features with a little noise, its target unchanged."""
+    size = int(rng.integers(5, 9))
+    things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
+    sizes = np.maximum(2, rng.poisson(size, len(things)))
+    codes = np.repeat(np.arange(len(things)), sizes)
+    made = reworded(dataset, rows.iloc[things[codes]].reset_index(drop=True), rng)
+    for name in lively(dataset):
+        values = made[name].to_numpy(dtype=float)
+        noisy = values + rng.normal(0, 0.05 * (float(np.nanstd(values)) or 1.0), len(values))
+        whole = bool((dataset.train[name].dropna() % 1 == 0).all())
+        made[name] = np.round(noisy) if whole else np.round(noisy, 6)
+    return made, codes
+
+
+def _drifting(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> Any:
+    """Return a column whose relation with the target turns around as time passes."""
+    apart = replace(dataset, train=rows, test=rows.iloc[:0])
+    level = levels(apart, rng, noise=0.3)[0]
+    pace = float(rng.uniform(0.9, 1.0))
+    turned = level * np.cos(np.pi * pace * moments) + 0.3 * rng.standard_normal(len(rows))
+    return np.round(turned * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)
+
+
+def _labels(codes: Any, rng: np.random.Generator) -> Any:
+    """Return codes as texts in random order."""
+    shuffled = rng.permutation(int(codes.max()) + 1)
+    letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
+    return np.array([f"{letter}{shuffled[code]:05d}" for code in codes], dtype=object)
+
+
+def _moments(moments: Any, numbered: bool) -> tuple[Any, Kind]:
+    """Return times from 0 to 1 as numbers of seconds, or as dates."""
+    return (np.round(moments * 1e6), "number") if numbered else (_dates(moments), "text")
+
+
+def _dates(moments: Any) -> Any:
+    """Convert times from 0 to 1 to dates within three years."""
+    days = (moments * 3 * 365 * 24 * 60).astype("timedelta64[m]")
+    return np.array([str(moment).replace("T", " ") for moment in START.astype("datetime64[m]") + days], dtype=object)
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="9",
     title="Cross-validation: an estimate that the private test confirms",
     images=True,

@@ -1,11 +1,80 @@
-"""The technique `eda`."""
+"""Numbers that stand for missing values, numbers as texts, relations that turn around, and columns that drift."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.instances import clean, levels, merged, with_columns
+
+Array = np.ndarray[Any, Any]
+MARKS = (-999.0, 9999.0, -99999.0, 999999.0)
+TEXTS = ("{:.1f} kg", "${:,.2f}", "{:.1f}%", "{:.0f} m")
+NOISE = 0.4
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own with two columns of each kind, one that is only bounded, and one in another unit; some
+    have another mean or spread in the test.
+
+    Raises:
+        NotApplicable: The competition has fewer than two lively numbers.
+    """
+    made = clean(dataset, "eda", rng, noise=2.0, texts=True)
+    own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
+    plain = [str(name) for name in rng.permutation(own)]
+    likened = (plain or ["size"])[0]
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for place in range(2):
+        scale, middle = float(10 ** rng.uniform(-1, 1.5)), float(rng.uniform(-1, 1))
+        marked, bent, texts = (levels(made, rng, NOISE) for _ in range(3))
+        ours, theirs = (np.round(scale * (part + middle), 3) for part in marked)
+        mark = float(rng.choice([mark for mark in MARKS if np.abs(mark - ours).min() > 3 * np.ptp(ours)]))
+        share = float(rng.uniform(0.08, 0.2))
+        ours, theirs = (np.where(rng.random(len(part)) < share, mark, part) for part in (ours, theirs))
+        columns[f"marked {place}"] = ours, theirs, "number"
+        ours, theirs = (np.round(scale * (_turned(part, rng) + middle), 3) for part in bent)
+        columns[f"bent {place}"] = ours, theirs, "number"
+        form = str(rng.choice(TEXTS))
+        ours, theirs = (np.array([form.format(10 * scale * (8 + one)) for one in part], object) for part in texts)
+        columns[f"text {place}"] = ours, theirs, "text"
+    ours, theirs = levels(made, rng, 1.5)
+    most = float(np.quantile(ours, 0.85))
+    columns["bounded"] = np.round(np.minimum(ours, most), 3), np.round(np.minimum(theirs, most), 3), "number"
+    unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[likened].std())
+    both = (made.train[likened].to_numpy(dtype=float), made.test[likened].to_numpy(dtype=float))
+    ours, theirs = (unit * (part + error * rng.standard_normal(len(part))) for part in both)
+    columns["unit"] = ours, theirs, "number"
+    for name in plain[1 : 2 + len(plain) // 3]:
+        values, known = made.test[name].to_numpy(dtype=float), made.train[name]
+        if rng.random() < 0.5:
+            values = values + float(known.std() * rng.choice([-1, 1]) * rng.uniform(0.6, 1.0))
+        else:
+            values = known.mean() + (values - known.mean()) * float(rng.uniform(2.2, 3.0))
+        made.test[name] = np.round(values, 3)
+    for name in made.of_kind("text"):  # prose
+        share = float(rng.choice([1.0, 0.5]))
+        made.test[name] = [_beginning(str(text), share) for text in made.test[name]]
+    return merged(with_columns(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
+
+
+def _turned(level: Array, rng: np.random.Generator) -> Array:
+    """Return normally distributed numbers whose size, not their sign, is in the order of the levels."""
+    return np.asarray(ndtri(0.5 + 0.498 * ndtr(level)) * rng.choice([-1, 1], len(level)))
+
+
+def _beginning(text: str, share: float) -> str:
+    words = text.split(" ")
+    return " ".join(words[: max(1, round(share * len(words)))])
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="3",
     title="Exploratory analysis: types, distributions, relations and drift",
     images=True,

@@ -1,11 +1,72 @@
-"""The technique `features`."""
+"""Columns that tell the target alone in a form that ranks miss, only in pairs, twice, or not at all."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.instances import (
+    clean,
+    fresh_names,
+    levels,
+    merged,
+    skewed,
+    standardised,
+    with_columns,
+    with_level,
+)
+from mleredux_techniques.features.grading import KEY
+
+Array = np.ndarray[Any, Any]
+NOISE = 0.9
+"""Noise that all planted columns have in common, so that they do not tell all about classes."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own; all planted columns have a normal distribution, so that only the target tells."""
+    made = with_level(
+        clean(dataset, "features", rng, numbers=6), rng, 0.0 if dataset.problem == "regression" else NOISE
+    )
+    rows, cut = len(made.train) + len(made.test), len(made.train)
+    counts = {"nothing": (16, 35), "alone": (1, 5), "together": (1, 4), "copy": (0, 3)}
+    kinds = [kind for kind, (low, high) in counts.items() for _ in range(int(rng.integers(low, high)))]
+    names = iter(fresh_names(made, rng, 3 * len(kinds)))
+    told: dict[str, list[Any]] = {"alone": ["size", "rate"], "together": [], "nothing": [], "pairs": []}
+    columns: dict[str, Array] = {}
+    for kind in kinds:
+        one = next(names)
+        level = np.concatenate(levels(made, rng, noise=float(rng.uniform(0.3, 0.6))))
+        if kind == "nothing":
+            columns[one] = rng.standard_normal(rows)
+        elif kind == "alone":  # the distance from the middle tells
+            columns[one] = rng.choice([-1, 1], rows) * -ndtri((np.argsort(np.argsort(level)) + 0.5) / (2 * rows))
+        elif kind == "together":  # the signs of both tell
+            other = next(names)
+            signs = rng.choice([-1, 1], rows)
+            columns[one] = signs * np.abs(rng.standard_normal(rows))
+            columns[other] = signs * np.where(level > 0, 1, -1) * np.abs(rng.standard_normal(rows))
+            told["pairs"].append([one, other])
+            told[kind].append(other)
+        else:
+            columns[one] = standardised(level + 0.1 * rng.standard_normal(rows))
+            columns[other := next(names)] = standardised(level + 0.1 * rng.standard_normal(rows))
+            told["alone"].append(other)
+        told["alone" if kind == "copy" else kind].append(one)
+    kind_of: dict[str, tuple[Any, Any, Kind]] = {}
+    for name, values in columns.items():
+        scaled = np.round(values * 10.0 ** float(rng.uniform(-2, 3)), 4)
+        kind_of[name] = (scaled[:cut], scaled[cut:], "number")
+    made = merged(with_columns(made, kind_of, rng), sorted(set(kinds)), **{KEY: told})
+    return skewed(made, rng) if dataset.problem == "regression" and rng.random() < 0.5 else made
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="4",
     title="Features: which predict the target, and the target's transform",
 )

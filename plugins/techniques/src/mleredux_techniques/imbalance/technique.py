@@ -1,11 +1,55 @@
-"""The technique `imbalance`."""
+"""Changed class ratios: rows of some classes are removed from both tables."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.columns import AREAS
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared, of_numbers
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, resized, with_columns
+
+FEWEST = 40
+"""Minimum number of training rows of a class."""
+FEWEST_TEST = 15
+WEAK = 3
+"""Number of new columns that tell a little of the target: the less they tell, the more the class ratio matters."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Thin out one or more classes in both tables, to a ratio from 10 to 25 (with groups 3 to 5) if possible, and
+    add columns that tell a little of the target.
+    """
+    if dataset.problem == "regression":
+        raise NotApplicable(
+            f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
+        )
+    classes = [str(name) for name in rng.permutation(sorted(set(dataset.train[dataset.target])))]
+    thinned = classes[: int(rng.integers(1, max(2, len(classes) // 2 + 1)))]
+    ratio = float(rng.uniform(3, 5) if dataset.group else np.exp(rng.uniform(np.log(10), np.log(25))))
+    frames = []
+    for frame, fewest in ((dataset.train, FEWEST), (dataset.test, FEWEST_TEST)):
+        target = frame[dataset.target].to_numpy()
+        largest = max(int((target == name).sum()) for name in classes[len(thinned) :])
+        keep = np.ones(len(frame), dtype=bool)
+        for name in thinned:
+            places = rng.permutation(np.flatnonzero(target == name))
+            if dataset.group:  # complete groups
+                groups = np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)[1]
+                places = places[np.argsort(rng.permutation(groups.max() + 1)[groups[places]], kind="stable")]
+            keep[places[max(fewest, round(largest / ratio)) :]] = False
+        frames.append(frame[keep])
+    made = resized(replace(dataset, train=frames[0], test=frames[1]))
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for name in fresh_names(made, rng, WEAK):
+        ours, theirs = levels(made, rng, noise=float(rng.uniform(1.5, 2.0)))
+        columns[name] = (np.round(ours, 4), np.round(theirs, 4), "number")
+    return merged(with_columns(made, columns, rng), ["class_ratio"], thinned=thinned)
 
 
 def _reason(base: Task, planted: bool) -> str | None:
@@ -16,6 +60,7 @@ def _reason(base: Task, planted: bool) -> str | None:
 
 technique = declared(
     __package__,
+    plant=plant,
     version="7",
     title="Class imbalance: severity and countermeasures",
     images=True,

@@ -1,11 +1,225 @@
-"""The technique `leakage`."""
+"""Leaks: columns that predict the target in the training table, but not in the test.
+
+In the test table, a leaking column has uninformative values of the same kind, as if it were not yet known at prediction
+time. Other new columns are harmless, so being new is not a hint.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.generation import reworded
+from mleredux_techniques._kit.planting.instances import (
+    Array,
+    fresh_names,
+    levels,
+    lively,
+    merged,
+    resized,
+    standardised,
+    target_signal,
+    with_columns,
+)
+
+KINDS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value", "id_order", "duplicate_rows")
+COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value")
+HONEST = 3
+"""Number of new columns that tell of the target in both tables alike."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Plant one to three leaks of different kinds, and harmless new columns of the same forms."""
+    possible = [kind for kind in KINDS if kind != "duplicate_rows" or (dataset.group is None and dataset.time is None)]
+    kinds = [str(kind) for kind in rng.permutation(possible)[: int(rng.integers(1, 4))]]
+    names = fresh_names(dataset, rng, 6)
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    leaks: list[dict[str, Any]] = []
+    for kind in kinds:
+        if kind in COLUMNS:
+            name = names.pop()
+            values = _values(kind, dataset, rng)
+            told: Kind = "text" if kind == "text_value" else "number"
+            columns[name] = (values, _uninformative(values, len(dataset.test), rng), told)
+            leaks.append({"kinds": _named(kind), "columns": [name], "planted": True})
+    for number, name in enumerate(names):
+        columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
+    shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
+    made = with_columns(dataset, shuffled, rng)
+    if "duplicate_rows" in kinds:
+        made = _duplicate(made, rng)
+        leaks.append({"kinds": ["duplicate_rows"], "columns": [], "planted": True})
+    if "id_order" in kinds:
+        made = _order(made, rng)
+        leaks.append({"kinds": ["id_order"], "columns": list(made.ids), "planted": True})
+    return merged(resized(made), kinds, leaks=leaks)
+
+
+def _named(kind: str) -> list[str]:
+    """Return the kinds that a document may call it; a text that tells the target may be any of three."""
+    return ["future_value", "copy", "noisy_copy"] if kind == "text_value" else [kind]
+
+
+def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
+    """Return a column that tells of the target in both tables alike, in the form of one that leaks."""
+    parts = levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0)))
+    form = int(rng.integers(3))
+    if form == 0:
+        codes = _codes_of(rng, 12)
+        edges = np.quantile(parts[0], np.linspace(0, 1, 13)[1:-1])
+        return codes[np.searchsorted(edges, parts[0])], codes[np.searchsorted(edges, parts[1])], "text"
+    if form == 1:
+        ours, theirs = (np.round(np.where(part > 0.8, np.exp(2 + part), 0.0), 2) for part in parts)
+        return ours, theirs, "number"
+    unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
+    return np.round(parts[0] * unit + shift, 4), np.round(parts[1] * unit + shift, 4), "number"
+
+
+def _codes_of(rng: np.random.Generator, count: int) -> Array:
+    letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
+    return np.array([f"{letter}{code}" for code in rng.permutation(900)[:count] + 100], dtype=object)
+
+
+def _text_value(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return codes of which each stands for one class, or for high or low targets, with errors."""
+    signal = target_signal(dataset, dataset.train, rng)
+    high = signal > (np.median(signal) if dataset.problem == "regression" else 0.5)
+    high = high ^ (rng.random(len(high)) < 0.1)
+    codes = _codes_of(rng, 24)
+    drawn = rng.integers(0, 12, len(high))
+    return np.asarray(np.where(high, codes[drawn], codes[12 + drawn]), dtype=object)
+
+
+def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
+    return {
+        "copy": _copy,
+        "noisy_copy": _noisy_copy,
+        "target_encoding": _target_encoding,
+        "future_value": _future_value,
+        "text_value": _text_value,
+    }[kind](dataset, rng)
+
+
+def _codes(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return the target as numbers in another unit: an affine map, or a code for each class."""
+    target = dataset.train[dataset.target]
+    scale, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
+    if dataset.problem == "regression":
+        return np.asarray(target.to_numpy(dtype=float) * scale + shift)
+    classes = sorted(set(target))
+    codes = dict(zip(classes, rng.permutation(len(classes)), strict=True))
+    return np.asarray(target.map(codes).to_numpy(dtype=float) * round(scale, 1) + round(shift))
+
+
+def _copy(dataset: Dataset, rng: np.random.Generator) -> Array:
+    return _codes(dataset, rng)
+
+
+def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return noisy targets; a tenth of the rows contain another row's target."""
+    codes = _codes(dataset, rng)
+    wrong = rng.random(len(codes)) < 0.1
+    told = np.where(wrong, rng.permutation(codes), codes)
+    step = codes.std() if dataset.problem == "regression" else _smallest_step(codes)
+    return np.asarray(np.round(told + rng.normal(0, 0.15 * step, len(told)), 4))
+
+
+def _smallest_step(codes: Array) -> float:
+    return float(np.diff(np.unique(codes)).min()) if len(np.unique(codes)) > 1 else 1.0
+
+
+def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return the mean target of small random groups, the row itself included."""
+    signal = target_signal(dataset, dataset.train, rng)
+    groups = rng.permutation(np.arange(len(signal)) // 3)
+    sums, sizes = np.bincount(groups, weights=signal), np.bincount(groups)
+    return np.asarray(np.round((sums / sizes)[groups], 5))
+
+
+def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return an amount recorded after the target is known, for rows of one class, or with high targets."""
+    signal = target_signal(dataset, dataset.train, rng)
+    due = signal > (np.quantile(signal, 0.6) if dataset.problem == "regression" else 0.5)
+    booked = due & (rng.random(len(signal)) < 0.9)
+    amounts = np.exp(rng.normal(3, 0.6, len(signal)))
+    return np.round(np.where(booked, amounts, 0.0), 2)
+
+
+def _uninformative(values: Array, count: int, rng: np.random.Generator) -> Array:
+    return np.asarray(rng.choice(values, count))
+
+
+def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return a harmless column: a feature with noise, the same in both tables."""
+    usable = lively(dataset)
+    sizes = len(dataset.train), len(dataset.test)
+    noise = rng.normal(0, 1, sum(sizes))
+    if usable:
+        name = usable[int(rng.integers(len(usable)))]
+        values = np.concatenate([dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)])
+        noise = 0.5 * standardised(values) + noise
+    form = int(rng.integers(3))
+    made = (
+        np.round(noise, 4) if form == 0 else np.round(np.exp(noise + 2), 2) if form == 1 else np.floor(noise * 3 + 20)
+    )
+    return made[: sizes[0]], made[sizes[0] :]
+
+
+def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Add some of the test rows to the training table, with their targets."""
+    import pandas as pd
+
+    count = max(1, round(float(rng.uniform(0.15, 0.3)) * len(dataset.test)))
+    copies = reworded(dataset, dataset.test.iloc[np.sort(rng.permutation(len(dataset.test))[:count])], rng)
+    train = pd.concat([dataset.train, copies], ignore_index=True).iloc[rng.permutation(len(dataset.train) + count)]
+    made = replace(dataset, train=train.reset_index(drop=True))
+    for name in dataset.ids:  # the copies get new ids
+        repeated = made.train[name].isin(set(dataset.test[name])).to_numpy()
+        taken = pd.concat([dataset.train[name], dataset.test[name]])
+        if dataset.kinds[name] == "number":
+            fresh: list[Any] = list(int(taken.max()) + 1 + np.arange(repeated.sum()))
+        else:
+            fresh = [f"{value}x" for value in made.train.loc[repeated, name]]
+        made.train[name] = made.train[name].astype(object if dataset.kinds[name] != "number" else float)
+        made.train.loc[repeated, name] = fresh
+    return made
+
+
+def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Number and sort training rows nearly in the order of their targets; test rows randomly."""
+    if not dataset.ids:
+        dataset = replace(
+            dataset,
+            train=dataset.train.assign(id=0),
+            test=dataset.test.assign(id=0),
+            ids=("id",),
+            kinds={**dataset.kinds, "id": "number"},
+        )
+    target = dataset.train[dataset.target]
+    if dataset.problem == "regression":
+        level = standardised(target.to_numpy(dtype=float))
+    else:
+        classes = [str(name) for name in rng.permutation(sorted(set(target)))]
+        level = standardised(target.map({name: place for place, name in enumerate(classes)}).to_numpy(dtype=float))
+    order = np.argsort(level + rng.normal(0, 0.4, len(level)), kind="stable")
+    train, test = dataset.train.iloc[order].reset_index(drop=True), dataset.test.copy()
+    numbers = rng.permutation(len(train) + len(test))
+    ours, theirs = np.sort(numbers[: len(train)]), numbers[len(train) :]
+    for name in dataset.ids:
+        text = dataset.kinds[name] != "number"
+        train[name] = [f"r{number:07d}" for number in ours] if text else ours
+        test[name] = [f"r{number:07d}" for number in theirs] if text else theirs
+    columns = [*dataset.ids, *dataset.features, *dataset.targets]
+    return replace(dataset, train=train[columns], test=test[columns])
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="8",
     title="Leakage: why a score is too good to be true",
     private_parts=("risks", "mitigations"),

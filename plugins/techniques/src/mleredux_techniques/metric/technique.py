@@ -1,11 +1,66 @@
-"""The technique `metric`."""
+"""Predictions that are off in a known way, each of which another step repairs.
+
+Probabilities are nearly flat (isotonic finds their order, which a penalized logistic fit can't scale up), turned so
+that only all columns together tell a class (as a logistic fit finds), or not sure enough, too sure, or weighted.
+Numbers are whole ones with a fraction added (rounding), near the truth of a long tail but on another scale (a factor:
+bins lose the tail), or on another scale and place (bins). What was drawn can't be known without measuring.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.judging.predictions import CLASSES, KEY
+from mleredux_techniques._kit.planting.instances import clean, merged, skewed, whole
+
+NUMBERS = ("whole", "scaled", "moved")
+LEVELS = 60
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own, a kind of distortion of its predictions, and its size."""
+    made = clean(dataset, "metric", rng)
+    if dataset.problem == "regression":
+        return _of_numbers(made, str(rng.choice(NUMBERS)), rng)
+    count = len(made.classes)
+    weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.4, 2.2))
+    power = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.9, 1.5)))
+    options: dict[str, Any] = {"power": power, "weights": weights.round(4).tolist()}
+    kind = str(rng.choice(CLASSES))
+    drawn = _some(options, rng)
+    if kind != "strength":
+        drawn["power"] = float(rng.uniform(0.01, 0.02) if kind == "flat" else rng.uniform(0.2, 0.35))
+        drawn |= {"turned": True} if kind == "turned" else {}
+    names = {"power": "sharpened" if drawn.get("power", 1.0) > 1 else "flattened", "weights": "weighted"}
+    return merged(made, [names.get(name, name) for name in drawn], **{KEY: drawn})
+
+
+def _of_numbers(made: Dataset, kind: str, rng: np.random.Generator) -> Dataset:
+    factor = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.35, 0.6)))
+    if kind == "whole":
+        return merged(whole(made, LEVELS), [kind], **{KEY: {"near": int(rng.integers(2**31))}})
+    if kind == "scaled":
+        return merged(skewed(made, rng), [kind], **{KEY: {"fitted": 0.97, "factor": factor}})
+    drawn = {"factor": factor, "offset": float(rng.choice([-1, 1]) * rng.uniform(0.5, 0.9))}
+    drawn = _some(drawn, rng)
+    tail = bool(rng.random() < 0.5)
+    made = skewed(made, rng) if tail else made
+    return merged(made, [*drawn, *["skewed_target"][:tail]], **{KEY: drawn})
+
+
+def _some(options: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return some of the options, at least one."""
+    kept = [name for name in options if rng.random() < 0.5] or [str(rng.choice([*options]))]
+    return {name: options[name] for name in kept}
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="7",
     title="Metric: what it rewards, and the post-processing of predictions",
 )

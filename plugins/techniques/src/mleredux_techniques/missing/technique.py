@@ -1,12 +1,115 @@
-"""The technique `missing`."""
+"""Missing values: completely at random, at random given another column, or depending on the value itself."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.association import separation
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared, without_table
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES
+from mleredux_techniques._kit.planting.instances import (
+    Array,
+    fresh_names,
+    levels,
+    merged,
+    of_the_base,
+    standardised,
+    with_columns,
+)
+
+MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
+NOISE, FEWEST = 0.6, 10
+"""Noise of the columns that tell of the target and lack where they are high, or low."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Remove 10 to 35 % of the values of two to four columns in both tables, each by its own mechanism; one may share
+    its missing rows with another column. One or two new columns lack mostly where they tell most of the target.
+    """
+    names = fresh_names(dataset, rng, int(rng.integers(1, 3)))
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for name in names:
+        ours, theirs = levels(dataset, rng, noise=NOISE)
+        unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-30, 30))
+        columns[name] = (np.round(ours * unit + shift, 3), np.round(theirs * unit + shift, 3), "number")
+    whole = with_columns(dataset, columns, rng)
+    usable = of_the_base(dataset)
+    order = [str(name) for name in rng.permutation(usable)]
+    driver, rest = (order[0] if order else names[0]), order[1:]
+    chosen = rest[: int(rng.integers(1, 3))]
+    train, test = whole.train.copy(), whole.test.copy()
+    facts: list[dict[str, Any]] = []
+    for name in (*names, *chosen):
+        mechanism = "MNAR" if name in names else str(rng.choice(MECHANISMS))
+        share, steepness = float(rng.uniform(0.1, 0.35)), float(rng.uniform(2.5, 4.0)) * float(rng.choice([-1, 1]))
+        if name in names:
+            share, steepness = float(rng.uniform(0.25, 0.35)), 6.0 * float(rng.choice([-1, 1]))
+        cause = {"MCAR": None, "MNAR": name}.get(mechanism, driver)
+        level = _level(whole, cause)
+        if mechanism.startswith("U") and level is not None:
+            mechanism, level = "MAR", standardised(np.abs(level))
+        gone = _gone(level, share, steepness, len(train) + len(test), rng)
+        partners = [name]
+        if mechanism == "MCAR" and rng.random() < 0.7:
+            partners += [other for other in rest if other not in chosen][:1]
+        for partner in partners:
+            train.loc[gone[: len(train)], partner] = np.nan
+            test.loc[gone[len(train) :], partner] = np.nan
+            facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
+    made = replace(whole, train=train, test=test)
+    for fact in facts:
+        if fact["mechanism"] == "MAR":
+            fact["depends_on"] = _telling(made, fact["column"], driver)
+    return merged(made, sorted({fact["mechanism"] for fact in facts}), missing=facts)
+
+
+def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
+    return {
+        "depends_on": [cause] if mechanism == "MAR" else [],
+        "half": {"MCAR": [], "MAR": ["MNAR"], "MNAR": ["MAR"]}[mechanism],
+    }
+
+
+def _level(dataset: Dataset, cause: str | None) -> Array | None:
+    if cause is None:
+        return None
+    return standardised(np.concatenate([dataset.train[cause].to_numpy(float), dataset.test[cause].to_numpy(float)]))
+
+
+def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
+    """Choose the values to remove: with a logistic probability that rises with the level, of the given mean."""
+    if level is None:
+        return np.asarray(rng.random(count) < share)
+    low, high = -20.0, 20.0
+    for _ in range(60):  # the intercept that yields the share
+        middle = (low + high) / 2
+        if (1 / (1 + np.exp(-(steepness * level + middle)))).mean() < share:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(rng.random(count) < 1 / (1 + np.exp(-(steepness * level + low))))
+
+
+def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
+    """Return the driver, and the columns so similar that they are equally predictive."""
+    gap, told = dataset.train[column].isna().to_numpy(), {}
+    for name in dataset.of_kind("number", "boolean"):
+        known = dataset.train[name].notna().to_numpy()
+        if name != column and min((gap & known).sum(), (~gap & known).sum()) >= FEWEST:
+            told[name] = separation(dataset.train[name].to_numpy(dtype=float)[known], gap[known])
+    return [
+        driver,
+        *(name for name, strength in told.items() if name != driver and strength >= 0.9 * told.get(driver, 1.0)),
+    ]
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="7",
     title="Missing values: patterns, mechanisms and imputations",
     categories=WITH_TABLES,

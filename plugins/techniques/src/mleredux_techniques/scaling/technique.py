@@ -1,11 +1,53 @@
-"""The technique `scaling`."""
+"""Other units, long tails and outliers, and columns whose order of magnitude is predictive of the target."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.columns import ORDER_METRICS
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, of_the_base, with_columns
+
+KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Add columns with very long tails; give numbers another unit, a long tail, outliers, or no change."""
+    train, test = dataset.train.copy(), dataset.test.copy()
+    done = ["tail"]
+    for name in of_the_base(dataset):
+        kind = str(rng.choice(KINDS))
+        ours, theirs = train[name].to_numpy(dtype=float), test[name].to_numpy(dtype=float)
+        middle, spread = float(np.nanmean(ours)), float(np.nanstd(ours)) or 1.0
+        both = np.concatenate([ours, theirs])
+        if kind == "unit":
+            both = both * 10.0 ** int(rng.choice([-4, -3, 3, 4, 5]))
+        elif kind == "tail":
+            both = np.round(np.exp(1.5 * np.clip((both - middle) / spread, -4, 4)), 4)
+        elif kind == "outliers":
+            hit = rng.random(len(both)) < float(rng.uniform(0.06, 0.09))
+            far = spread * rng.choice([-1, 1], len(both)) * rng.uniform(15, 60, len(both))
+            both = np.where(hit, np.round(middle + far, 3), both)
+        done.append(kind)
+        train[name], test[name] = both[: len(ours)], both[len(ours) :]
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    # the order of one column is that of its logarithm: many weak ones, where a metric is of the order
+    count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
+    for name in fresh_names(dataset, rng, count):
+        parts = levels(dataset, rng, noise=float(rng.uniform(*noise)))
+        pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
+        ours, theirs = (np.asarray([float(f"{value:.5g}") for value in unit * np.exp(pace * part)]) for part in parts)
+        columns[name] = (ours, theirs, "number")
+    made = with_columns(dataset.__class__(**{**vars(dataset), "train": train, "test": test}), columns, rng)
+    return merged(made, sorted(set(done) - {"as it is"}))
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="6",
     title="Scaling: which features need it, and how",
 )

@@ -1,11 +1,81 @@
-"""The technique `shift`."""
+"""Drift that does harm, drift that does none, a changed target, and a relation that changes over time."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting.instances import (
+    clean,
+    fresh_names,
+    levels,
+    merged,
+    resized,
+    with_columns,
+    with_level,
+)
+from mleredux_techniques.shift.grading import KEY
+
+Array = np.ndarray[Any, Any]
+NOISE = 0.8
+"""Noise that all planted columns have in common, so that they do not tell all together."""
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own; each kind of change may be missing, except columns that are off in the test. How many
+    columns drift, with harm and without, is drawn, too.
+    """
+    made, kinds = clean(dataset, "shift", rng, numbers=4, test_share=0.5), ["broken", "harmless"]
+    made = with_level(made, rng, NOISE)
+    changes = bool(rng.random() < 0.5)
+    if not changes or rng.random() < 0.6:
+        made = _with_another_target(made, rng)
+        kinds.append("target")
+    rows, cut = len(made.train) + len(made.test), len(made.train)
+    test = np.arange(rows) >= cut
+    moment = np.concatenate([rng.permutation(cut), cut + rng.permutation(rows - cut)])
+    turn = float(rng.uniform(0.3, 0.7))
+    drifting = ["broken"] * int(rng.integers(1, 4)) + ["harmless"] * int(rng.integers(4, 8))
+    wanted = [*drifting, "moment", "turning", "turning"]
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    told: dict[str, Any] = {"broken": [], "changes": None, "recent": 1.0}
+    for name, kind in zip(fresh_names(made, rng, len(wanted)), wanted, strict=True):
+        values: Array = rng.standard_normal(rows)
+        if kind != "harmless":
+            values = np.concatenate(levels(made, rng, noise=float(rng.uniform(0.3, 0.5))))
+        if kind == "broken":
+            values = np.where(test & (rng.random() < 0.6), -values, values)
+            told["broken"].append(name)
+        if kind in ("broken", "harmless"):
+            values = values + test * float(rng.choice([-1, 1]) * rng.uniform(2.0, 4.0))
+        elif kind == "moment":
+            values = moment / rows
+            told["changes"] = name if changes else None
+        elif kind == "turning" and changes:
+            values = np.where(moment < turn * cut, -values, values)
+        values = np.round(values * 10.0 ** float(rng.uniform(-1, 3)), 4)
+        columns[name] = (values[:cut], values[cut:], "number")
+    if changes:
+        kinds, told["recent"] = [*kinds, "changing"], round(1 - turn, 3)
+    return merged(with_columns(made, columns, rng), sorted(kinds), **{KEY: told})
+
+
+def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Leave out rows of the test, more of some classes, or of small or large numbers, than of others."""
+    _names, codes = np.unique(dataset.test[dataset.target].to_numpy(), return_inverse=True)
+    found = rng.permutation(codes.max() + 1) if dataset.problem != "regression" else np.arange(codes.max() + 1)
+    place = found[codes] / max(codes.max(), 1) * float(rng.choice([-1, 1]))
+    kept = rng.random(len(codes)) < np.exp(float(rng.uniform(1.2, 2.0)) * (place - place.max()))
+    return resized(replace(dataset, test=dataset.test[kept]))
+
 
 technique = declared(
     __package__,
+    plant=plant,
     version="4",
     title="Shift: what differs between training and test, and what to do",
     private_parts=("broken", "target", "changes"),

@@ -17,9 +17,7 @@ from mleredux_techniques._kit.vocabulary.document import Document
 Reason = Callable[[Task, bool], str | None]
 PARTS = {
     "document": ("recommend",),
-    "facts": ("truth", "assess", "files"),
-    "efficacy": ("measure", "reference", "gap", "files"),
-    "instances": ("plant",),
+    "grading": ("truth", "assess", "files", "measure", "reference", "gap"),
 }
 """Module → the fields of a `TechniqueSpec` that it may define."""
 

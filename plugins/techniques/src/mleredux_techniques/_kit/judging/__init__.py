@@ -5,7 +5,7 @@
 | `reference` | one model of each family |
 | `scorer` | the competition's metric as a loss |
 | `plans` | losses of plans on splits, and the best of a panel |
-| `panel` | a panel of treatments, and the recommended one beside it |
+| `study` | what choices are worth: the naive one, the best of a panel, and the recommended one |
 | `postprocessing` | steps that change predictions |
 | `predictions` | predictions of the reference models, as files and in the truth |
 | `results` | facts and efficacy with their figures |

@@ -172,7 +172,7 @@ def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
 def losses(
     judge: Scorer,
     known: Sequence[Known],
-    carry: Callable[[list[Known], list[Array]], Array],
+    carry: Callable[..., Array],
     seed: int = 0,
     repeats: int = REPEATS,
 ) -> Array:
@@ -180,7 +180,8 @@ def losses(
 
     Args:
         known: The predictions of each model, of the same rows.
-        carry: From the models' predictions of the rows to fit to, and of the held-out rows, to those to be scored.
+        carry: From the models' predictions of the rows to fit to, and of the held-out rows, to those to be scored;
+            `split` is the split's name.
         seed: Of the folds.
     """
     codes, frame = known[0].codes, known[0].frame
@@ -191,6 +192,6 @@ def losses(
         for fold in range(FOLDS):
             fit, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             parts = [Known(one.told[fit], codes[fit], frame.iloc[fit]) for one in known]
-            told = carry(parts, [one.told[held] for one in known])
+            told = carry(parts, [one.told[held] for one in known], split=f"{seed} {repeat} {fold}")
             found.append(judge.loss(frame.iloc[held], codes[held], told))
     return np.array(found)

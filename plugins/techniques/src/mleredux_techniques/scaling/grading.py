@@ -1,13 +1,18 @@
-"""Facts of `scaling`: location, spread and shape of the numeric features."""
+"""Scaling: location, spread and shape of the numeric features, and what scalers are worth.
+
+Naive: StandardScaler on every number, whatever its distribution. Strong: the best of four plans on the training table.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import (
     claimed,
     close,
@@ -20,7 +25,16 @@ from mleredux_techniques._kit.judging.marks import (
     shortened,
     versus,
 )
-from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.study import OfColumns, Treatments
+from mleredux_techniques._kit.vocabulary.scalers import (
+    Log1p,
+    NoScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    Scaler,
+    StandardScaler,
+)
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
 SKEWED = 1.0
@@ -55,7 +69,6 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     mean, std = float(values.mean()), float(values.std())
-    skewness = float((((values - mean) / std) ** 3).mean()) if std else 0.0
     first, low, middle, high, last = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
     reach = 1.5 * (high - low)
     even = bool(abs(last + first - 2 * middle) < EVEN * (last - first))
@@ -63,10 +76,16 @@ def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {
         "mean": mean,
         "std": std,
-        "skewness": skewness,
+        "skewness": skewness(values),
         "outlying": float(((values < low - reach) | (values > high + reach)).mean()),
         "open": [name for name, is_open in (("skewness", even), ("outlying", wild)) if is_open],
     }
+
+
+def skewness(values: np.ndarray[Any, Any]) -> float:
+    """Return the third standardized moment of known values; 0 if they are constant."""
+    spread = float(values.std()) if len(values) else 0.0
+    return float((((values - values.mean()) / spread) ** 3).mean()) if spread else 0.0
 
 
 def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | None:
@@ -130,3 +149,44 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
     told = "Trees split at thresholds, so only the order of values matters; they are:"
     trees = claimed("models that don't need it", 0.04, document.not_needed_for, INDIFFERENT, told, decides=False)
     return facts_of([*parts, trees])
+
+
+class Scalings(OfColumns):
+    """A scaler for each number; an unlisted one is unchanged."""
+
+    kind = "scaler"
+    models = ("linear", "neighbors", "network")  # trees split a column at the same rows whatever its scale
+
+    def naive(self, instance: Instance) -> Treatments:
+        return _every(instance, StandardScaler(name="StandardScaler"))
+
+    def panel(self, instance: Instance) -> Sequence[Treatments]:
+        logs = {
+            name: Log1p(name="log1p")
+            for name in instance.dataset.of_kind("number")
+            if abs(skewness(instance.dataset.train[name].dropna().to_numpy(dtype=float))) > SKEWED
+        }
+        naive, power = self.naive(instance), _every(instance, PowerTransformer(name="PowerTransformer"))
+        return [naive, {**naive, **logs}, power, *self.quick(instance)]
+
+    def quick(self, instance: Instance) -> Sequence[Treatments]:
+        return [_every(instance, QuantileTransformer(name="QuantileTransformer", output_distribution="normal"))]
+
+    def given(self, document: ScalingAnalysis, instance: Instance) -> Treatments:
+        unchanged = _every(instance, NoScaler(name="none"))
+        return {**unchanged, **{one.column: one.scaler for one in document.features if one.column in unchanged}}
+
+
+def _every(instance: Instance, scaler: Scaler) -> dict[str, Scaler]:
+    return dict.fromkeys(instance.dataset.of_kind("number"), scaler)
+
+
+STUDY = Scalings()
+gap = STUDY.gap
+
+
+def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
+    """Execute the recommended scalers."""
+    if not instance.dataset.of_kind("number"):
+        return undecided("There is no numeric feature to scale.")
+    return STUDY.measure(document, instance)

@@ -1,18 +1,38 @@
-"""Facts of `metric`: what the competition's grader says of changed and of constant predictions."""
+"""Metric: what the competition's grader says of changed and of constant predictions, and what post-processing is worth.
+
+Steps are fitted and scored on different rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, NotApplicable
 
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, same, versus
-from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
+from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
+from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold, table
 from mleredux_techniques._kit.judging.results import Facts
-from mleredux_techniques._kit.judging.scorer import Scorer
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.metric.document import MetricAnalysis
+
+Array = np.ndarray[Any, Any]
+Steps = Sequence[Step]
+MODEL = "model"
+NAIVE: Steps = ("none",)
+CLASSES: tuple[Steps, ...] = (
+    NAIVE, ("temperature",), ("sigmoid",), ("isotonic",), ("thresholds",), ("isotonic", "thresholds")
+)  # fmt: skip
+NUMBERS: tuple[Steps, ...] = (
+    NAIVE, ("round",), ("scale",), ("mean",), ("median",), ("log_mean",), ("median", "round")
+)  # fmt: skip
+CHANCE, SURE = 1.0, 3.0
+"""A step improves the score by more than so many standard errors, or may do so."""
 
 CLOSE = 0.01
 """Scores are right within this share of what there is to learn: the score of the truth minus that of a constant."""
@@ -26,7 +46,7 @@ _NONE: dict[str, Any] = {"constant_score": None, "any": True, "classes": []}
 def describe(known: Known, judge: Scorer) -> dict[str, Any]:
     """Return the facts, all by the scores that the grader gives."""
 
-    def score(told: np.ndarray[Any, Any]) -> float:
+    def score(told: Array) -> float:
         return judge.score(known.frame, known.codes, told)
 
     constant = _constant(known, judge, score)
@@ -40,10 +60,10 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
     }
 
 
-def _ignored(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]], float]) -> list[str]:
+def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> list[str]:
     """Return changes that leave the score of the predictions, and of worse ones, as it is."""
 
-    def same(told: np.ndarray[Any, Any], changed: np.ndarray[Any, Any]) -> bool:
+    def same(told: Array, changed: Array) -> bool:
         try:
             return abs(score(changed) - score(told)) <= _SAME * judge.unit + 1e-12
         except MlereduxError:  # the metric does not accept such predictions
@@ -73,16 +93,16 @@ def _ignored(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]]
     ]
 
 
-def _ranks(told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _ranks(told: Array) -> Array:
     return np.asarray((np.unique(told, return_inverse=True)[1].reshape(told.shape) / len(told)) ** 2)
 
 
-def _constant(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]], float]) -> dict[str, Any]:
+def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> dict[str, Any]:
     """Return what is accepted as the best constant, and its score: None if constants have none, as no correlation."""
     rows = len(known.codes)
     sign = 1.0 if judge.task.direction == "maximize" else -1.0
 
-    def reached(options: Iterable[Any]) -> np.ndarray[Any, Any]:
+    def reached(options: Iterable[Any]) -> Array:
         told = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
         return np.where(np.isnan(told), -np.inf, told)
 
@@ -164,3 +184,85 @@ def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:
         return float(max(given, key=lambda name: given[name]) in truth["classes"])
     names = {*given, *truth["constant"]}
     return float(all(abs(given.get(name, 0.0) - truth["constant"].get(name, 0.0)) <= SHARE for name in names))
+
+
+class PostProcessing(OnPredictions[Steps]):
+    """Steps after the prediction."""
+
+    text = "{metric} of the given predictions after these steps, on held-out training rows"
+
+    def predictions(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the predictions of the public file: the mean of the reference models', distorted if planted."""
+        found = out_of_fold(dataset)
+        told = np.mean(list(found["values"].values()), axis=0)
+        return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}), found["truth"])})
+
+    def naive(self, instance: Instance) -> Steps:
+        return NAIVE
+
+    def panel(self, instance: Instance) -> Sequence[Steps]:
+        return NUMBERS if scorer(instance.dataset, instance.base).asked == "numbers" else CLASSES
+
+    def quick(self, instance: Instance) -> Sequence[Steps]:
+        return NUMBERS[1:-1] if self.panel(instance) is NUMBERS else CLASSES[2:4]
+
+    def strong(self, instance: Instance) -> Steps:
+        return tuple(instance.truth["strong"])
+
+    def given(self, document: MetricAnalysis, instance: Instance) -> Steps:
+        return tuple(document.steps)
+
+    def told(self, option: Steps, instance: Instance) -> str:
+        return ", ".join(option)
+
+    def carry(self, option: Steps, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
+        return applied(option, fit[0], held[0], scorer(instance.dataset, instance.base))
+
+    def roughly(self, instance: Instance, steps: Steps) -> Array:
+        """Return the losses by other splits, with steps that are fitted as others would."""
+        metric = scorer(instance.dataset, instance.base)
+
+        def carry(fit: list[Known], held: list[Array], split: str) -> Array:
+            return applied(steps, fit[0], held[0], metric, rough=True)
+
+        return losses(metric, [self.known(instance)[MODEL]], carry, seed=8, repeats=1)
+
+
+STUDY = PostProcessing()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """Return the public file."""
+    return {"predictions.csv": table(dataset, STUDY.predictions(dataset))}
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the predictions, the facts, and the best of several sequences of steps.
+
+    Raises:
+        NotApplicable: The metric can't be computed for predictions of single rows.
+    """
+    metric = scorer(instance.dataset, instance.base)
+    if metric.substitute:
+        raise NotApplicable(
+            f"metric does not apply to {instance.base.id}: its metric {instance.base.metric.id} can't be computed for "
+            "predictions of rows of its training table."
+        )
+    panel = STUDY.panel(instance)
+    told = {
+        steps[0]: (STUDY.losses(instance, steps, "chosen").values, STUDY.roughly(instance, steps))
+        for steps in panel
+        if len(steps) == 1
+    }
+    gains = {
+        name: [difference(naive, after, OVERLAP).ratio for naive, after in zip(told["none"], both, strict=True)]
+        for name, both in told.items()
+    }
+    return {
+        KEY: STUDY.predictions(instance.dataset),
+        **describe(STUDY.known(instance)[MODEL], metric),
+        "strong": list(STUDY.best(instance, panel)),
+        "improve": sorted(name for name, gain in gains.items() if min(gain) > SURE),
+        "unsure": sorted(name for name, gain in gains.items() if min(gain) <= SURE and max(gain) >= CHANCE),
+    }

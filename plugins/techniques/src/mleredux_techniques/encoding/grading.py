@@ -1,20 +1,46 @@
-"""Facts of `encoding`: each feature's type and cardinality."""
+"""Encodings: each feature's type and cardinality, and what encodings are worth.
+
+Naive: OrdinalEncoder on every text, numbers unchanged. Strong: the best of a few plans within the training table, each
+by cardinality and by the type of the texts.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.columns import amounts, is_free_text
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.structure import looks_like_time
+from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import close, component, facts_of, listing, versus
-from mleredux_techniques._kit.judging.results import Facts
-from mleredux_techniques._kit.vocabulary.encoders import OrdinalEncoder
+from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.study import OfColumns, Treatments
+from mleredux_techniques._kit.vocabulary.encoders import (
+    DatetimeEncoder,
+    DropFeature,
+    Encoding,
+    NoEncoding,
+    OneHotEncoder,
+    OrdinalEncoder,
+    TargetEncoder,
+    TfidfVectorizer,
+)
 from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalysis
 from mleredux_techniques.encoding.types import describe, levels_of
+
+FEW = 15
+"""Maximum number of distinct values that counts as few."""
+NEARLY_ALL_DIFFER = 0.9
+_NONE, _DROP = NoEncoding(name="none"), DropFeature(name="drop")
+_ONE_HOT, _CAPPED = (OneHotEncoder(name="OneHotEncoder", max_categories=most) for most in (None, 50))
+_ORDINAL, _TARGET = OrdinalEncoder(name="OrdinalEncoder"), TargetEncoder(name="TargetEncoder")
+_DATES, _WORDS = DatetimeEncoder(name="DatetimeEncoder"), TfidfVectorizer(name="TfidfVectorizer", max_features=300)
 
 UNDECIDED = 0.25
 """Weight of a feature whose type these rows can't decide."""
@@ -94,3 +120,73 @@ def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:
         if levels is not None and levels.shape(given.encoding.categories or sorted(levels.names)) == "rough":
             return False
     return given.type in fact["types"]
+
+
+class Encodings(OfColumns):
+    """An encoding for each feature; unlisted numbers are unchanged, unlisted texts are dropped."""
+
+    kind = "encoding"
+
+    def naive(self, instance: Instance) -> Treatments:
+        return _texts(instance.dataset, _ORDINAL)
+
+    def panel(self, instance: Instance) -> Sequence[Treatments]:
+        dataset, panel = instance.dataset, [self.naive(instance)]
+        if dataset.of_kind("text"):
+            panel += [
+                _by_type(dataset, many, unique)
+                for many, unique in ((_TARGET, _TARGET), (_CAPPED, _DROP), (_DROP, _DROP))
+            ]
+        codes: dict[str, Encoding] = dict.fromkeys(_few_whole_numbers(dataset), _ONE_HOT)
+        return [*panel, *({**plan, **codes} for plan in panel if codes)]
+
+    def quick(self, instance: Instance) -> Sequence[Treatments]:
+        return [_by_type(instance.dataset, _TARGET, _TARGET)]
+
+    def given(self, document: EncodingAnalysis, instance: Instance) -> Treatments:
+        unlisted = _texts(instance.dataset, _DROP)
+        return {**unlisted, **{one.column: one.encoding for one in document.features if one.column in unlisted}}
+
+
+def _texts(dataset: Dataset, how: Encoding) -> dict[str, Encoding]:
+    return {name: how if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
+
+
+def _by_type(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:
+    """Return the plan by the type of the texts.
+
+    Args:
+        many: For texts of many values that repeat.
+        unique: For nearly unique texts that are not prose.
+    """
+    plan = _texts(dataset, many)
+    for name in dataset.of_kind("text"):
+        values = dataset.train[name].dropna()
+        if is_free_text(values):
+            plan[name] = _WORDS
+        elif looks_like_time(values):
+            plan[name] = _DATES
+        elif amounts(values) is not None:
+            plan[name] = _NONE
+        elif values.nunique() <= FEW:
+            plan[name] = _ONE_HOT
+        elif values.nunique() > NEARLY_ALL_DIFFER * len(values):
+            plan[name] = unique
+    return plan
+
+
+def _few_whole_numbers(dataset: Dataset) -> list[str]:
+    """Return numbers that may be codes: integers with 3 to `FEW` values."""
+    known = {name: dataset.train[name].dropna() for name in dataset.of_kind("number")}
+    return [name for name, one in known.items() if 3 <= one.nunique() <= FEW and not (one % 1 != 0).any()]
+
+
+STUDY = Encodings()
+gap = STUDY.gap
+
+
+def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
+    """Execute the recommended encodings."""
+    if STUDY.strong(instance) == STUDY.naive(instance) == STUDY.given(document, instance):
+        return undecided("All features are numbers that need no encoding.")
+    return STUDY.measure(document, instance)

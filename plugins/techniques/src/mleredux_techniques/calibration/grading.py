@@ -1,18 +1,32 @@
-"""Facts of `calibration`: how far the probabilities of models agree with what happened."""
+"""Calibration: how far the probabilities of models agree with what happened, and what calibrating them is worth.
+
+The measure is the competition's metric of the mean of calibrated predictions, on other rows.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import class_names
 from mleredux_techniques._kit.judging.marks import claimed, close, component, facts_of, listing, soft_f1, versus
-from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.postprocessing import Known, applied
+from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold, table
 from mleredux_techniques._kit.judging.results import Facts
-from mleredux_techniques.calibration.document import CalibrationAnalysis
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.judging.study import OnPredictions
+from mleredux_techniques.calibration.document import CalibrationAnalysis, Method
+
+Array = np.ndarray[Any, Any]
+Choice = tuple[Mapping[str, Method], str]
+"""The method of each model, and the decision."""
 
 BINS = 10
 FIGURES = ("accuracy", "confidence", "error")
@@ -23,7 +37,7 @@ UNSURE = 0.15
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Check that there are probabilities; the facts are found from predictions (`efficacy.reference`).
+    """Check that there are probabilities; the facts are found from predictions (`reference`).
 
     Raises:
         NotApplicable: The target is a number.
@@ -106,3 +120,69 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
         decides = len(unsure) < len(true)
         parts.append(claimed(part, 0.4, known, shown, what, false=len(asked) - len(known), decides=decides))
     return facts_of(parts)
+
+
+class Calibrations(OnPredictions[Choice]):
+    """A method for each model, and a decision by the mean of all."""
+
+    text = "{metric} of the mean of the calibrated predictions, on held-out training rows"
+
+    def predictions(self, dataset: Dataset) -> dict[str, Any]:
+        return each_model(out_of_fold(dataset), dataset)
+
+    def alike(self, instance: Instance, method: Method, decision: str = "argmax") -> Choice:
+        """Return one method for all models."""
+        return dict.fromkeys(self.known(instance), method), decision
+
+    def naive(self, instance: Instance) -> Choice:
+        return self.alike(instance, "none")
+
+    def panel(self, instance: Instance) -> Sequence[Choice]:
+        labels = scorer(instance.dataset, instance.base).asked == "labels"
+        decisions = ("argmax", "thresholds")[: 1 + labels]
+        return [self.alike(instance, method, decision) for decision in decisions for method in get_args(Method)]
+
+    def quick(self, instance: Instance) -> Sequence[Choice]:
+        return [self.alike(instance, "sigmoid"), self.alike(instance, "isotonic")]
+
+    def strong(self, instance: Instance) -> Choice:
+        return self.alike(instance, *instance.truth["strong"])
+
+    def given(self, document: CalibrationAnalysis, instance: Instance) -> Choice:
+        models, unlisted = self.known(instance), self.naive(instance)[0]
+        return {
+            **unlisted,
+            **{one.model: one.method for one in document.models if one.model in models},
+        }, document.decision
+
+    def told(self, option: Choice, instance: Instance) -> str:
+        methods, decision = [*option[0].values()], option[1]
+        return f"{', '.join(f'{name} for {methods.count(name)} models' for name in sorted(set(methods)))}; {decision}"
+
+    def carry(self, option: Choice, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
+        metric, made = scorer(instance.dataset, instance.base), []
+        for (model, method), known, told in zip(option[0].items(), fit, held, strict=True):
+            # all rows of a split, those to fit to first: the same for every combination
+            find = partial(applied, [method], known, np.vstack([known.told, told]), metric)
+            made.append(remembered(instance.dataset, f"{model} by {method} {split}", find))
+        ours, theirs = np.split(np.mean(made, axis=0), [len(fit[0].codes)])
+        if option[1] == "argmax":
+            return np.asarray(theirs)
+        return applied(["thresholds"], Known(ours, fit[0].codes, fit[0].frame), theirs, metric)
+
+
+STUDY = Calibrations()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """Return the public file."""
+    return {"predictions.csv": table(dataset, STUDY.predictions(dataset))}
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the predictions, the figures of each model, and the strong choice."""
+    names, (methods, decision) = class_names(instance.dataset), STUDY.best(instance, STUDY.panel(instance))
+    facts = {name: describe(known, names) for name, known in STUDY.known(instance).items()}
+    held = STUDY.predictions(instance.dataset)
+    return {KEY: held, "models": facts, "strong": [next(iter(methods.values())), decision]}

@@ -1,14 +1,20 @@
-"""Facts of `missing`: missing values, which are missing together, and whether other columns predict them."""
+"""Missing values: which are missing together, whether other columns predict them, and what imputations are worth.
+
+Naive: the mean of numbers and the most frequent text, whatever the mechanism. Strong: the best of six plans within the
+training table; missing texts are a separate category in all of them.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import (
     claimed,
     close,
@@ -20,9 +26,27 @@ from mleredux_techniques._kit.judging.marks import (
     shortened,
     versus,
 )
-from mleredux_techniques._kit.judging.results import Facts, Figure
+from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.judging.study import OfColumns, Treatments
+from mleredux_techniques._kit.vocabulary.imputers import (
+    DropColumn,
+    Imputation,
+    IterativeImputer,
+    KNNImputer,
+    SimpleImputer,
+)
 from mleredux_techniques.missing.document import MissingAnalysis
 from mleredux_techniques.missing.mechanisms import TOGETHER, mechanisms
+
+_FREQUENT = SimpleImputer(name="SimpleImputer", strategy="most_frequent")
+_CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
+_MEAN, _NEAR, _MODEL = (
+    SimpleImputer(name="SimpleImputer"), KNNImputer(name="KNNImputer"), IterativeImputer(name="IterativeImputer")
+)  # fmt: skip
+IMPUTERS: tuple[Imputation, ...] = tuple(
+    how.model_copy(update={"add_indicator": marked}) for how in (_MEAN, _NEAR, _MODEL) for marked in (False, True)
+)
+"""Candidate imputations of numbers for the strong choice, the simplest first."""
 
 JUDGED_COLUMNS = 60
 GUESSED, OPEN = 0.2, 0.5
@@ -179,3 +203,42 @@ def _hit(named: list[str], fact: dict[str, Any]) -> float:
     if pair and named and named[0] in pair:
         return len(set(named[:4]) & set(pair)) / 2
     return float(bool(named) and named[0] in fact["depends_on"])
+
+
+class Imputations(OfColumns):
+    """An imputation for each column with gaps in either table."""
+
+    kind = "imputation"
+
+    def naive(self, instance: Instance) -> Treatments:
+        return _each(instance.dataset, _MEAN, _FREQUENT)
+
+    def panel(self, instance: Instance) -> Sequence[Treatments]:
+        plans = [_each(instance.dataset, how, _CATEGORY) for how in IMPUTERS]
+        return [plan for place, plan in enumerate(plans) if plan not in plans[:place]]
+
+    def quick(self, instance: Instance) -> Sequence[Treatments]:
+        return self.panel(instance)[:2][-1:]
+
+    def given(self, document: MissingAnalysis, instance: Instance) -> Treatments:
+        naive, kinds = self.naive(instance), instance.dataset.kinds
+        listed = {one.column: one.imputation for one in document.columns if one.column in kinds}
+        dropped = {name: how for name, how in listed.items() if isinstance(how, DropColumn)}
+        return {**naive, **{name: how for name, how in listed.items() if name in naive}, **dropped}
+
+
+def _each(dataset: Dataset, numbers: Imputation, texts: Imputation) -> dict[str, Imputation]:
+    features = list(dataset.features)
+    gaps = dataset.train[features].isna().any() | dataset.test[features].isna().any()
+    return {name: texts if dataset.kinds[name] == "text" else numbers for name in features if gaps[name]}
+
+
+STUDY = Imputations()
+gap = STUDY.gap
+
+
+def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
+    """Execute the recommended imputations; an unlisted column is imputed as in the naive choice."""
+    if not STUDY.given(document, instance):
+        return undecided("There are no missing values to impute.")
+    return STUDY.measure(document, instance)

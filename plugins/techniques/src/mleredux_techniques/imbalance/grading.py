@@ -1,4 +1,4 @@
-"""Efficacy of class weights, resampling and thresholds: the competition's metric of the reference models.
+"""Imbalance: the class counts, and what class weights, resampling and thresholds are worth.
 
 Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
 Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: to do
@@ -18,26 +18,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Instance
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
-from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference
-from mleredux_techniques._kit.judging.plans import (
-    QUICK,
-    QUICK_ROWS,
-    best_of,
-    by_split,
-    choosing_pool,
-    judged,
-    rows_of,
-    split_losses,
-)
+from mleredux_techniques._kit.judging.comparison import Difference, difference
+from mleredux_techniques._kit.judging.marks import close, component, counted, facts_of, listing, same, shortened, versus
+from mleredux_techniques._kit.judging.plans import by_split, choosing_pool, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
-from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.results import Efficacy, Facts
 from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.preprocessing import matrices
 from mleredux_techniques.imbalance.document import (
+    SEVERITIES,
     ClassWeight,
     ImbalanceAnalysis,
     ImbalanceStrategy,
@@ -71,17 +67,117 @@ POWERS = np.linspace(0.0, 2.0, 21)
 """Probabilities are divided by the class's share of the training rows to this power: 0: unchanged, 1: balanced."""
 
 
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Return the class counts of the training table.
+
+    Raises:
+        NotApplicable: The target is a number.
+    """
+    if dataset.problem == "regression":
+        raise NotApplicable(
+            f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
+        )
+    counts = {str(name): int(count) for name, count in dataset.train[dataset.target].value_counts().items()}
+    if len(counts) < 2:
+        raise NotApplicable(f"imbalance does not apply to {dataset.task}: its training table has only one class.")
+    ratio = max(counts.values()) / min(counts.values())
+    return {
+        "target": dataset.target,
+        "counts": counts,
+        "ratio": ratio,
+        "severity": next(word for bound, word in SEVERITIES if ratio < bound),
+    }
+
+
+def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the counts."""
+    counts: dict[str, int] = truth["counts"]
+    given = {class_name(name): count for name, count in document.class_counts.items()}
+    right = sum(close(given[name], count) for name, count in counts.items() if name in given)
+    largest, smallest = max(counts.values()), min(counts.values())
+    told = listing(f"{name} {count:,}" for name, count in counts.items())
+    commonest, rarest = ([name for name, count in counts.items() if count == edge] for edge in (largest, smallest))
+    named = class_name(document.majority_class), class_name(document.minority_class)
+    ratio = truth["ratio"]
+    shown = versus(shortened(given), shortened(counts))
+    parts = [
+        component(
+            "class counts",
+            0.45,
+            right / max(len(counts), len(given)),
+            shown,
+            f"Rows by class: {told}. {right:g} of {len(counts)} were correct.",
+        ),
+        counted(
+            "imbalance ratio",
+            0.25,
+            document.imbalance_ratio,
+            ratio,
+            f"The largest class has {ratio:.4g} times as many rows as the smallest.",
+        ),
+    ]
+    for name, claim, edge, among, what in (
+        ("majority class", named[0], largest, commonest, "most"),
+        ("minority class", named[1], smallest, rarest, "least"),
+    ):
+        told = f"The {what} frequent class has {edge:,} rows: {listing(among)}."
+        parts.append(component(name, 0.1, float(claim in among), versus(claim, among), told))
+    severity, target = truth["severity"], truth["target"]
+    told = f"The severity of a ratio of {ratio:.4g} is {severity}."
+    parts.append(same("severity", 0.08, document.severity, severity, told))
+    parts.append(same("target", 0.02, document.target, target, f"The column of classes is {target!r}."))
+    return facts_of(parts)
+
+
+class Strategies(OnRows[ImbalanceStrategy]):
+    """What is done about class ratios."""
+
+    def naive(self, instance: Instance) -> ImbalanceStrategy:
+        return contrast(instance)[0]
+
+    def panel(self, instance: Instance) -> Sequence[ImbalanceStrategy]:
+        return PANEL
+
+    def strong(self, instance: Instance) -> ImbalanceStrategy:
+        return contrast(instance)[1]
+
+    def given(self, document: ImbalanceAnalysis, instance: Instance) -> ImbalanceStrategy:
+        return document.strategies[0]
+
+    def told(self, option: ImbalanceStrategy, instance: Instance) -> str:
+        options = ", ".join(f"{key}={value}" for key, value in option.model_dump(exclude={"name"}).items())
+        return "the unchanged data" if isinstance(option, NoStrategy) else f"{option.name}({options})"
+
+    def on(self, one: Pool, option: ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
+        """Return the losses; a threshold changes only labels."""
+        labels = scorer(one.dataset, instance.base).asked == "labels"
+        how = _NONE if isinstance(option, TunedThresholdClassifierCV) and not labels else option
+        return by_split(one, f"{models} {how!r}", lambda split: _loss(instance, one, split, how, models))
+
+    def role(self, instance: Instance) -> str:
+        often = "Often done, with harm here, where nothing gains over doing nothing"
+        return super().role(instance) if self.naive(instance) == _NONE else often
+
+    def gap(self, instance: Instance) -> Difference:
+        """Return what the best of three choices gains over the worse of the unchanged data and class weights."""
+        found = [self.losses(instance, how, "quick") for how in PANEL[:3]]
+        worse = max((one.values for one in found[:2]), key=lambda values: float(values.mean()))
+        best = min((one.values for one in found), key=lambda values: float(values.mean()))
+        return difference(worse, best, found[0].overlap)
+
+
+STUDY = Strategies()
+gap = STUDY.gap
+
+
 def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
-    given, (naive, strong) = document.strategies[0], contrast(instance)
-    one = pool(instance.dataset)
-    first, *others = (Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given))
-    if naive != _NONE:
-        first = replace(first, role="Often done, with harm here, where nothing gains over doing nothing")
-    found = judged(instance, one, first, *others)
-    less = None if given == strong else _less(instance, one, given)
+    given, strong = document.strategies[0], STUDY.strong(instance)
+    found = STUDY.measure(document, instance)
+    less = None if given == strong else _less(instance, pool(instance.dataset), given)
     if less is not None:
-        told = f"{_told(less).capitalize()}: as good, by the same splits. An action that is not needed gets {UNNEEDED}."
+        told = STUDY.told(less, instance).capitalize()
+        told += f": as good, by the same splits. An action that is not needed gets {UNNEEDED}."
         score = round(UNNEEDED * (found.score or 0.0), 4)
     elif found.score is None and given == strong == _NONE:
         told, score = "No strategy gains over doing nothing, so that doing nothing is right.", 1.0
@@ -95,11 +191,11 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
 
 def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:
     """Return the best of what changes less of the training rows than a strategy that it does not gain on; or None."""
-    told, metric = losses(instance, one, given), scorer(instance.dataset, instance.base)
+    told, metric = STUDY.on(one, given, instance, MODELS), scorer(instance.dataset, instance.base)
     found = []
     for place, how in enumerate(PANEL):
         if _cost(how) < _cost(given):
-            gain = difference(losses(instance, one, how), told, one.overlap)
+            gain = difference(STUDY.on(one, how, instance, MODELS), told, one.overlap)
             shown = metric.asked != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
             found += [(gain.mean, place)] if shown and not gain.significant else []
     return PANEL[min(found)[1]] if found else None
@@ -112,39 +208,20 @@ def _cost(strategy: ImbalanceStrategy) -> int:
     return 1 if isinstance(strategy, ClassWeight | TunedThresholdClassifierCV) else 2
 
 
-def gap(instance: Instance) -> Difference:
-    """Return what the best of three choices gains over the worse of the unchanged data and class weights, quickly."""
-    one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
-    told = [losses(instance, one, how, QUICK) for how in PANEL[:3]]
-    means = [float(values.mean()) for values in told]
-    return difference(told[int(np.argmax(means[:2]))], told[int(np.argmin(means))], one.overlap)
-
-
 def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
     """Return the naive choice, or one that does harm if to do nothing is the strong one, and the strong choice."""
 
     def find() -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
-        one = choosing_pool(instance)
-        told = {f"{how!r}": losses(instance, one, how) for how in PANEL}
-        panel = {f"{how!r}": how for how in PANEL}
-        best = best_of(panel, told.__getitem__, one.overlap)
-        for other in (one, pool(instance.dataset)):
-            if (less := _less(instance, other, panel[best])) is not None:
-                best = f"{less!r}"
-        if panel[best] != _NONE:
-            return _NONE, panel[best]
-        harm = {how: difference(told[f"{how!r}"], told[best], one.overlap).ratio for how in (_WEIGHTS, _UNDER)}
-        return (_WEIGHTS if harm[_WEIGHTS] > DIFFERENT else _UNDER), panel[best]
+        best = STUDY.best(instance, PANEL)
+        for other in (choosing_pool(instance), pool(instance.dataset)):
+            best = _less(instance, other, best) or best
+        if best != _NONE:
+            return _NONE, best
+        nothing, weights = (STUDY.losses(instance, how, "chosen") for how in (_NONE, _WEIGHTS))
+        harm = difference(weights.values, nothing.values, weights.overlap).ratio
+        return (_WEIGHTS if harm > DIFFERENT else _UNDER), best
 
     return remembered(instance.dataset, "contrast of strategies", find)
-
-
-def losses(instance: Instance, one: Pool, strategy: ImbalanceStrategy, models: Sequence[Model] = MODELS) -> Array:
-    """Return the loss of the best model for each split. A threshold changes only labels."""
-    if isinstance(strategy, TunedThresholdClassifierCV) and scorer(one.dataset, instance.base).asked != "labels":
-        strategy = _NONE
-
-    return by_split(one, f"{models} {strategy!r}", lambda split: _loss(instance, one, split, strategy, models))
 
 
 def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> Array:
@@ -218,8 +295,3 @@ def _reached(scoring: str, truth: Array, guess: Array) -> float:
     wanted = classes if len(classes) > 2 else [rarest]
     hits = [(((guess == one) & (truth == one)).sum(), (guess == one).sum() + (truth == one).sum()) for one in wanted]
     return float(np.mean([2 * both / max(total, 1) for both, total in hits]))
-
-
-def _told(strategy: ImbalanceStrategy) -> str:
-    told = ", ".join(f"{key}={value}" for key, value in strategy.model_dump(exclude={"name"}).items())
-    return "the unchanged data" if isinstance(strategy, NoStrategy) else f"{strategy.name}({told})"

@@ -1,19 +1,33 @@
-"""Facts of `eda`: what columns hold, what they tell of the target and of one another, and what differs in the test."""
+"""Exploration: what columns hold, what they tell of the target and of one another, what differs in the test, and what
+changes before training are worth.
+
+Naive: no change. Strong: the best of no change, each kind of change that the facts call for, and all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import Pool
 from mleredux_techniques._kit.judging.marks import component, facts_of, finding, informed, listing, shortened, versus
+from mleredux_techniques._kit.judging.plans import by_split, loss
+from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques.eda import profile
-from mleredux_techniques.eda.document import EdaAnalysis
+from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
+
+Array = np.ndarray[Any, Any]
+Changes = Sequence[Sequence[Any]]
+"""Actions, each with its column, and the sentinel or the center."""
 
 NEAR = 0.03
 ALIKE = (0.85, 0.9, 0.95)
@@ -100,3 +114,71 @@ def _worth(claim: Any, true: Any) -> float:
 
 def _told(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, float) else " or ".join(str(one) for one in value)
+
+
+class ChangesBefore(OnRows[Changes]):
+    """Changes before training."""
+
+    def naive(self, instance: Instance) -> Changes:
+        return []
+
+    def panel(self, instance: Instance) -> Sequence[Changes]:
+        every = _called_for(instance.truth)
+        kinds = dict.fromkeys(kind for kind, *_ in every)
+        panel = [[], *([one for one in every if one[0] == kind] for kind in kinds)]
+        return [*panel, every] if len(kinds) > 1 else panel
+
+    def quick(self, instance: Instance) -> Sequence[Changes]:
+        return [_called_for(truth(instance.dataset))]
+
+    def strong(self, instance: Instance) -> Changes:
+        strong: Changes = instance.truth["strong"]
+        return strong
+
+    def given(self, document: EdaAnalysis, instance: Instance) -> Changes:
+        values = {"mark_missing": "sentinel", "add_distance": "center", "to_number": "drift"}
+        return [(kind, one.column, getattr(one, values[kind])) for one in document.columns for kind in one.actions]
+
+    def told(self, option: Changes, instance: Instance) -> str:
+        kinds = [kind for kind, *_ in option]
+        return ", ".join(f"{kind} {kinds.count(kind)} times" for kind in ACTIONS if kind in kinds) or "no change"
+
+    def on(self, one: Pool, option: Changes, instance: Instance, models: Sequence[Model]) -> Array:
+        made = _changed(one, option)
+        key = f"{models} after {sorted(map(list, option))}"
+        return by_split(one, key, lambda split: loss(instance, made, split, {}, models))
+
+
+STUDY = ChangesBefore()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the strong choice."""
+    return {"strong": STUDY.best(instance, STUDY.panel(instance))}
+
+
+def _called_for(truth: dict[str, Any]) -> Changes:
+    """Return all changes that the facts call for."""
+    found: list[Sequence[Any]] = []
+    for name, told in truth["columns"].items():
+        found += [("mark_missing", name, value) for value in told["sentinel"][:1]]
+        found += [("to_number", name, None)] if told["type"] == "number_as_text" else []
+        bent = told["relation"] == ["nonmonotone"] and "relation" not in told["open"]
+        found += [("add_distance", name, told["center"])] if bent else []
+    return found
+
+
+def _changed(one: Pool, changes: Changes) -> Pool:
+    """Return the rows after the changes: first missing values, then texts, then distances; others have no effect."""
+    frame, kinds, features = one.frame.copy(), dict(one.dataset.kinds), list(one.dataset.features)
+    numbers, texts = one.dataset.of_kind("number"), one.dataset.of_kind("text")
+    for kind, name, value in sorted(changes, key=lambda change: ACTIONS.index(change[0])):
+        if kind == "to_number" and name in texts:
+            frame[name], kinds[name] = profile.amounts(frame.loc[:, name]), "number"
+        elif kind == "mark_missing" and name in numbers:
+            frame[name] = frame[name].astype(float).mask(frame[name] == value)
+        elif kind == "add_distance" and name in numbers:
+            frame[f"distance of {name}"], kinds[f"distance of {name}"] = (frame[name] - value).abs(), "number"
+            features.append(f"distance of {name}")
+    return replace(one, frame=frame, dataset=replace(one.dataset, kinds=kinds, features=tuple(features)))

@@ -1,17 +1,26 @@
-"""Facts of `features`: what columns tell of the target alone and in pairs, by analyses of variance of all rows."""
+"""Features: what columns tell of the target alone and in pairs, and what selections and transforms are worth.
+
+What they tell is found by analyses of variance of all rows; selections of features and transforms of the target are
+judged by models on held-out training rows.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import ranks, strengths
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import Pool, Split
 from mleredux_techniques._kit.data.views import in_bins
+from mleredux_techniques._kit.judging import plans
 from mleredux_techniques._kit.judging.marks import (
     close,
     component,
@@ -22,13 +31,23 @@ from mleredux_techniques._kit.judging.marks import (
     soft_f1,
     versus,
 )
+from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
+from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.results import Facts
-from mleredux_techniques.features.document import FeaturesAnalysis
+from mleredux_techniques._kit.judging.study import OnRows
+from mleredux_techniques._kit.vocabulary.encoders import DropFeature
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
+from mleredux_techniques.features.document import FeaturesAnalysis, Transform
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = np.ndarray[Any, Any]
+Change = Callable[[Array], Array]
+Choice = tuple[frozenset[str], Transform]
+"""The features that are left out, and the transform."""
+WEAK = 0.1
+_DROP = Preprocessing(encoding=DropFeature(name="drop"))
 MOST_PAIRED, WANTED_PAIRS = 40, 2
 """The columns that are judged in pairs, and the number of pairs that is enough."""
 KINDS = ("alone", "together", "nothing")
@@ -258,3 +277,87 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
         told = f"The skewness of the target is {skewed:.3f}."
         parts.append(component("skewness", 0.1, credit, versus(document.skewness, round(skewed, 4)), told))
     return facts_of(parts)
+
+
+class Selections(OnRows[Choice]):
+    """Features that are left out, and a transform of the target."""
+
+    def naive(self, instance: Instance) -> Choice:
+        return frozenset(), "none"
+
+    def panel(self, instance: Instance) -> Sequence[Choice]:
+        """Return selections by the facts, simplest first, without a transform."""
+        facts = instance.truth
+        nothing = {name for name, what in facts["tells"].items() if what == "nothing"}
+        told = {name for name, what in facts["tells"].items() if what == "together"}
+        weak = {name for name, value in facts["strengths"].items() if value < WEAK and name not in told}
+        drops: tuple[set[str], ...] = (set(), nothing, {*nothing, *(pair[1] for pair in facts["copies"])}, weak)
+        return [(frozenset(drop), "none") for drop in drops if len(drop) < len(instance.dataset.features)]
+
+    def quick(self, instance: Instance) -> Sequence[Choice]:
+        drop = frozenset(instance.dataset.planted[KEY]["nothing"])
+        options: tuple[Transform, ...] = ("none", "log1p") if instance.dataset.problem == "regression" else ("none",)
+        return [(drop, transform) for transform in options]
+
+    def strong(self, instance: Instance) -> Choice:
+        drop, transform = instance.truth["strong"]
+        return frozenset(drop), transform
+
+    def given(self, document: FeaturesAnalysis, instance: Instance) -> Choice:
+        left = {one.column for one in document.features if not one.keep}
+        return frozenset(left & {*instance.dataset.features}), document.transform
+
+    def told(self, option: Choice, instance: Instance) -> str:
+        count = len(instance.dataset.features)
+        return f"{count - len(option[0])} of {count} features, target: {option[1]}"
+
+    def on(self, one: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
+        plan, transform = dict.fromkeys(sorted(option[0]), _DROP), option[1]
+        if transform == "none":
+            return plans.losses(instance, one, plan, models)
+        if one.dataset.problem != "regression":
+            raise ValueError("the target is a class, which is not transformed")
+        find = partial(_loss, instance, one, plan, transform, models)
+        return by_split(one, f"{models} {[*plan]} {transform}", find)
+
+
+STUDY = Selections()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the strong choice: the best selection, then the best transform with it."""
+    drop, how = STUDY.best(instance, STUDY.panel(instance))
+    if instance.dataset.problem == "regression":
+        transforms: tuple[Transform, ...] = ("none", "sqrt", "log1p", "rank")
+        drop, how = STUDY.best(instance, [(drop, transform) for transform in transforms])
+    return {"strong": [sorted(drop), how]}
+
+
+def _loss(
+    instance: Instance, one: Pool, plan: plans.Plan, transform: Transform, models: Sequence[Model], split: Split
+) -> Array:
+    trained, judged = matrices(rows_of(one, split, plan))
+    known = one.codes[split.train]
+    forth, back = changes(transform, known)
+    y = forth(known)
+    middle, spread = y.mean(), y.std() + 1e-12
+    made = (y - middle)[:, None] / spread
+    told = [predict(name, trained, made, judged, classes=False, seed=split.seed) for name in models]
+    scale = one.codes.std() + 1e-12
+    return split_losses(
+        instance, one, split, [(back(part * spread + middle) - one.codes.mean()) / scale for part in told]
+    )
+
+
+def changes(transform: Transform, known: Array) -> tuple[Change, Change]:
+    """Return a transform of numbers, fitted to known ones, and its inverse."""
+    low, ordered = known.min(), np.sort(known)
+    normal = np.sort(ndtri((ranks(known) - 0.5) / len(known)))
+    found: dict[str, tuple[Change, Change]] = {
+        "none": (np.asarray, np.asarray),
+        "sqrt": (lambda y: np.sqrt(y - low), lambda z: np.maximum(z, 0) ** 2 + low),
+        "log1p": (lambda y: np.log1p(y - low), lambda z: np.expm1(np.clip(z, 0, 700)) + low),
+        "rank": (lambda y: np.interp(y, ordered, normal), lambda z: np.interp(z, normal, ordered)),
+    }
+    return found[transform]

@@ -1,0 +1,198 @@
+"""What the choices of a technique are worth: the naive one, the best of a panel, and the recommended one.
+
+A technique states its choices, and how the losses of one are measured on some rows. The strong choice is the best of
+the panel on other splits than those of the score. Planted data is drawn again until the best of a few choices gains
+enough over the naive one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import Pool, pool
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
+from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, REPEATS, known_of
+from mleredux_techniques._kit.judging.predictions import losses as losses_of_predictions
+from mleredux_techniques._kit.judging.reference import MODELS, NAMES, Model
+from mleredux_techniques._kit.judging.results import Efficacy
+from mleredux_techniques._kit.judging.scorer import scorer
+from mleredux_techniques._kit.vocabulary.document import Part
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
+
+Array = np.ndarray[Any, Any]
+Option = TypeVar("Option")
+Stage = Literal["scored", "chosen", "quick"]
+"""What losses are measured for: the score, the choice of the strong option, or the gap of planted data."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The losses of a choice, one per split.
+
+    Attributes:
+        overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
+        sample: One sentence on the rows, if they are a sample.
+    """
+
+    values: Array
+    overlap: float
+    sample: str = ""
+
+
+class Study(ABC, Generic[Option]):
+    """The choices of a technique and their losses."""
+
+    text = f"{{metric}} of the best of {NAMES} on held-out training rows"
+    """A description of the losses, for the report."""
+    private = False
+    """Whether losses are those of private test rows, whose score is not passed on."""
+
+    @abstractmethod
+    def naive(self, instance: Instance) -> Option:
+        """Return what is done without analysis."""
+
+    @abstractmethod
+    def panel(self, instance: Instance) -> Sequence[Option]:
+        """Return the choices of which the strong one is the best, simplest first."""
+
+    @abstractmethod
+    def given(self, document: Any, instance: Instance) -> Option:
+        """Return what a document recommends."""
+
+    @abstractmethod
+    def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
+        """Return the losses of a choice."""
+
+    @abstractmethod
+    def told(self, option: Option, instance: Instance) -> str:
+        """Return a choice in words."""
+
+    def quick(self, instance: Instance) -> Sequence[Option]:
+        """Return the choices of which the best is compared with the naive one, to know whether planted data counts."""
+        return self.panel(instance)
+
+    def role(self, instance: Instance) -> str:
+        """Return what the naive choice is, for the report."""
+        return Choice.role
+
+    def best(self, instance: Instance, panel: Sequence[Option]) -> Option:
+        """Return the best of some choices, by other splits than those of the score; of equally good ones, the first."""
+        found = {str(place): self.losses(instance, option, "chosen") for place, option in enumerate(panel)}
+        return panel[int(best_of(found, lambda place: found[place].values, found["0"].overlap))]
+
+    def strong(self, instance: Instance) -> Option:
+        """Return the strong choice."""
+        return self.best(instance, self.panel(instance))
+
+    def measure(self, document: Any, instance: Instance) -> Efficacy:
+        """Execute the recommended choice beside the naive and the strong one."""
+        options = self.naive(instance), self.strong(instance), self.given(document, instance)
+        found = [self.losses(instance, option, "scored") for option in options]
+        pairs, role = zip(options, found, strict=True), self.role(instance)
+        choices = [Choice(one.values, self.told(option, instance), role) for option, one in pairs]
+        metric, (first, *_) = scorer(instance.dataset, instance.base), found
+        made = judge(*choices, overlap=first.overlap, scorer=metric, measure=self.text, sample=first.sample)
+        return replace(made, training=None) if self.private else made
+
+    def gap(self, instance: Instance) -> Difference:
+        """Return what the best of a few choices gains over the naive one."""
+        naive = self.losses(instance, self.naive(instance), "quick")
+        found = [self.losses(instance, option, "quick").values for option in self.quick(instance)]
+        return difference(naive.values, min(found, key=lambda values: float(values.mean())), naive.overlap)
+
+
+class OnRows(Study[Option]):
+    """Choices that are executed by training the reference models on splits of the training rows."""
+
+    models: Sequence[Model] = MODELS
+
+    @abstractmethod
+    def on(self, one: Pool, option: Option, instance: Instance, models: Sequence[Model]) -> Array:
+        """Return the loss of the best model for each split of a pool."""
+
+    def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
+        """Return the losses on the stage's pool; quickly, on few splits with two of the models."""
+        if stage == "quick":
+            one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
+        else:
+            one = pool(instance.dataset) if stage == "scored" else choosing_pool(instance)
+        values = self.on(one, option, instance, QUICK if stage == "quick" else self.models)
+        return Losses(values, one.overlap, one.sample)
+
+
+Treatments = Mapping[str, Any]
+"""Column → treatment."""
+
+
+class OfColumns(OnRows[Treatments]):
+    """Treatments of columns: imputations, encodings or scalers."""
+
+    kind: Literal["imputation", "encoding", "scaler"]
+    """The field of a `Preprocessing`."""
+
+    def on(self, one: Pool, option: Treatments, instance: Instance, models: Sequence[Model]) -> Array:
+        """Return the losses of a plan."""
+        plan = {name: Preprocessing(**{self.kind: how}) for name, how in option.items()}
+        return losses(instance, one, plan, models)
+
+    def told(self, option: Treatments, instance: Instance) -> str:
+        """Return how many columns are treated in each way."""
+        names = Counter(_name(how) for how in option.values())
+        return ", ".join(f"{name} on {count}" for name, count in sorted(names.items())) or "no treatment"
+
+
+def _name(how: Part) -> str:
+    told = how.model_dump()
+    text = f"{told['name']}({told['strategy']})" if "strategy" in told else str(told["name"])
+    return f"{text} with indicator" if told.get("add_indicator") else text
+
+
+class OnPredictions(Study[Option]):
+    """Choices that change given predictions (`KEY` in the truth), each fitted and scored on different rows."""
+
+    @abstractmethod
+    def predictions(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the given predictions, for the truth."""
+
+    @abstractmethod
+    def carry(self, option: Option, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
+        """Return the predictions of held-out rows after a choice.
+
+        Args:
+            fit: The predictions of each model of the rows to fit to.
+            held: Those of the held-out rows.
+            split: A name of the split.
+        """
+
+    def known(self, instance: Instance) -> dict[str, Known]:
+        """Return the predictions by model."""
+
+        def find() -> dict[str, Known]:
+            held = instance.truth.get(KEY) or self.predictions(instance.dataset)
+            at = Instance(instance.dataset, {KEY: held}, instance.base)
+            return {name: known_of(at, name) for name in held["values"]}
+
+        return remembered(instance.dataset, f"known by {type(self).__name__}", find)
+
+    def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
+        """Return the losses by splits of the rows; the strong choice is chosen on other ones."""
+        seed, repeats = (7, 1) if stage == "chosen" else (0, REPEATS)
+        models, metric = [*self.known(instance).values()], scorer(instance.dataset, instance.base)
+
+        def find() -> Array:
+            carry = partial(self.carry, option, instance=instance)
+            return losses_of_predictions(metric, models, carry, seed, repeats)
+
+        values = remembered(instance.dataset, f"{type(self).__name__} {option} {seed}", find)
+        return Losses(values, OVERLAP, instance.dataset.sample)

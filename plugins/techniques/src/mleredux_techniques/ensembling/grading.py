@@ -1,0 +1,190 @@
+"""Ensembling: scores of models, copies, those whose score does not hold on the test, and what blends are worth there.
+
+The strong blend is a greedy selection with replacement (R. Caruana et al., "Ensemble Selection from Libraries of
+Models", 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.splits import parts_of
+from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, soft_f1, versus
+from mleredux_techniques._kit.judging.postprocessing import Known
+from mleredux_techniques._kit.judging.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
+from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.judging.study import Losses, Stage, Study
+from mleredux_techniques.ensembling.document import EnsemblingAnalysis
+
+Array = np.ndarray[Any, Any]
+Models = dict[str, Known]
+Weights = Mapping[str, float]
+ROUNDS = 12
+
+CLOSE = 0.01
+FLOOR = 0.1
+"""Scores nearer to that of the truth than this share of what there is to learn are as near as this share."""
+SAME = 0.995
+UNSURE = 0.001
+LOST, ERRORS = 0.1, 4.0
+"""A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
+standard errors."""
+
+
+def losses(judge: Scorer, known: Known, told: Array) -> Array:
+    """Return the losses of predictions on parts of the rows."""
+    return np.array([judge.loss(known.frame.iloc[p], known.codes[p], told[p]) for p in parts_of(len(known.codes))])
+
+
+def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
+    """Return the facts.
+
+    Args:
+        ours: Model → predictions of training rows.
+        theirs: Model → predictions of test rows.
+    """
+    lost, errors = dict[str, float](), dict[str, float]()
+    for name, known in ours.items():
+        here, there = losses(judge, known, known.told), losses(judge, theirs[name], theirs[name].told)
+        lost[name] = float(there.mean() - here.mean())
+        errors[name] = float(np.hypot(here.std(ddof=1) / len(here) ** 0.5, there.std(ddof=1) / len(there) ** 0.5))
+    usual = max(0.0, float(np.median([*lost.values()])))  # a test that differs costs every model something
+    found: dict[str, Any] = {
+        name: {
+            "score": judge.score(known.frame, known.codes, known.told),
+            "optimistic": lost[name] - usual > max(LOST * judge.unit, ERRORS * errors[name], usual),
+        }
+        for name, known in ours.items()
+    }
+    names, copies, unsure = list(ours), [], []
+    told = np.nan_to_num(np.corrcoef([(ours[name].told - ours[name].told.mean(axis=0)).ravel() for name in names]))
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            near = float(np.atleast_2d(told)[a, b])
+            if abs(near - SAME) <= UNSURE:
+                unsure.append(sorted([names[a], names[b]]))
+            elif near > SAME:
+                copies.append(sorted([names[a], names[b]]))
+    return {"models": found, "copies": copies, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
+
+
+def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the scores."""
+    true: dict[str, dict[str, Any]] = truth["models"]
+    given = {one.model: one for one in document.models}
+    known = {name: fact["score"] for name, fact in true.items()}
+    far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
+    off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
+    credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
+    told = listing(f"{name} {one['score']:.4g}" for name, one in true.items())
+    are = {name for name, one in true.items() if one["optimistic"]}
+    said = {name for name, one in given.items() if one.optimistic}
+    sure = {name for name in said if credits.get(name) == 1}
+    pairs, unsure = ({tuple(pair) for pair in truth[key]} for key in ("copies", "unsure"))
+    claims = {tuple(sorted(pair)) for pair in document.copies} - unsure
+    shown = versus({n: one.score for n, one in given.items()}, {n: round(one["score"], 5) for n, one in true.items()})
+    what = "Models whose score does not hold on the test:"
+    return facts_of(
+        [
+            component("scores", 0.3, soft_f1(sum(credits.values()), len(given), len(true)), shown, f"Scores: {told}."),
+            claimed("optimistic", 0.4, sure, are, what, false=len(said - sure), decides=True),
+            claimed("copies", 0.3, claims, pairs, "Copies:"),
+        ]
+    )
+
+
+class Blends(Study[Weights]):
+    """Weights of models, judged on parts of the private test."""
+
+    text = "{metric} of the blend on parts of the private test"
+    private = True
+
+    def naive(self, instance: Instance) -> Weights:
+        return dict.fromkeys(_known(instance)[0], 1.0)
+
+    def panel(self, instance: Instance) -> Sequence[Weights]:
+        return [_greedy(instance)]
+
+    def strong(self, instance: Instance) -> Weights:
+        strong: Weights = instance.truth["strong"]
+        return strong
+
+    def given(self, document: EnsemblingAnalysis, instance: Instance) -> Weights:
+        known = _known(instance)[0]
+        return {one.model: one.weight for one in document.models if one.model in known}
+
+    def told(self, option: Weights, instance: Instance) -> str:
+        return f"weights of {sum(weight > 0 for weight in option.values())} models"
+
+    def losses(self, instance: Instance, option: Weights, stage: Stage) -> Losses:
+        if not sum(option.values()):
+            raise ValueError("no known model has a weight")
+        theirs = _known(instance)[1]
+        told = losses(scorer(instance.dataset, instance.base), next(iter(theirs.values())), _blend(theirs, option))
+        return Losses(told, 0.0, instance.dataset.sample)
+
+
+STUDY = Blends()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """Return the public files."""
+    held = _predictions(dataset)
+    return {
+        "predictions.csv": table(dataset, held[KEY]),
+        "test_predictions.csv": table(dataset, held[f"test {KEY}"], test=True),
+    }
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the predictions, the facts, and the weights of the strong choice."""
+    return {**_predictions(instance.dataset), **_facts(instance), "strong": _greedy(instance)}
+
+
+def _predictions(dataset: Dataset) -> dict[str, Any]:
+    test = remembered(dataset, f"test {KEY}", lambda: of_test(dataset))
+    return {KEY: each_model(out_of_fold(dataset), dataset), f"test {KEY}": each_model(test, dataset)}
+
+
+def _known(instance: Instance) -> tuple[Models, Models]:
+    """Return the predictions of training and of test rows by model."""
+
+    def find() -> tuple[Models, Models]:
+        held = instance.truth if KEY in instance.truth else _predictions(instance.dataset)
+        at, names = Instance(instance.dataset, held, instance.base), held[KEY]["values"]
+        ours, theirs = ({name: known_of(at, name, test=test) for name in names} for test in (False, True))
+        return ours, theirs
+
+    return remembered(instance.dataset, "known by ensembling", find)
+
+
+def _facts(instance: Instance) -> dict[str, Any]:
+    metric = scorer(instance.dataset, instance.base)
+    return remembered(instance.dataset, "ensembling", lambda: describe(*_known(instance), metric))
+
+
+def _blend(models: Models, weights: Weights) -> Array:
+    return np.asarray(sum(weight * models[name].told for name, weight in weights.items()) / sum(weights.values()))
+
+
+def _greedy(instance: Instance) -> dict[str, float]:
+    """Return how often each model was added, as long as that improves the score on the training rows."""
+    (models, _theirs), metric = _known(instance), scorer(instance.dataset, instance.base)
+    usable = [name for name, one in _facts(instance)["models"].items() if not one["optimistic"]] or list(models)
+    known = models[usable[0]]
+    chosen: dict[str, float] = {}
+    best = np.inf
+    for _ in range(ROUNDS):
+        options = [{**chosen, name: chosen.get(name, 0.0) + 1} for name in usable]
+        lost = [metric.loss(known.frame, known.codes, _blend(models, option)) for option in options]
+        if min(lost) >= best:
+            break
+        best, chosen = min(lost), options[int(np.argmin(lost))]
+    return chosen

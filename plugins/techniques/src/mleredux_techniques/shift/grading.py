@@ -1,0 +1,334 @@
+"""Shift: distances between both tables, what the labels of the test tell, and what advice on drift is worth there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.data.structure import in_time, moments
+from mleredux_techniques._kit.data.views import in_bins, of_values
+from mleredux_techniques._kit.judging.comparison import difference
+from mleredux_techniques._kit.judging.marks import claimed, close, facts_of, finding, shortened, soft_f1, versus
+from mleredux_techniques._kit.judging.plans import of_best, split_losses
+from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.results import Facts
+from mleredux_techniques._kit.judging.study import Losses, Stage, Study
+from mleredux_techniques._kit.planting.competition import across
+from mleredux_techniques._kit.vocabulary.encoders import DropFeature
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
+from mleredux_techniques.shift.document import ShiftAnalysis
+
+Array = np.ndarray[Any, Any]
+ROWS, PARTS = 2_400, 20
+DRIFTS, RECENT, BINS = 0.1, 0.5, 16
+"""Features with a larger distance drift, and recent rows are this share of all, unless planted."""
+TELLING, DOUBT, LOST = 0.1, 2.0, 4.0
+"""A feature tells something if its skill in training is at least the first; its loss on the test counts above the last
+number of standard errors, and may be one above the second."""
+HARM, CHANCE, CHANGE = 3.0, 1.5, 4.0
+"""A feature is broken, or may be, if leaving it out gains this number of standard errors; so for recent rows."""
+RATIO = 10.0
+_DROP = Preprocessing(encoding=DropFeature(name="drop"))
+KEY = "shift"
+"""The key of what was planted."""
+MOST_VALUES = 50
+ERRORS, LEAST, TOLERATED = 4.0, 0.05, 0.03
+"""The target has moved by more than this number of standard errors, and this share (or standard deviations) …"""
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Return distances, and the target in both tables; what does harm is found by models (`reference`)."""
+    found = {name: distance(dataset, name) for name in dataset.features}
+    spread = float(dataset.train[dataset.target].std()) or 1.0 if dataset.problem == "regression" else 1.0
+    parts = [_target(dataset, frame[dataset.target].to_numpy()) for frame in (dataset.train, dataset.test)]
+    (ours, error), (theirs, other) = parts
+    moves = {name: abs(theirs[name] - ours[name]) / spread for name in ours}
+    sure = [moves[name] > max(LEAST, ERRORS * np.hypot(error[name], other[name]) / spread) for name in ours]
+    return {
+        "distances": {name: value for name, value in found.items() if value is not None},
+        "target": theirs,
+        "train": ours,
+        "spread": spread,
+        "move": max(moves.values()),
+        "moved": any(sure),
+    }
+
+
+def distance(dataset: Dataset, name: str) -> float | None:
+    """Return the distance of a feature between training and test; None for texts of many values."""
+    from scipy.stats import ks_2samp
+
+    ours, theirs = dataset.train[name], dataset.test[name]
+    if dataset.kinds[name] == "number":
+        known = ours.dropna(), theirs.dropna()
+        return float(ks_2samp(*known).statistic) if all(map(len, known)) else 0.0
+    if ours.nunique() > MOST_VALUES:
+        return None
+    shares = [part.fillna("").astype(str).value_counts(normalize=True) for part in (ours, theirs)]
+    return float(shares[0].sub(shares[1], fill_value=0).abs().sum() / 2)
+
+
+def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the share of each class (or the mean, in units of the training rows), with standard errors."""
+    if dataset.problem == "regression":
+        return {"": float(values.mean())}, {"": float(values.std() / np.sqrt(len(values)))}
+    shares = {name: float((values == name).mean()) for name in dataset.classes}
+    return shares, {name: float(np.sqrt(share * (1 - share) / len(values))) for name, share in shares.items()}
+
+
+def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with both tables."""
+    true: dict[str, float] = truth["distances"]
+    given = {one.column: one for one in document.features}
+    right = {name for name in {*given} & {*true} if close(given[name].distance, true[name], 0.02, 0.01) == 1}
+    broken, unsure = {*truth["broken"]}, {*truth["unsure"]}
+    said = {name for name, one in given.items() if one.broken} - unsure
+    bound = max(TOLERATED, truth["move"] / (4 if truth["moved"] else 1))
+    target = _expected(document)
+    off = _apart(target, truth["target"], truth["spread"])
+    changes, column = truth["changes"], document.changes
+    what = "Features that do harm in the test:"
+    sure = said & right
+    shown = f"In the test, the target is {_shown(truth['target'])}; in the training rows {_shown(truth['train'])}."
+    return facts_of(
+        [
+            finding(
+                "distances",
+                0.15,
+                soft_f1(len(right), len(given), len(true)),
+                versus(len(given), shortened(true)),
+                f"{len(right)} of {len(true)} were correct.",
+                true=len(true),
+                given=len(given),
+                decides=False,
+            ),
+            claimed("broken", 0.35, sure, broken, what, false=len(said - sure)),
+            finding(
+                "target",
+                0.25,
+                1.0 if off <= bound else 0.5 if off <= 2 * bound else 0.0,
+                versus(target, truth["target"]),
+                shown,
+                true=int(truth["moved"]),
+                given=int(off > bound),
+            ),
+            finding(
+                "changes",
+                0.25,
+                float(column == changes or column in truth["open"]),
+                versus(column, changes),
+                f"The relation with the target changes along {changes}."
+                if changes
+                else "No relation changes along a time.",
+                true=int(changes is not None),
+                given=int(column is not None and column not in truth["open"]),
+            ),
+        ]
+    )
+
+
+def _expected(document: ShiftAnalysis) -> dict[str, float]:
+    """Return what a document expects of the test: the share of each class, or the mean under ""."""
+    if not isinstance(document.target, dict):
+        return {"": document.target}
+    return {class_name(name): value for name, value in document.target.items()}
+
+
+def _apart(given: dict[str, float], true: dict[str, float], spread: float) -> float:
+    """Return the largest difference; infinite between a number and classes."""
+    if ("" in given) != ("" in true):
+        return float("inf")
+    return max(abs(given.get(name, 0.0) - true.get(name, 0.0)) for name in {*given, *true}) / spread
+
+
+def _shown(target: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}".strip() for name, value in target.items())
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is done with the training table, as in a `ShiftAnalysis`.
+
+    Attributes:
+        by: The feature that orders the rows.
+        target: What is expected of the test rows: the share of each class, or the mean of the target under "".
+    """
+
+    drop: tuple[str, ...] = ()
+    weights: str = "none"
+    recent: float = 1.0
+    by: str | None = None
+    target: Mapping[str, float] = field(default_factory=dict)
+
+
+class Adaptations(Study[Advice]):
+    """Advice, judged on other parts of the private test than the strong one is chosen on."""
+
+    text = "{metric} of models of the training rows, on parts of the private test"
+    private = True
+
+    def naive(self, instance: Instance) -> Advice:
+        return Advice()
+
+    def panel(self, instance: Instance) -> Sequence[Advice]:
+        """Return selections of features and of recent rows, without weights."""
+        truth, dataset = instance.truth, instance.dataset
+        moment, target = truth["moment"], truth["target"]
+        drifting = sorted(name for name, far in truth["distances"].items() if far > DRIFTS and name != moment)
+        drops = dict.fromkeys([(), tuple(truth["broken"]), tuple(drifting)])
+        recents = sorted({1.0, dataset.planted.get(KEY, {}).get("recent", RECENT)}, reverse=True) if moment else [1.0]
+        return [
+            Advice(drop, "none", recent, moment, target)
+            for drop in drops
+            if len(drop) < len(dataset.features)
+            for recent in recents
+        ]
+
+    def quick(self, instance: Instance) -> Sequence[Advice]:
+        known = instance.dataset.planted[KEY]
+        return [Advice(tuple(known["broken"]), "none", known["recent"], known["changes"])]
+
+    def strong(self, instance: Instance) -> Advice:
+        (drop, weights, recent), truth = instance.truth["strong"], instance.truth
+        return Advice(tuple(drop), weights, recent, truth["changes"] or truth["moment"], truth["target"])
+
+    def given(self, document: ShiftAnalysis, instance: Instance) -> Advice:
+        drop = tuple(sorted({*document.drop} & {*instance.dataset.features}))
+        return Advice(drop, document.weights, document.recent, document.changes, _expected(document))
+
+    def told(self, option: Advice, instance: Instance) -> str:
+        return f"{len(option.drop)} features left out, weights: {option.weights}, {option.recent:.0%} of the rows"
+
+    def losses(self, instance: Instance, option: Advice, stage: Stage) -> Losses:
+        found = self.by_part(instance, option)
+        return Losses(found[::2] if stage == "chosen" else found[1::2], 0.0, instance.dataset.sample)
+
+    def by_part(self, instance: Instance, advice: Advice) -> Array:
+        """Return the loss of the best model on each part of the test."""
+        target = advice.target if advice.weights == "target" else {}
+        key = f"losses across {replace(advice, by=advice.by if advice.recent < 1 else None, target=target)}"
+        return remembered(instance.dataset, key, lambda: _losses(instance, advice))
+
+
+STUDY = Adaptations()
+measure, gap = STUDY.measure, STUDY.gap
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return broken features, the feature along which relations change, and the strong choice."""
+    known = {"unsure": [], "open": [], **(instance.dataset.planted.get(KEY) or _measured(instance))}
+    found = {name: known[name] for name in ("broken", "unsure", "changes", "open")}
+    found |= {"broken": sorted(known["broken"]), "moment": known["changes"] or instance.dataset.time}
+    told = Instance(instance.dataset, {**instance.truth, **found}, instance.base)
+    chosen = STUDY.best(told, STUDY.panel(told))
+    best = STUDY.best(told, [replace(chosen, weights=weights) for weights in ("none", "covariate", "target")])
+    return {**found, "strong": [list(best.drop), best.weights, best.recent]}
+
+
+def _measured(instance: Instance) -> dict[str, Any]:
+    """Return the features whose relation with the target is lost on the test, with harm, and the column along which
+    relations change, so that recent rows are worth more than all.
+
+    A feature that tells nothing is not broken, however far it drifts.
+    """
+    dataset = instance.dataset
+    judge = Judge(replace(dataset, time=None))  # a column that drifts looks like a time
+    lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
+    found: dict[str, Any] = {"changes": None, "open": []}
+    if dataset.time is not None:
+        every, new = (STUDY.by_part(instance, Advice(recent=share, by=dataset.time)) for share in (1.0, RECENT))
+        gain = difference(every, new, 0.0).ratio
+        found["changes"] = dataset.time if gain > CHANGE else None
+        found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
+    # what only old rows say of a feature is no fault of the feature
+    advice = Advice(recent=RECENT if found["changes"] else 1.0, by=dataset.time)
+    naive = STUDY.by_part(instance, advice)
+    without = {name: STUDY.by_part(instance, replace(advice, drop=(name,))) for name in lost}
+    gains = {name: difference(naive, those, 0.0).ratio for name, those in without.items()}
+    broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
+    unsure = [name for name, gain in gains.items() if gain >= CHANCE and name not in broken]
+    return {"broken": broken, "unsure": unsure, **found}
+
+
+def _lost(judge: Judge, name: str) -> float:
+    """Return by how many standard errors a feature tells less on the test than in training; 0 if more than half."""
+    ours, theirs = judge.dataset.train[name], judge.dataset.test[name]
+    if judge.dataset.kinds[name] == "text":
+        texts = (values.fillna("").to_numpy(dtype=object) for values in (ours, theirs))
+        view = of_values(name, *texts)
+    else:
+        view = in_bins(name, ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float), bins=BINS)
+    skill = judge.skill(view, shifted=False)
+    if skill.inside < TELLING or skill.outside > skill.inside / 2:
+        return 0.0
+    return float((skill.inside - skill.outside) / max(skill.error, 1e-9))
+
+
+def _losses(instance: Instance, advice: Advice) -> Array:
+    by = advice.by
+    one, rows = remembered(instance.dataset, "across", lambda: _pool(instance))
+    places = np.arange(len(rows.train))
+    if advice.recent != 1:
+        if by not in rows.columns:
+            raise ValueError(f"there is no feature {by!r}, by which rows are recent")
+        passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
+        order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
+        places = np.sort(order[-max(round(advice.recent * len(order)), 2) :])
+    used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
+    trained, judged = matrices(used)
+    weights = _weights(advice.weights, used, trained, judged, one.names, advice.target)
+    told = [
+        predict(model, trained, one.y[places], judged, classes=rows.classes, seed=0, weights=weights)
+        for model in MODELS
+    ]
+    start = len(rows.train)
+    parts = parts_of(len(judged), PARTS)
+    found = [
+        split_losses(instance, one, Split(places, start + part, 0), [values[part] for values in told]) for part in parts
+    ]
+    return of_best(found, instance.dataset)
+
+
+def _pool(instance: Instance) -> tuple[Pool, Rows]:
+    """Return some training and test rows, all splits of which are those of both tables."""
+    dataset, rng = instance.dataset, np.random.default_rng(0)
+    small = [frame.iloc[np.sort(rng.permutation(len(frame))[:ROWS])] for frame in (dataset.train, dataset.test)]
+    one, rows = across(replace(dataset, train=small[0], test=small[1]), {})
+    return replace(one, dataset=dataset), rows
+
+
+def _weights(
+    kind: str, rows: Rows, trained: Array, judged: Array, names: Iterable[str], target: Mapping[str, float]
+) -> Array | None:
+    """Return the weights of the training rows: by the density ratio, or by what is expected of the target."""
+    if kind == "none":
+        return None
+    if kind == "covariate":  # S. Bickel et al., "Discriminative Learning Under Covariate Shift", JMLR 10 (2009)
+        both = np.vstack([trained, judged])
+        told = predict(
+            "linear", both, np.eye(2)[(np.arange(len(both)) >= len(trained)).astype(int)], trained, classes=True, seed=0
+        )
+        return np.asarray(np.clip(told[:, 1] / told[:, 0] * len(trained) / len(judged), 1 / RATIO, RATIO))
+    if rows.classes:
+        shares = np.array([max(target.get(name, 0.0), 1e-3) for name in names])
+        known = np.bincount(rows.codes, minlength=len(shares)) / len(rows.codes)
+        return np.asarray(np.clip(shares / np.maximum(known, 1e-3), 1 / RATIO, RATIO)[rows.codes])
+    return _tilted(rows.codes, target[""])
+
+
+def _tilted(values: Array, mean: float) -> Array:
+    """Return exponential weights by which numbers have a mean, as far as the range of their quantiles permits."""
+    from scipy.optimize import brentq
+
+    z = (values - values.mean()) / (values.std() + 1e-12)
+    wanted = float(np.clip((mean - values.mean()) / (values.std() + 1e-12), *np.quantile(z, [0.1, 0.9])))
+    slope = brentq(lambda k: np.average(z, weights=np.exp(np.clip(k * z, -30, 30))) - wanted, -20, 20)
+    return np.asarray(np.clip(np.exp(np.clip(slope * z, -30, 30)), 1 / RATIO, RATIO))
