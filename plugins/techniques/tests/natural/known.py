@@ -13,15 +13,6 @@ KNOWN: dict[str, str] = {
     "features@modes": (
         "what has a weak effect, or tells only in pairs, is judged otherwise than by the sheet (sheet 0.79)"
     ),
-    "features@election": (
-        "what has a weak effect, or tells only in pairs, is judged otherwise than by the sheet (sheet 0.69; naive 0.71)"
-    ),
-    "encoding@counties": ("identifiers that may be names keep most of the credit (absurd 0.63)"),
-    "shift@cars": ("a guess of two standard deviations more is near the real target (absurd 0.44; opposite 0.44)"),
-    "features@senators": (
-        "what has a weak effect, or tells only in pairs, is judged otherwise than by the sheet (sheet 0.64)"
-    ),
-    "encoding@pizza": ("identifiers that may be names keep most of the credit (absurd 0.44)"),
 }
 
 OPEN = ()

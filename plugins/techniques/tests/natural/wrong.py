@@ -8,6 +8,7 @@ the sheet's.
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 from natural.data import Data, plain
@@ -322,7 +323,8 @@ def shift(data: Data, sheet: Document) -> Wrong:
 
     if data.regression:
         same: Any = float(data.y.mean())
-        moved: Any = same + 2 * float(data.y.std())
+        # to the other side than the sheet expects: a guess must not hit the real target
+        moved: Any = same - math.copysign(2 * float(data.y.std()), sheet["target"] - same - 1e-9)
     else:
         same = {plain(value): float(share) for value, share in data.y.value_counts(normalize=True).items()}
         shares = sorted(sheet["target"], key=sheet["target"].__getitem__)

@@ -76,9 +76,17 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     exact = {name: close(one.cardinality, facts[name]["cardinality"]) for name, one in given.items() if name in facts}
     right = {name for name, credit in exact.items() if credit and _is_right(given[name], facts[name])}
     claimed, right = {name for name in given if name in needed or name not in right}, right & needed
-    decided = {name for name in needed if not {"nominal", "ordinal"} <= set(facts[name]["types"])}
+    decided = {name for name in needed if "nominal" not in facts[name]["types"] or len(facts[name]["types"]) == 1}
     alike = Counter(facts[name]["types"][0] for name in needed)
     worth = {name: (1 if name in decided else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
+
+    hits = Counter(given[name].type for name in right & decided)
+    misses = Counter(one.type for name, one in given.items() if name in facts and not _is_right(one, facts[name]))
+
+    def credit(name: str) -> float:
+        """Return the worth of a right claim; that of a type that is claimed of others in vain is worth less."""
+        false = FALSE * misses[given[name].type]
+        return worth[name] * (hits[given[name].type] / (hits[given[name].type] + false) if false else 1.0)
 
     def sum_of(names: set[str]) -> float:
         """A claim that is certainly wrong weighs twice what a decided feature does, even if more than one is right."""
@@ -88,14 +96,14 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
     shown = sorted(claimed)[:50], sorted(needed)[:50]
-    counted = sum(exact[name] * worth[name] for name in right)
+    counted = sum(exact[name] * credit(name) for name in right)
     told = f"Features that are not purely numeric: {types}. Wrong or missing: "
     return facts_of(
         [
             component(
                 "types",
                 0.5,
-                2 * sum_of(right) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0,
+                2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0,
                 versus({n: given[n].type for n in shown[0]}, {n: facts[n]["types"] for n in shown[1]}),
                 f"{told}{listing(sorted((needed | claimed) - right))}.",
                 decides=bool(decided | (claimed - needed)),

@@ -65,7 +65,7 @@ def _words(kind: str, rng: np.random.Generator) -> Array:
 technique = declared(
     __package__,
     plant=plant,
-    version="7",
+    version="8",
     title="Encoding: feature types and their encodings",
     categories=WITH_TABLES,
     reason=without_table("categorical features to encode"),

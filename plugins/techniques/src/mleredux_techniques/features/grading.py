@@ -58,9 +58,9 @@ CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
 """Credit by what a feature tells and what is said."""
 MOST_OPEN = 10
 """More claims of pairs that these rows can't decide count as false."""
-FEWEST, NEGLIGIBLE = 300, 0.1
-"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs, or to tell nothing; what does has a
-strength that is below this by two standard errors, or within two of them."""
+FEWEST, NEGLIGIBLE, NOTABLE = 300, 0.1, 0.19
+"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs, or to tell nothing. What tells nothing
+has a strength that is below the second by two standard errors, or within 1.5 of them, and these rows show the third."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
@@ -107,7 +107,8 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
         if dataset.kinds[name] == "text":  # without a strength
             clear = told > OPEN and powerful and small[name].nunique() <= MOST_CODES
         else:
-            clear = told > CHANCE and powerful and known[name] < max(NEGLIGIBLE - 2 * error, 2 * error)
+            weak = known[name] < max(NEGLIGIBLE - 2 * error, 1.5 * error) and 2 * error < NOTABLE
+            clear = told > CHANCE and powerful and weak
         verdict = "alone" if told < SURE else "nothing" if clear else None
         tells[name] = verdict if small[name].nunique() > 1 else "nothing"
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}

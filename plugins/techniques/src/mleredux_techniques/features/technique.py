@@ -67,6 +67,6 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 technique = declared(
     __package__,
     plant=plant,
-    version="4",
+    version="5",
     title="Features: which predict the target, and the target's transform",
 )

@@ -59,6 +59,20 @@ class CountEncoder(Part):
     name: Literal["CountEncoder"]
 
 
+class CyclicEncoder(Part):
+    """Sine and cosine of the place in a period."""
+
+    name: Literal["CyclicEncoder"]
+    period: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="In units of the column; null: of numbers, the largest minus the smallest plus 1; of times of day, "
+        "24 hours; of other texts, the number of categories.",
+    )
+    categories: list[Annotated[str, Field(max_length=500)]] | None = Field(
+        default=None, max_length=MAX_ITEMS, description="Of texts, in order; alphabetical if null."
+    )
+
+
 class DatetimeEncoder(Part):
     """skrub.DatetimeEncoder: year, month, day, hour, weekday, and seconds since 1970."""
 
@@ -80,6 +94,7 @@ Encoding = Annotated[
     | OrdinalEncoder
     | TargetEncoder
     | CountEncoder
+    | CyclicEncoder
     | DatetimeEncoder
     | TfidfVectorizer,
     Field(discriminator="name"),
@@ -130,6 +145,8 @@ def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, m
         )
     elif isinstance(encoding, CountEncoder):
         tool = transformers.Counts()
+    elif isinstance(encoding, CyclicEncoder):
+        tool = transformers.Cycles(encoding.period, encoding.categories)
     elif isinstance(encoding, DatetimeEncoder):
         tool = transformers.Dates()
     else:

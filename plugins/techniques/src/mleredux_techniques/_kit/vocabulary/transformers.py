@@ -10,6 +10,7 @@ from sklearn import feature_extraction, pipeline, preprocessing
 from sklearn.base import BaseEstimator, TransformerMixin
 
 Array = np.ndarray[Any, Any]
+_TIME = r"^(\d{1,2}):(\d{2})"
 
 
 def standardized(transformer: Any) -> Any:
@@ -70,6 +71,33 @@ class Counts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.column_stack([column.to_numpy(dtype=float) for column in columns])
 
 
+class Cycles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Sine and cosine of the place of numbers, times of day (`23:30`) or categories in a period; 0 of unknown ones."""
+
+    def __init__(self, period: float | None = None, categories: list[str] | None = None) -> None:
+        self.period, self.categories = period, categories
+
+    def fit(self, x: Any, y: Any = None) -> Cycles:
+        texts = x.iloc[:, 0]
+        self.order_: list[str] | None = None
+        numbers = _hours(texts) if texts.str.match(_TIME).all() else pd.to_numeric(texts, errors="coerce")
+        if self.categories is not None or numbers.isna().mean() > 0.5:
+            self.order_ = list(dict.fromkeys(self.categories or sorted(texts.unique())))
+            self.usual_ = float(len(self.order_))
+        else:
+            self.usual_ = 24.0 if texts.str.match(_TIME).all() else float(np.ptp(numbers.dropna())) + 1
+        return self
+
+    def transform(self, x: Any) -> Array:
+        texts = x.iloc[:, 0]
+        if self.order_ is not None:
+            places = texts.map({name: place for place, name in enumerate(self.order_)})
+        else:
+            places = _hours(texts).fillna(pd.to_numeric(texts, errors="coerce"))
+        angle = 2 * np.pi * places.to_numpy(dtype=float) / (self.period or self.usual_)
+        return np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]))
+
+
 class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """skrub.DatetimeEncoder: year, month, day, hour, weekday, seconds since 1970; NaN if a text is not a date.
 
@@ -97,6 +125,12 @@ class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
 
     def transform(self, raw_documents: Any) -> Any:
         return super().transform(raw_documents) if self.vocabulary_ else np.zeros((len(raw_documents), 0))
+
+
+def _hours(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return times of day in hours; NaN if a text is none."""
+    parts = texts.str.extract(_TIME).astype(float)
+    return parts[0] + parts[1] / 60
 
 
 def _dates(texts: pd.Series[Any]) -> Array:
