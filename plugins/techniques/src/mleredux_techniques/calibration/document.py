@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Share, Text, once
@@ -54,8 +54,7 @@ class CalibrationAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> CalibrationAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((one.model for one in self.models), "models")
         for one in self.models:
             once((item.name for item in one.classes), f"classes of {one.model[:60]}")
@@ -64,7 +63,6 @@ class CalibrationAnalysis(Document):
                 raise ValueError(f"the verdict on {one.model[:60]!r} contradicts its accuracy and confidence")
             if abs(gap) > one.error + 0.02:
                 raise ValueError(f"the error of {one.model[:60]!r} is below |confidence - accuracy|")
-        return self
 
 
 def recommend(document: CalibrationAnalysis, dataset: Dataset) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Count, Document, Name, Part, Text
@@ -158,8 +158,7 @@ class CvAnalysis(Document):
     method: CvMethod
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> CvAnalysis:
+    def _agrees_with_itself(self) -> None:
         method = self.method
         if (self.problem == "regression") != (self.smallest_class is None):
             raise ValueError("smallest_class must be null if the target is a number, and only then")
@@ -175,7 +174,6 @@ class CvAnalysis(Document):
             raise ValueError("duplicate_rows or shared_rows is larger than the table")
         if self.smallest_class is not None and self.smallest_class > self.train_rows:
             raise ValueError("smallest_class is larger than the training table")
-        return self
 
 
 def recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:

@@ -114,7 +114,7 @@ def _dates(moments: Any) -> Any:
 technique = declared(
     __package__,
     plant=plant,
-    version="9",
+    version="10",
     title="Cross-validation: an estimate that the private test confirms",
     images=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Part, Text
@@ -35,12 +35,10 @@ class DebuggingAnalysis(Document):
     faults: list[Fault] = Field(max_length=MOST_FAULTS, description="Each fault once, with the line that is wrong.")
     script: str = Field(max_length=20_000, description="The whole repaired script.")
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> DebuggingAnalysis:
+    def _agrees_with_itself(self) -> None:
         lines = [fault.line for fault in self.faults]
         if len(lines) != len(set(lines)):
             raise ValueError("faults names a line twice")
-        return self
 
 
 def recommend(document: DebuggingAnalysis, dataset: Dataset) -> list[str]:

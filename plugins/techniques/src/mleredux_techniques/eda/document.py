@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
@@ -52,8 +52,7 @@ class EdaAnalysis(Document):
     columns: list[Column] = Field(max_length=MAX_ITEMS, description="All features.")
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> EdaAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((one.column for one in self.columns), "columns")
         for one in self.columns:
             name = one.column[:60]
@@ -64,7 +63,6 @@ class EdaAnalysis(Document):
                 raise ValueError(f"to_number of {name!r}, whose type is not number_as_text")
             if (one.relation != "nonmonotone" or one.center is None) and "add_distance" in one.actions:
                 raise ValueError(f"add_distance of {name!r}, which has no nonmonotone relation or no center")
-        return self
 
 
 def recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
@@ -33,8 +33,7 @@ class EncodingAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> EncodingAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((feature.column for feature in self.features), "features")
         for feature in self.features:
             name, distinct = feature.column[:60], feature.cardinality
@@ -44,7 +43,6 @@ class EncodingAnalysis(Document):
                 feature.type in ("ordinal", "cyclic") and distinct == 2
             ):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
-        return self
 
 
 def recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Text, once
@@ -34,14 +34,12 @@ class EnsemblingAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> EnsemblingAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((one.model for one in self.models), "models")
         if self.models and not sum(one.weight for one in self.models):
             raise ValueError("all weights are 0")
         if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:
             raise ValueError(f"copies names {min(unknown)[:60]!r}, which is not among models")
-        return self
 
 
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:

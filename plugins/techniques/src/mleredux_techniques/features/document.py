@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
@@ -45,8 +45,7 @@ class FeaturesAnalysis(Document):
     transform: Transform = Field(description="What models predict instead of a numeric target; `none` for classes.")
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> FeaturesAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")
         if self.skewness is None and self.transform != "none":
             raise ValueError("transform: a target without skewness is a class, which is not transformed")
@@ -54,7 +53,6 @@ class FeaturesAnalysis(Document):
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
                 raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to be uninformative")
-        return self
 
 
 def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:

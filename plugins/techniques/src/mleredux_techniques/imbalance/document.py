@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text
@@ -98,8 +98,7 @@ class ImbalanceAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> ImbalanceAnalysis:
+    def _agrees_with_itself(self) -> None:
         counts = self.class_counts
         for field in ("majority_class", "minority_class"):
             if getattr(self, field) not in counts:
@@ -114,7 +113,6 @@ class ImbalanceAnalysis(Document):
         words &= {"balanced"} | {word for bound, word in _LOWEST if self.imbalance_ratio >= bound * 0.98}
         if self.severity not in words:
             raise ValueError("severity contradicts imbalance_ratio")
-        return self
 
 
 _LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SEVERITIES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
@@ -83,8 +83,7 @@ class LeakageAnalysis(Document):
     risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty if there are none.")
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> LeakageAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((item.column for item in self.feature_strengths), "feature_strengths")
         once((name for risk in self.risks for name in risk.columns), "columns of risks")
         once((risk.kind for risk in self.risks if not risk.columns), "risks without columns")
@@ -99,7 +98,6 @@ class LeakageAnalysis(Document):
             for name in risk.columns:
                 if len(risk.columns) == 1 and abs(told.get(name, risk.strength) - risk.strength) > 0.05:
                     raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
-        return self
 
 
 def recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:

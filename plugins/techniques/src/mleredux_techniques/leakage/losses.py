@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -151,12 +151,19 @@ def _statistics(data: Dataset, name: str) -> Iterator[View]:
         yield in_bins("frequency", ours, theirs)
     if data.kinds[name] != "number" or train.nunique() < MANY:
         return
-    few = [other for other in data.of_kind("text") if 2 <= data.train[other].nunique() <= len(train) // CATEGORY]
-    for other in few[:MAX_CATEGORIES]:
+    for other in [one for one in _categories(data) if one != name][:MAX_CATEGORIES]:
         means = train.groupby(data.train[other]).mean()
         apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
         ours, theirs = (part.to_numpy(dtype=float) for part in apart)
-        yield in_bins(f"distance from the mean of its {other}", ours, theirs)
+        # rows of the test are no part of the means, so that their distances differ: no drift explains that
+        yield replace(in_bins(f"distance from the mean of its {other}", ours, theirs), flat=True)
+
+
+def _categories(data: Dataset) -> list[str]:
+    """Return columns that may name categories: texts, and numbers that are whole, whose values repeat."""
+    whole = [one for one in data.of_kind("number") if not (data.train[one].dropna() % 1 != 0).any()]
+    repeat = len(data.train) // CATEGORY
+    return [one for one in (*data.of_kind("text"), *whole) if 2 <= data.train[one].nunique() <= repeat]
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:

@@ -220,7 +220,7 @@ def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 technique = declared(
     __package__,
     plant=plant,
-    version="8",
+    version="9",
     title="Leakage: why a score is too good to be true",
     private_parts=("risks", "mitigations"),
     images=True,

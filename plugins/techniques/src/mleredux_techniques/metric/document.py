@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.judging.postprocessing import Step
@@ -40,8 +40,7 @@ class MetricAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> MetricAnalysis:
+    def _agrees_with_itself(self) -> None:
         once(self.ignores, "ignores")
         once(self.improve, "improve")
         if (self.asks == "numbers") == isinstance(self.constant, dict):
@@ -50,7 +49,6 @@ class MetricAnalysis(Document):
             raise ValueError("constant: the shares of the classes do not add up to 1")
         if "none" in self.steps and len(self.steps) > 1:
             raise ValueError("steps: none goes with no other step")
-        return self
 
 
 def recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
@@ -50,8 +50,7 @@ class MissingAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> MissingAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((item.column for item in self.columns), "columns")
         counts = {item.column: item.missing for item in self.columns}
         for item in self.columns:
@@ -70,7 +69,6 @@ class MissingAnalysis(Document):
                     raise ValueError(f"together has more rows than {name[:60]!r} has missing values")
         if len(set(groups)) < len(groups):
             raise ValueError("together names the same columns twice")
-        return self
 
 
 def recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:

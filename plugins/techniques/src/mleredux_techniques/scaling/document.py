@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Text, once
@@ -51,8 +51,7 @@ class ScalingAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> ScalingAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((feature.column for feature in self.features), "features")
         once(self.not_needed_for, "not_needed_for")
         deviations = [feature.std for feature in self.features]
@@ -60,7 +59,6 @@ class ScalingAnalysis(Document):
             spread = max(deviations) / min(deviations)
             if abs(self.spread - spread) > 0.1 * spread:
                 raise ValueError("spread contradicts the standard deviations of features")
-        return self
 
 
 def recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:

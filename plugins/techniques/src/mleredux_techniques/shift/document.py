@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
@@ -44,15 +44,13 @@ class ShiftAnalysis(Document):
     )
     rationale: Text = ""
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> ShiftAnalysis:
+    def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")
         once(self.drop, "drop")
         if isinstance(self.target, dict) and abs(sum(self.target.values()) - 1) > 0.02:
             raise ValueError("target: the shares of the classes do not add up to 1")
         if self.recent < 1 and self.changes is None:
             raise ValueError("recent contradicts changes: recent rows are those with the largest values of a feature")
-        return self
 
 
 def recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:

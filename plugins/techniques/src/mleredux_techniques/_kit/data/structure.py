@@ -25,6 +25,8 @@ MIN_GROUPS = 4
 CHANCE = 1e-6
 """Maximum probability that a random split has the same order."""
 MAX_PAIRED = 12
+KNOWN = 0.8
+"""Minimum share of the test's rows whose value of each column of a pair occurs in the training table."""
 WITHIN = 0.95
 """Share of the groups in which all test rows are later than the training rows, if the split is by time within them."""
 _SMOOTH = 30
@@ -160,11 +162,13 @@ def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[
         without: Columns that are none, as those of time.
     """
     keys = [key for key in candidates(dataset) if key.column not in (without or set())]
-    codes = {key: _codes(dataset, key) for key in keys}
+    codes, rows = {key: _codes(dataset, key) for key in keys}, len(dataset.train)
     found = [(rank, place) for place, key in enumerate(keys) if (rank := _kept_together(dataset, codes[key]))]
     if found:
         return [keys[place] for _rank, place in sorted(found)]
-    plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS][:MAX_PAIRED]
+    known = {key: np.isin(held[rows:], held[:rows][held[:rows] >= 0]).mean() for key, held in codes.items()}
+    plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS and known[key] >= KNOWN]
+    plain = plain[:MAX_PAIRED]
     pairs = list(itertools.combinations(plain, 2))
     both = []
     for place, (a, b) in enumerate(pairs):

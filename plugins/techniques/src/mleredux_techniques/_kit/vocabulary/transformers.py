@@ -95,7 +95,7 @@ class Cycles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         else:
             places = _hours(texts).fillna(pd.to_numeric(texts, errors="coerce"))
         angle = 2 * np.pi * places.to_numpy(dtype=float) / (self.period or self.usual_)
-        return np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]))
+        return np.asarray(np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)])))
 
 
 class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
