@@ -52,7 +52,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[F
 def test_the_set_has_sixty_runs_of_three_kinds_of_agents(found: dict[str, list[Finding]]) -> None:
     assert set(found) == set(labels())
     assert len(found) >= 60
-    assert {label for each in labels().values() for label in each} == set(CATEGORIES)
+    assert {label for each in labels().values() for label in each} == set(CATEGORIES) - {"cancelled"}
 
 
 def test_precision_and_recall(found: dict[str, list[Finding]]) -> None:

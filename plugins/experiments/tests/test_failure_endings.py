@@ -213,7 +213,7 @@ CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
         TRACE
         + "RuntimeError: CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n\n",
     ),
-    ("none", ended(None, "SIGTERM", "cancelled"), "epoch 1\n"),
+    ("cancelled", ended(None, "SIGTERM", "cancelled"), "epoch 1\n"),
     (
         "code-error:Error in eval",
         ended(1),

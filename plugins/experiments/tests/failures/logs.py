@@ -82,6 +82,7 @@ def written(add_run: Callable[..., Path], number: int, meta: dict[str, Any], log
         "is_lower_better": not meta["higher_is_better"],
         "message": None if submission["valid"] else submission["message"],
         "above_median": False,
+        "metric": meta.get("metric"),
     }
     run = add_run(
         *("task", "agent", number),
@@ -90,6 +91,11 @@ def written(add_run: Callable[..., Path], number: int, meta: dict[str, Any], log
         cause="cancelled" if by == "cancelled" else cause,
         limits={"time_limit": float(meta["time_limit_seconds"])},
         graded=graded,
+        versions=[
+            {name: version[name] for name in ("seconds", "score", "valid")}
+            for version in meta.get("versions", ())
+            if version["exists"]
+        ],
     )
     (run / "logs").mkdir()
     (run / "logs" / "agent.log").write_text(log)

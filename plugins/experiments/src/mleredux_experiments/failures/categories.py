@@ -33,6 +33,7 @@ class Category:
 CATEGORIES = {
     category.id: category
     for category in (
+        Category("cancelled", "stopped by its user", of_agent=False),
         Category("environment", "the environment or the task broke", of_agent=False),
         Category("api", "the language model refused, failed, or its budget was used up"),
         Category("avoidable-timeout", "stopped at the time limit with nothing submitted by half of it", ("FM-1.5",)),

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from signal import Signals, strsignal
+from signal import Signals
 from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.files import open_below
 
+from mleredux_experiments.failures.errors import (
+    CHAINED,
+    CONSEQUENCE,
+    FRAME,
+    HTTP,
+    PROSE,
+    RESCALED,
+    RESUMED,
+    WORDS,
+    is_error,
+    kind_of,
+    measurements,
+)
 from mleredux_experiments.results.rollouts import is_number
 from mleredux_experiments.results.table import Row
 
@@ -24,54 +36,10 @@ _LOG_BYTES = 4 << 20
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
-_ERROR = re.compile(
-    r"^(?:.{0,80}\b(?:ERROR|CRITICAL|FATAL|Error|error)\b[\]:\s]+(?:[\w.]+: )?)?(?:[A-Za-z_]\w*\.)*"
-    r"([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b(?=:|$).*$",
-    re.MULTILINE,
-)
-_COMMAND = re.compile(
-    r"^.*(?:command not found|\btimed out\b.*)$|^(?:[\w./-]+: )*(?:ERROR|error|fatal): (?=[A-Za-z'\"]).*$"
-    r"|^.*(?:Segmentation fault|core dumped|terminate called).*$|^Error in .*:.*$",
-    re.MULTILINE,
-)
-"""What shells and commands print that failed."""
-_ERROR_WORDS = (
-    "error",
-    "exception",
-    "interrupt",
-    "exit",
-    "not found",
-    "timed out",
-    "fatal",
-    "fault",
-    "terminate",
-    "http/",
-)
-"""Each error has one of these."""
-_THROWN = re.compile(r"instance of '(?:\w+::)*(\w+)'")
-_CONSEQUENCE = re.compile(
-    r"CalledProcessError|ChildFailedError|SystemExit|KeyboardInterrupt|Warning\b|returned non-zero|"
-    r"[Ee]xit (?:code|status):? \d"
-)
-"""What programs print of an error in a program that they have started."""
-_HTTP = re.compile(r"\bHTTP/\d(?:\.\d)? [45]\d\d\b")
-"""What clients log of calls that failed."""
-PROSE = re.compile(
-    r"\b(?:are|be|is|get|gets|you|your|will|must|should|may)\b.{0,20}\b(?:killed|stopped|SIGTERM|SIGKILL)\b"
-)
-"""What texts say that may happen."""
-_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_RESUMED = re.compile(
-    r"\b(?:wrote|written|saved|rmse|mae|auc|acc(?:uracy)?|f1|log.?loss|loss|score|fold|epoch)\b.*\d", re.IGNORECASE
-)
-"""What programs print that work."""
-_FRAME = " \t|│⎿>"
-"""What consoles and agents put before the lines of an output."""
 _NOT_PRINTED = ("command", "code", "arguments", "input", "thought")
 """Names in logs of JSON lines of what was not printed by a program."""
 _GAP, _FOLLOWED, _QUOTED = 4, 60, 20
 """Lines within an error's message; lines after it that show that work continued; characters of a quotation."""
-PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
 @dataclass
@@ -151,16 +119,16 @@ class Evidence:
 
     def is_error(self, at: int) -> bool:
         """Whether a line shows an error that is not only the consequence of another."""
-        line = self.lines[at][0].lstrip(_FRAME)
-        shown = at in self.raised or is_error(line) is not None or _HTTP.search(line) is not None
-        return shown and not _CONSEQUENCE.search(line)
+        line = self.lines[at][0].lstrip(FRAME)
+        shown = at in self.raised or is_error(line) is not None or HTTP.search(line) is not None
+        return shown and not CONSEQUENCE.search(line)
 
     @cached_property
     def errors(self) -> list[int]:
         """The places of the last lines of errors: one for each traceback with what it was raised from."""
         found: list[int] = []
         for at, (_, small, where) in enumerate(self.lines):
-            if (at in self.raised or any(map(small.__contains__, _ERROR_WORDS))) and self.is_error(at):
+            if (at in self.raised or any(map(small.__contains__, WORDS))) and self.is_error(at):
                 if found and self._start(at) <= found[-1] and self.lines[found[-1]][2].startswith(("logs", where)):
                     found.pop()
                 found.append(at)
@@ -168,15 +136,11 @@ class Evidence:
 
     def error(self, at: int) -> str:
         """The message of an error, of the place of its last line."""
-        return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(_FRAME)
+        return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(FRAME)
 
     def exception(self, at: int) -> str:
         """The class of the exception of a line that shows an error, a signal, or the first words of another message."""
-        line = self.error(at)
-        if signals := [one.name for one in Signals if (strsignal(one) or "-") in line]:
-            return signals[0]
-        named = _ERROR.match(line) or _THROWN.search(line)
-        return named[1] if named else re.split(r"[:(\n]", line)[0].rpartition(".")[2][:60]
+        return kind_of(self.error(at))
 
     @cached_property
     def leaks(self) -> tuple[str, ...]:
@@ -232,6 +196,17 @@ class Evidence:
         return "\n".join(found)
 
     @cached_property
+    def measured(self) -> float | None:
+        """What the agent's programs last printed of the task's metric, on held-out rows rather than on others."""
+        texts = "\n".join(line for line, *_ in self.lines)
+        if self.row.metric is None or RESCALED.search(texts) or RESCALED.search(self.code):
+            return None
+        found = measurements(self.row.metric, texts)
+        most = 1.0 if (self.row.score or 0) <= 1 and not self.row.lower_is_better else float("inf")
+        values = found["held out"] or found["other"]
+        return values[-1] if values and max(values) <= most else None
+
+    @cached_property
     def distinct(self) -> int | None:
         """How many different values the last column of the last submission has; None where they can't be counted."""
         versions = sorted((self.folder / "submissions").glob("*.csv"))
@@ -271,7 +246,7 @@ class Evidence:
 
     def _is_quoted(self, line: str) -> bool:
         """Whether a line is of the instructions or the task's description."""
-        words = "".join(line.strip(f"{_FRAME}-#*").split())
+        words = "".join(line.strip(f"{FRAME}-#*").split())
         return len(words) >= _QUOTED and words in self._told
 
     @cached_property
@@ -280,15 +255,15 @@ class Evidence:
         lines, found = [line for line, *_ in self.lines], {}
         start = chained = -1
         for at, line in enumerate(lines):
-            if line.lstrip(_FRAME).startswith("Traceback"):
-                indent = len(line) - len(line.lstrip(_FRAME))
+            if line.lstrip(FRAME).startswith("Traceback"):
+                indent = len(line) - len(line.lstrip(FRAME))
                 start = chained if chained >= 0 else at
                 chained = -1
-            elif start >= 0 and (text := line[indent:]).strip() and not line[:indent].strip(_FRAME):
+            elif start >= 0 and (text := line[indent:]).strip() and not line[:indent].strip(FRAME):
                 if not text.startswith((" ", "\t")):
                     found[at] = (start, text.strip())
                     chained, start = start, -1
-            elif chained >= 0 and line.strip() and not line.lstrip(_FRAME).startswith(_CHAINED):
+            elif chained >= 0 and line.strip() and not line.lstrip(FRAME).startswith(CHAINED):
                 chained = -1
         return found
 
@@ -297,12 +272,12 @@ class Evidence:
         lines, consequence, followed = self.lines, len(self.lines), 0
         for at in range(len(lines) - 1, -1, -1):
             line, small, _ = lines[at]
-            if at in self.raised or is_error(line.lstrip(_FRAME)) or ("arning" not in line and is_sign(line, small)):
-                if not _CONSEQUENCE.search(line):
+            if at in self.raised or is_error(line.lstrip(FRAME)) or (is_sign(line, small) and not PROSE.search(line)):
+                if not CONSEQUENCE.search(line):
                     return range(self._start(at), len(lines))
                 consequence = at
             followed += bool(line.strip())
-            if followed > _FOLLOWED or (not self.row.cause and _RESUMED.search(line)):
+            if followed > _FOLLOWED or (not self.row.cause and RESUMED.search(line)):
                 break
         return range(consequence, len(lines))
 
@@ -310,11 +285,6 @@ class Evidence:
         """The place where the message begins of an error whose last line is at a place."""
         raised = [place for place in range(max(at - _GAP, 0), at + 1) if place in self.raised]
         return self.raised[raised[-1]][0] if raised else max(at - _GAP, 0)
-
-
-def is_error(line: str) -> re.Match[str] | None:
-    """The match of a line that shows an error."""
-    return _ERROR.match(line) or _COMMAND.match(line)
 
 
 def _parts(line: str) -> list[str]:

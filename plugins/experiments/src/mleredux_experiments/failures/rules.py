@@ -9,9 +9,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.evidence import PARTICULARS, PROSE, Evidence
+from mleredux_experiments.failures.errors import PARTICULARS, PROSE
+from mleredux_experiments.failures.evidence import Evidence
 from mleredux_experiments.failures.signs import SIGNS, Sign
-from mleredux_experiments.results.table import MEDALS, Version
+from mleredux_experiments.results.table import MEDALS, Row, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 
@@ -42,9 +43,12 @@ _SAME = 3
 
 
 def environment(evidence: Evidence) -> Iterator[Finding]:
-    """The environment or the task broke."""
-    if evidence.row.cause in ("environment_broke", "task_broken"):
-        yield Finding("environment", evidence.message, "events.jsonl", evidence.row.cause)
+    """Its user stopped it, or the environment or the task broke."""
+    row = evidence.row
+    if row.status == "cancelled":
+        yield Finding("cancelled", evidence.message or "Its user stopped it.", "events.jsonl")
+    elif row.cause in ("environment_broke", "task_broken"):
+        yield Finding("environment", evidence.message, "events.jsonl", row.cause)
 
 
 def calls(evidence: Evidence) -> Iterator[Finding]:
@@ -90,7 +94,8 @@ def submission_lost(evidence: Evidence) -> Iterator[Finding]:
 
 def last_error(evidence: Evidence) -> Iterator[Finding]:
     """What the last error says, and apart from it the errors that were overcome."""
-    row, stopped = evidence.row, evidence.limit is not None or evidence.row.cause in _STOPPED
+    row = evidence.row
+    stopped = evidence.limit is not None or row.cause in _STOPPED or row.status == "cancelled"
     there = _present(evidence)
     ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in there))
     if stopped or (row.valid and not evidence.crashed):
@@ -130,7 +135,7 @@ def _named(
     seen: set[str] = set()
     for at in reversed(places) if there else ():
         line, small, where = evidence.lines[at]
-        if "arning" in line or PROSE.search(line) or (errors_only and not evidence.is_error(at)):
+        if PROSE.search(line) or (errors_only and not evidence.is_error(at)):
             continue
         for category, kind, sign in there:
             group = kind if category == "resources" else category
@@ -162,8 +167,6 @@ def debug_loop(evidence: Evidence) -> Iterator[Finding]:
 def submission(evidence: Evidence) -> Iterator[Finding]:
     """The last submission is missing or invalid."""
     row = evidence.row
-    if row.status == "cancelled":
-        return
     if not row.made:
         yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
     elif not row.valid:
@@ -197,15 +200,17 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
 def generalization(evidence: Evidence) -> Iterator[Finding]:
     """The own measurement promises far more than the score: by a leak, or by overfitting."""
     row = evidence.row
-    if row.validation is None or row.score is None:
+    measured = row.validation if row.validation is not None else evidence.measured
+    best = _best(row)
+    if measured is None or best is None or row.score is None:
         return
     sign = -1 if row.lower_is_better else 1
-    gap = sign * (row.validation - row.score)
-    scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else None
-    scale = scale or 0.1 * max(abs(row.validation), abs(row.score))
-    if gap <= scale or row.medal:
+    gap = sign * (measured - best)
+    scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
+    worse = gap > scale if scale else _is_worse(row, best, measured, 0.5)
+    if not worse or row.medal:
         return
-    line = f"measured {row.validation:g}, scored {row.score:g}"
+    line = f"measured {measured:g}, scored {row.score:g}"
     lines = [one for one in evidence.code.splitlines() if not _DROPPED.search(one)] if evidence.leaks else []
     used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", one) for one in lines)]
     if used:
@@ -214,13 +219,24 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
 
 
 def selection(evidence: Evidence) -> Iterator[Finding]:
-    """An earlier valid version would have earned a better medal."""
+    """An earlier valid version would have earned a better medal, or is clearly better without one."""
     row = evidence.row
     final = _rank(row.medal)
     ranked = [(_rank(row.medal_of(version.score)), number) for number, version in _valid(row.versions)]
     if row.valid and ranked and min(ranked)[0] < final:
         rank, number = min(ranked)
         yield Finding("selection", f"version {number} would have won {MEDALS[rank]}", f"version {number}")
+        return
+    best = _best(row)
+    if (
+        row.valid
+        and not row.medal
+        and row.score is not None
+        and best is not None
+        and _is_worse(row, row.score, best, 0.2)
+    ):
+        number = next(number for number, version in _valid(row.versions) if version.score == best)
+        yield Finding("selection", f"version {number} scored {best:g}, the last one {row.score:g}", f"version {number}")
 
 
 def repetition(evidence: Evidence) -> Iterator[Finding]:
@@ -262,19 +278,33 @@ RULES: tuple[Rule, ...] = (
 
 
 def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
-    """The findings of a run, the primary one first and those that were overcome last; none of a cancelled run."""
-    if evidence.row.status not in ("done", "failed", "timed_out"):
+    """The findings of a run, the primary one first and those that were overcome last."""
+    if evidence.row.status not in ("done", "failed", "timed_out", "cancelled"):
         return ()
     order = list(CATEGORIES)
     found = [finding for rule in RULES for finding in rule(evidence)]
-    if any(not CATEGORIES[finding.category].of_agent for finding in found):
-        return tuple(finding for finding in found if not CATEGORIES[finding.category].of_agent)
+    others = [finding for finding in found if not finding.overcome and not CATEGORIES[finding.category].of_agent]
+    if others:
+        found = [*others, *(finding for finding in found if finding.overcome)]
     for several, one in ((("api", "package"), "network"), (("debug-loop",), "code-error")):
         if any(finding.category in several and not finding.overcome for finding in found):  # which say more of the same
             found = [finding for finding in found if finding.category != one]
     if any(finding.category == "debug-loop" and not finding.overcome for finding in found):  # what used up the steps
         found = [finding for finding in found if (finding.category, finding.kind) != ("api", "budget")]
     return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
+
+
+def _best(row: Row) -> float | None:
+    """The best score of the submission and its valid versions."""
+    scores = [one for one in (row.score, *(version.score for _, version in _valid(row.versions))) if one is not None]
+    return (min if row.lower_is_better else max)(scores, default=None)
+
+
+def _is_worse(row: Row, score: float, than: float, share: float) -> bool:
+    """Whether a score is worse by more than a share of the other's error: its distance from 1, or from 0 of a loss."""
+    if row.lower_is_better:
+        return score - than > share * abs(than)
+    return than - score > max(share * (1 - than), 0.05) if max(score, than) <= 1 else than - score > share * abs(than)
 
 
 def _rank(medal: str | None) -> int:
