@@ -18,17 +18,14 @@ from mleredux.plugin.files import open_below
 
 from mleredux_experiments.failures.errors import (
     CHAINED,
-    CONSEQUENCE,
     FRAME,
-    HTTP,
-    PROSE,
-    RESCALED,
-    RESUMED,
+    PATTERNS,
     WORDS,
     is_error,
+    is_prose,
     kind_of,
     measurements,
-)
+)  # fmt: skip
 from mleredux_experiments.results.rollouts import is_number
 from mleredux_experiments.results.table import Row
 
@@ -120,8 +117,8 @@ class Evidence:
     def is_error(self, at: int) -> bool:
         """Whether a line shows an error that is not only the consequence of another."""
         line = self.lines[at][0].lstrip(FRAME)
-        shown = at in self.raised or is_error(line) is not None or HTTP.search(line) is not None
-        return shown and not CONSEQUENCE.search(line)
+        shown = at in self.raised or is_error(line) or PATTERNS["http"].search(line) is not None
+        return shown and not PATTERNS["consequence"].search(line)
 
     @cached_property
     def errors(self) -> list[int]:
@@ -197,14 +194,13 @@ class Evidence:
 
     @cached_property
     def measured(self) -> float | None:
-        """What the agent's programs last printed of the task's metric, on held-out rows rather than on others."""
-        texts = "\n".join(line for line, *_ in self.lines)
-        if self.row.metric is None or RESCALED.search(texts) or RESCALED.search(self.code):
+        """What the agent's programs last printed of the task's metric; None if it may be on another scale."""
+        texts, row = "\n".join(line for line, *_ in self.lines), self.row
+        if row.metric is None or (row.lower_is_better and PATTERNS["rescaled"].search(texts + self.code)):
             return None
-        found = measurements(self.row.metric, texts)
-        most = 1.0 if (self.row.score or 0) <= 1 and not self.row.lower_is_better else float("inf")
-        values = found["held out"] or found["other"]
-        return values[-1] if values and max(values) <= most else None
+        values = measurements(row.metric, texts)
+        bounded = not row.lower_is_better and (row.score or 0) <= 1
+        return values[-1] if values and not (bounded and max(values) > 1) else None
 
     @cached_property
     def distinct(self) -> int | None:
@@ -272,12 +268,12 @@ class Evidence:
         lines, consequence, followed = self.lines, len(self.lines), 0
         for at in range(len(lines) - 1, -1, -1):
             line, small, _ = lines[at]
-            if at in self.raised or is_error(line.lstrip(FRAME)) or (is_sign(line, small) and not PROSE.search(line)):
-                if not CONSEQUENCE.search(line):
+            if at in self.raised or is_error(line.lstrip(FRAME)) or (is_sign(line, small) and not is_prose(line)):
+                if not PATTERNS["consequence"].search(line):
                     return range(self._start(at), len(lines))
                 consequence = at
             followed += bool(line.strip())
-            if followed > _FOLLOWED or (not self.row.cause and RESUMED.search(line)):
+            if followed > _FOLLOWED or (not self.row.cause and PATTERNS["resumed"].search(line)):
                 break
         return range(consequence, len(lines))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.errors import PARTICULARS, PROSE
+from mleredux_experiments.failures.errors import INVALID, PATTERNS, is_prose
 from mleredux_experiments.failures.evidence import Evidence
 from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Row, Version
@@ -18,28 +18,11 @@ Rule = Callable[[Evidence], Iterator[Finding]]
 
 _STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes")
 """Causes by the supervisor."""
-_VALIDATION = re.compile(
-    r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
-    r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
-    re.IGNORECASE,
-)
-_TRAINED = re.compile(r"\.fit\(|\.train\(|fit_predict")
-_DROPPED = re.compile(r"drop|exclude|ignore|remove|\bdel\b|\bpop\b|!=|not in")
-"""Lines that name a column in order not to use it."""
-_KINDS = (
-    (
-        "file",
-        re.compile(r"can't be read|is a link|is a folder|is a directory|too large|not a CSV|is empty|encod", re.I),
-    ),
-    ("columns", re.compile(r"column", re.I)),
-    ("rows", re.compile(r"\brows?\b.*(?:expected|instead|has|have)|number of rows|rows are missing", re.I)),
-    ("ids", re.compile(r"\bids?\b", re.I)),
-    ("missing values", re.compile(r"NaN|missing value|blank|empty cell|no value|lacks a value", re.I)),
-    ("values", re.compile(r"between|range|finite|number|not one of|unknown|label|value", re.I)),
-)
 _PROBABILITIES = ("log-loss", "roc-auc", "auc", "brier", "cross-entropy")
 _EARLY, _HALF = 0.2, 0.5
 _SAME = 3
+_LAST = 10
+"""Lines of a log that say why an agent ended."""
 
 
 def environment(evidence: Evidence) -> Iterator[Finding]:
@@ -135,7 +118,7 @@ def _named(
     seen: set[str] = set()
     for at in reversed(places) if there else ():
         line, small, where = evidence.lines[at]
-        if PROSE.search(line) or (errors_only and not evidence.is_error(at)):
+        if is_prose(line) or (errors_only and not evidence.is_error(at)):
             continue
         for category, kind, sign in there:
             group = kind if category == "resources" else category
@@ -156,7 +139,7 @@ def _error_in(evidence: Evidence, places: range) -> Finding | None:
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
     """Three errors or more in succession that are the same but for numbers, paths and quoted names."""
     errors = evidence.errors
-    for error, same in groupby(errors, key=lambda at: PARTICULARS.sub("_", evidence.error(at))):
+    for error, same in groupby(errors, key=lambda at: PATTERNS["particulars"].sub("_", evidence.error(at))):
         looped = list(same)
         if len(looped) >= _SAME:
             first, last = (evidence.lines[at][2] for at in (looped[0], looped[-1]))
@@ -170,7 +153,7 @@ def submission(evidence: Evidence) -> Iterator[Finding]:
     if not row.made:
         yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
     elif not row.valid:
-        kind = next((name for name, pattern in _KINDS if pattern.search(evidence.message)), "other")
+        kind = next((name for name, pattern in INVALID.items() if pattern.search(evidence.message)), "other")
         yield Finding("invalid-submission", evidence.message, "report.json", kind)
 
 
@@ -200,18 +183,17 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
 def generalization(evidence: Evidence) -> Iterator[Finding]:
     """The own measurement promises far more than the score: by a leak, or by overfitting."""
     row = evidence.row
-    measured = row.validation if row.validation is not None else evidence.measured
-    best = _best(row)
-    if measured is None or best is None or row.score is None:
+    own = row.validation is not None  # of the solution that was submitted; else of one of those that were tried
+    measured, scored = (row.validation, row.score) if own else (evidence.measured, _best(row))
+    if measured is None or scored is None or row.score is None:
         return
-    sign = -1 if row.lower_is_better else 1
-    gap = sign * (measured - best)
+    gap = (-1 if row.lower_is_better else 1) * (measured - scored)
     scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
-    worse = gap > scale if scale else _is_worse(row, best, measured, 0.5)
+    worse = gap > scale if scale else _is_worse(row, scored, measured, 0.5)
     if not worse or row.medal:
         return
-    line = f"measured {measured:g}, scored {row.score:g}"
-    lines = [one for one in evidence.code.splitlines() if not _DROPPED.search(one)] if evidence.leaks else []
+    line = f"measured {measured:g}, scored {scored:g}"
+    lines = [one for one in evidence.code.splitlines() if not PATTERNS["dropped"].search(one)] if evidence.leaks else []
     used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", one) for one in lines)]
     if used:
         yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
@@ -254,9 +236,12 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
 def ended_early(evidence: Evidence) -> Iterator[Finding]:
     """An agent that searches ended by itself in a fifth of its time, and is not above the median."""
     row = evidence.row
-    finished = row.status == "done" and evidence.exit_code == 0 and row.valid
+    last = "\n".join(evidence.log[-_LAST:])
+    finished = row.status == "done" and evidence.exit_code == 0 and not PATTERNS["spent"].search(last)
+    content = row.valid or (not row.made and PATTERNS["content"].search(last))
     below = row.median is not None and not row.above_median
-    if finished and below and row.time_limit and evidence.seconds < _EARLY * row.time_limit and evidence.searches:
+    early = row.time_limit and evidence.seconds < _EARLY * row.time_limit
+    if finished and content and below and early and evidence.searches:
         yield Finding("ended-early", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
 
 
@@ -267,7 +252,7 @@ def no_validation(evidence: Evidence) -> Iterator[Finding]:
     if not row.made or row.above_median or row.median is None or measured:
         return
     acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
-    if (trained := _TRAINED.search(evidence.code)) and not _VALIDATION.search(acted):
+    if (trained := PATTERNS["trained"].search(evidence.code)) and not PATTERNS["validation"].search(acted):
         yield Finding("no-validation", trained.group(), "output/code")
 
 
@@ -289,6 +274,8 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     for several, one in ((("api", "package"), "network"), (("debug-loop",), "code-error")):
         if any(finding.category in several and not finding.overcome for finding in found):  # which say more of the same
             found = [finding for finding in found if finding.category != one]
+    if any(finding.category == "ended-early" for finding in found):  # errors before it did not end the search
+        found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
     if any(finding.category == "debug-loop" and not finding.overcome for finding in found):  # what used up the steps
         found = [finding for finding in found if (finding.category, finding.kind) != ("api", "budget")]
     return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))

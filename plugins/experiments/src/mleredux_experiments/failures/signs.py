@@ -32,11 +32,11 @@ def _sign(told: Mapping[str, Any], fragments: Mapping[str, str]) -> Sign:
         numbers = "|".join(map(str, told["errno"]))
         pattern = rf"(?:\[?errno(?: =)?|os error|code:) (?:{numbers})\b"
         return Sign(("errno", "os error", "kind:"), re.compile(pattern, re.IGNORECASE))
-    words, found = (_filled(told.get(name, ""), fragments) for name in ("words", "pattern"))
+    words, found = (filled(told.get(name, ""), fragments) for name in ("words", "pattern"))
     return Sign(tuple(words.split("|")), re.compile(found, re.IGNORECASE) if found else None)
 
 
-def _filled(text: str, fragments: Mapping[str, str]) -> str:
+def filled(text: str, fragments: Mapping[str, str]) -> str:
     """A text with fragments, which may hold others, in place of their names."""
     while (filled := re.sub("<([A-Z_]+)>", lambda name: fragments[name[1]], text)) != text:
         text = filled
