@@ -31,7 +31,8 @@ def is_error(line: str) -> bool:
 
 def is_prose(line: str) -> bool:
     """Whether a line is a warning, a text on what may happen, or what an agent says."""
-    return PATTERNS["prose"].search(line) is not None
+    named = PATTERNS["class"].match(line)
+    return PATTERNS["prose"].search(line) is not None and (named is None or named[1].endswith("Warning"))
 
 
 def kind_of(line: str) -> str:

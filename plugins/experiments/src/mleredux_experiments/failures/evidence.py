@@ -117,8 +117,8 @@ class Evidence:
     def is_error(self, at: int) -> bool:
         """Whether a line shows an error that is not only the consequence of another."""
         line = self.lines[at][0].lstrip(FRAME)
-        shown = at in self.raised or is_error(line) or PATTERNS["http"].search(line) is not None
-        return shown and not PATTERNS["consequence"].search(line)
+        shown = at in self.raised or ((is_error(line) or PATTERNS["http"].search(line)) and not is_prose(line))
+        return bool(shown) and not PATTERNS["consequence"].search(line)
 
     @cached_property
     def errors(self) -> list[int]:
@@ -268,7 +268,7 @@ class Evidence:
         lines, consequence, followed = self.lines, len(self.lines), 0
         for at in range(len(lines) - 1, -1, -1):
             line, small, _ = lines[at]
-            if at in self.raised or is_error(line.lstrip(FRAME)) or (is_sign(line, small) and not is_prose(line)):
+            if at in self.raised or ((is_error(line.lstrip(FRAME)) or is_sign(line, small)) and not is_prose(line)):
                 if not PATTERNS["consequence"].search(line):
                     return range(self._start(at), len(lines))
                 consequence = at

@@ -15,6 +15,7 @@ from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Row, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
+Signs = list[tuple[str, str, Sign]]
 
 _STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes")
 """Causes by the supervisor."""
@@ -84,7 +85,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
     found = list(_named(evidence, there, ending, errors_only=row.made and not evidence.crashed))
-    if not found and (error := _error_in(evidence, ending)) is not None:
+    if not found and (error := _error_in(evidence, there, ending)) is not None:
         found = [replace(error, overcome=row.made and not evidence.crashed)]
     if not found and not stopped and evidence.killed_by is not None:
         name = evidence.killed_by.name
@@ -92,14 +93,11 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
         found = [Finding(kill[0], f"The agent was ended by {name}.", "events.jsonl", kill[1])]
     yield from found
     before = range(ending.start)
-    earlier = list(_named(evidence, there, before, errors_only=True))
-    if (error := _error_in(evidence, before)) is not None and error.line not in {one.line for one in earlier}:
-        earlier.append(error)
-    now = {(one.category, one.kind) for one in found}
-    yield from (replace(one, overcome=True) for one in earlier if (one.category, one.kind) not in now)
+    earlier = [*_named(evidence, there, before, errors_only=True), _error_in(evidence, there, before)]
+    yield from (replace(one, overcome=True) for one in earlier if one is not None)
 
 
-def _present(evidence: Evidence) -> list[tuple[str, str, Sign]]:
+def _present(evidence: Evidence) -> Signs:
     """The signs, by category and kind, of which some word is in what the run printed."""
     text = evidence.small_text
     return [
@@ -111,9 +109,7 @@ def _present(evidence: Evidence) -> list[tuple[str, str, Sign]]:
     ]
 
 
-def _named(
-    evidence: Evidence, there: list[tuple[str, str, Sign]], places: range, *, errors_only: bool = False
-) -> Iterator[Finding]:
+def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
     """For each category and kind of resources the last of some lines with its sign, warnings aside."""
     seen: set[str] = set()
     for at in reversed(places) if there else ():
@@ -127,11 +123,11 @@ def _named(
                 yield Finding(category, line.strip()[:300], where, kind)
 
 
-def _error_in(evidence: Evidence, places: range) -> Finding | None:
-    """The last of some lines that shows an error, as one of code: its kind is the exception."""
+def _error_in(evidence: Evidence, there: Signs, places: range) -> Finding | None:
+    """The last of some lines that shows an error and no sign, as one of code: its kind is the exception."""
     for at in reversed(places):
-        if evidence.is_error(at):
-            line, _, where = evidence.lines[at]
+        line, small, where = evidence.lines[at]
+        if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
             return Finding("code-error", line.strip()[:300], where, evidence.exception(at))
     return None
 
@@ -278,6 +274,8 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
         found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
     if any(finding.category == "debug-loop" and not finding.overcome for finding in found):  # what used up the steps
         found = [finding for finding in found if (finding.category, finding.kind) != ("api", "budget")]
+    now = {(one.category, one.kind) for one in found if not one.overcome}
+    found = [one for one in found if not one.overcome or (one.category, one.kind) not in now]
     return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
 
 
