@@ -49,7 +49,9 @@ def measurements(metric: str, text: str) -> list[float]:
     names = next((each for name, each in _TOLD["metrics"].items() if name in metric.lower()), None)
     names = names or re.sub(r"[\W_]+", ".?", metric)
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"
-    shown = rf"(?im)(?:^|[\s_(/-])(?:{names})\b(?:\W|is|of|score|mean|=)*?[:=\s]+{value}"
+    shown = (
+        rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?:\W|is|of|score|mean|=)*?[:=\s]+{value}"
+    )
     found: dict[bool, list[float]] = {True: [], False: []}
     for one in re.finditer(shown, text):
         before = text[text.rfind("\n", 0, one.start() + 1) + 1 : one.start(1)][-60:]

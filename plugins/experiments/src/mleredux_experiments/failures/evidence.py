@@ -198,9 +198,9 @@ class Evidence:
         texts, row = "\n".join(line for line, *_ in self.lines), self.row
         if row.metric is None or (row.lower_is_better and PATTERNS["rescaled"].search(texts + self.code)):
             return None
-        values = measurements(row.metric, texts)
-        bounded = not row.lower_is_better and (row.score or 0) <= 1
-        return values[-1] if values and not (bounded and max(values) > 1) else None
+        last = next(reversed(measurements(row.metric, texts)), None)
+        percent = last is not None and last > 1 >= (row.score or 0) and not row.lower_is_better
+        return last / 100 if last is not None and percent else last
 
     @cached_property
     def distinct(self) -> int | None:
@@ -284,13 +284,12 @@ class Evidence:
 
 
 def _parts(line: str) -> list[str]:
-    """A line of a log; of one that is a JSON object, the lines of its texts."""
-    if not line.startswith("{"):
-        return [line]
+    """A line of a log; of one that is a JSON object other than an error, the lines of its texts."""
     try:
-        return "\n".join(_texts_in(json.loads(line))).splitlines()
+        found = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
-        return [line]
+        found = None
+    return [line] if found is None or "error" in found else "\n".join(_texts_in(found)).splitlines()
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -185,7 +185,7 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
         return
     gap = (-1 if row.lower_is_better else 1) * (measured - scored)
     scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
-    worse = gap > scale if scale else _is_worse(row, scored, measured, 0.5)
+    worse = gap > scale if scale else _is_worse(row, scored, measured, 0.5, 0.05)
     if not worse or row.medal:
         return
     line = f"measured {measured:g}, scored {scored:g}"
@@ -211,7 +211,7 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
         and not row.medal
         and row.score is not None
         and best is not None
-        and _is_worse(row, row.score, best, 0.2)
+        and _is_worse(row, row.score, best, 0.1)
     ):
         number = next(number for number, version in _valid(row.versions) if version.score == best)
         yield Finding("selection", f"version {number} scored {best:g}, the last one {row.score:g}", f"version {number}")
@@ -285,11 +285,11 @@ def _best(row: Row) -> float | None:
     return (min if row.lower_is_better else max)(scores, default=None)
 
 
-def _is_worse(row: Row, score: float, than: float, share: float) -> bool:
+def _is_worse(row: Row, score: float, than: float, share: float, least: float = 0.02) -> bool:
     """Whether a score is worse by more than a share of the other's error: its distance from 1, or from 0 of a loss."""
     if row.lower_is_better:
         return score - than > share * abs(than)
-    return than - score > max(share * (1 - than), 0.05) if max(score, than) <= 1 else than - score > share * abs(than)
+    return than - score > max(share * (1 - than), least) if max(score, than) <= 1 else than - score > share * abs(than)
 
 
 def _rank(medal: str | None) -> int:
