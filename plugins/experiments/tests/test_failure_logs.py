@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from logs import LOGS, Labelled, labelled
 
 PARTS = sorted(path.name for path in LOGS.iterdir() if path.is_dir())
-LEAST = {"fresh": 0.72, "held": 0.88, "seen": 0.95}
-"""The least recall and precision over all causes of a part, as measured; `logs/README.md` says what is wrong."""
+LEAST = 0.95
+"""The least recall and precision over all causes of a part; `logs/README.md` has what the rules first got."""
 
 
 def rates(runs: list[Labelled]) -> dict[str, tuple[float, float]]:
@@ -32,16 +32,15 @@ def test_recall_and_precision(part: str, add_run: Callable[..., Path]) -> None:
     runs = list(labelled(part, add_run))
     wrong = {one.name: (one.primary, one.label["primary"], one.findings[:2]) for one in runs if not one.right}
     named = [one for one in runs if one.truth != "none"]
-    assert sum(one.right for one in named) >= LEAST[part] * len(named), wrong
+    assert sum(one.right for one in named) >= LEAST * len(named), wrong
     said = [one for one in runs if one.primary != "none"]
-    assert sum(one.right for one in said) >= LEAST[part] * len(said), wrong
+    assert sum(one.right for one in said) >= LEAST * len(said), wrong
     found = rates(runs)
     print(
         *(f"{cause:20} recall {recall:.2f}  precision {precision:.2f}" for cause, (recall, precision) in found.items()),
         sep="\n",
     )
-    least = 0.5 if part == "fresh" else 0.75
-    assert all(min(pair) >= least for pair in found.values()), (found, wrong)
+    assert all(min(pair) >= 0.75 for pair in found.values()), (found, wrong)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -61,4 +60,4 @@ def test_what_was_overcome_is_listed_apart(part: str, add_run: Callable[..., Pat
     runs = list(labelled(part, add_run))
     true = {(one.name, each["cause"]) for one in runs for each in one.label["overcome"]}
     said = {(one.name, cause) for one in runs for cause in one.overcome}
-    assert len(true & said) >= (0.65 if part == "fresh" else 0.7) * len(true), sorted(true - said)
+    assert len(true & said) >= 0.8 * len(true), sorted(true - said)
