@@ -16,7 +16,7 @@ from mleredux_experiments.results.table import Row
 
 
 def find(run: Run) -> list[Finding]:
-    """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled."""
+    """The findings of a run, the primary one first; none where nothing went wrong."""
     from mleredux_experiments.results.sources import read_run
 
     return list(read_run(run.path, rollouts=True).findings or ())

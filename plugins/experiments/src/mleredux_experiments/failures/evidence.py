@@ -126,14 +126,22 @@ class Evidence:
         found: list[int] = []
         for at, (_, small, where) in enumerate(self.lines):
             if (at in self.raised or any(map(small.__contains__, WORDS))) and self.is_error(at):
-                if found and self._start(at) <= found[-1] and self.lines[found[-1]][2].startswith(("logs", where)):
+                if found and self._is_of(at, found[-1]) and self.lines[found[-1]][2].startswith(("logs", where)):
                     found.pop()
                 found.append(at)
         return found
 
+    def _is_of(self, at: int, other: int) -> bool:
+        """Whether an error before is a part of the message of an error, not the same once more."""
+        return self._start(at) <= other and (at in self.raised or self.shape(at) != self.shape(other))
+
     def error(self, at: int) -> str:
         """The message of an error, of the place of its last line."""
         return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(FRAME)
+
+    def shape(self, at: int) -> str:
+        """The message of an error without numbers, paths and quoted names."""
+        return PATTERNS["particulars"].sub("_", self.error(at))
 
     def exception(self, at: int) -> str:
         """The class of the exception of a line that shows an error, a signal, or the first words of another message."""
@@ -289,7 +297,11 @@ def _parts(line: str) -> list[str]:
         found = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
         found = None
-    return [line] if found is None or "error" in found else "\n".join(_texts_in(found)).splitlines()
+    return (
+        [line]
+        if found is None or "error" in found or found.get("level") in ("error", "fatal")
+        else "\n".join(_texts_in(found)).splitlines()
+    )
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -135,7 +135,7 @@ def _error_in(evidence: Evidence, there: Signs, places: range) -> Finding | None
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
     """Three errors or more in succession that are the same but for numbers, paths and quoted names."""
     errors = evidence.errors
-    for error, same in groupby(errors, key=lambda at: PATTERNS["particulars"].sub("_", evidence.error(at))):
+    for error, same in groupby(errors, key=evidence.shape):
         looped = list(same)
         if len(looped) >= _SAME:
             first, last = (evidence.lines[at][2] for at in (looped[0], looped[-1]))
