@@ -160,7 +160,7 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
         if kind in SCAFFOLDS:
             commands.append(told[-1].strip())
     clean.environment("scaffolds", *(f"{folder}[test]" for folder in folders))
-    words = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
+    words = ("-q", "-p", "no:cacheprovider")
     # 2 checks of each that registers something with checks, else 1.
     assert "27 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
     for command in dict.fromkeys(commands):

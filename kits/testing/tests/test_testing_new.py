@@ -52,7 +52,7 @@ def cli(tmp_path: Path) -> Path:
 def test_the_package_is_complete_and_no_placeholder_is_left(made: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(made)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"pyproject.toml", "README.md", "test_conformance.py"} <= {path.name for path in files}
+    assert {"pyproject.toml", "README.md", f"test_{folder.name.replace('-', '_')}.py"} <= {path.name for path in files}
     assert not [path for path in files if "{{" in path.read_text() or path.suffix == ".tmpl"]
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     (target,) = project["entry-points"]["mleredux"].values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import STAGES, final_state
 from mleredux.errors import MlereduxError, ResumeRefused
 from mleredux.models import CAUSES, Cause, Event, State
-from mleredux.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
+from mleredux.models.events import AgentEnded, ProduceEnded, Retry, StageEnded, StateEntered
 
 Progress = Callable[[Run, str], None]
 
@@ -190,10 +190,9 @@ class Pipeline:
 
 
 def _work_on(stage: State, context: StageContext) -> Failure | None:
-    """Enter a stage, retrying once if the cause's policy allows it; return why it failed, if it did."""
-    run, tries = context.run, 0
+    """Enter a stage, again where the run's retries allow it; return why it failed, if it did."""
+    run = context.run
     while True:
-        tries += 1
         run.enter(stage)
         started = time.monotonic()
         try:
@@ -201,17 +200,35 @@ def _work_on(stage: State, context: StageContext) -> Failure | None:
             result = STEPS[stage](context)
         except Exception as error:  # every error that ends a stage is recorded with a cause
             failure = failure_of(error)
-            run.emit(StageEnded(stage=stage, status="failed", seconds=_since(started), **vars(failure)))
-            if CAUSES[failure.cause].retried and tries == 1:
-                run.emit(Retry(stage=stage, cause=failure.cause, message=failure.message))
+            if _again(context, stage, failure, started):
                 continue
+            run.emit(StageEnded(stage=stage, status="failed", seconds=_since(started), **vars(failure)))
             return failure
         outcome = result.outcome if isinstance(result, AgentEnded) else None
+        if outcome and outcome.cause and _again(context, stage, Failure(outcome.cause, outcome.message or ""), started):
+            continue
         cancelled = outcome is not None and outcome.cause is Cause.CANCELLED
         # A cancelled stage is not finished, so that a resumed run enters it again.
         update = {"status": "cancelled" if cancelled else "finished", "seconds": _since(started)}
         run.emit(result.model_copy(update=update))
         return Failure(Cause.CANCELLED, str(outcome.message)) if outcome and cancelled else None
+
+
+def _again(context: StageContext, stage: State, failure: Failure, started: float) -> bool:
+    """Whether a stage that failed is entered once more; if so, the failure is recorded."""
+    run, tried = context.run, 0
+    for event in reversed(run.events()):
+        what = event.payload
+        if isinstance(what, StateEntered) and what.state.final:
+            break  # a user resumed the run since
+        tried += isinstance(what, Retry) and (what.stage, what.cause) == (stage, failure.cause)
+    retries: Mapping[str, int] = run.spec.limits.retries
+    if tried >= retries.get(failure.cause, CAUSES[failure.cause].retried):
+        return False
+    run.emit(StageEnded(stage=stage, status="failed", seconds=_since(started), **vars(failure)))
+    run.emit(Retry(stage=stage, cause=failure.cause, message=failure.message))
+    context.say(f"{failure.message} Trying again.")
+    return True
 
 
 def _since(started: float) -> float:

@@ -144,12 +144,14 @@ class Session:
         emit: Writes an event to the run's log, a typed event or `emit(type, **data)`.
         cancelled: Whether cancellation was requested.
         look: Must be called about every second: stores versions of the submission.
+        spent: The budget for language models that is used up, if its end is to end the agent.
     """
 
     attempts: Attempts
     emit: Callable[..., Any]
     cancelled: Callable[[], bool]
     look: Callable[[], None]
+    spent: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True)

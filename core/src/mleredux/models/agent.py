@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,12 @@ Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
 Need = Literal["answers", "person"]
 """What an agent needs that no server has."""
+
+
+RetriedCause = Literal[
+    "agent_crashed", "agent_timed_out", "out_of_memory", "out_of_disk", "environment_broke", "task_broken"
+]
+"""The causes after which a run can try again by itself: all but that a user stopped it."""
 
 
 class Limits(Model):
@@ -42,6 +48,12 @@ class Limits(Model):
     """Input and output tokens."""
     llm_cost_usd: float | None = Field(default=None, ge=0)
     """Cost of LLM calls in US dollars, by the price list of the gateway."""
+    on_budget: Literal["refuse", "stop"] = "refuse"
+    """What the first LLM call does for which a budget is used up: it is refused, or it ends the agent as well, whose
+    submission is graded."""
+    retries: dict[RetriedCause, Annotated[int, Field(ge=0, le=100)]] = {}
+    """How often a stage that fails by a cause is tried again. Without a number here, it is once where the environment
+    broke, else never. Budgets of LLM calls are shared by all attempts, and only the last attempt's files are graded."""
 
 
 class AgentFolder(Model):

@@ -189,7 +189,7 @@ class Signal(Payload):
 
 
 class LimitReached(Payload):
-    """The agent reached a limit: `time`, `memory`, `disk` or `processes`."""
+    """The agent reached a limit: `time`, `memory`, `disk`, `processes`, or the budget that was to end it."""
 
     type: Literal["limit"] = "limit"
     """The event's name."""

@@ -28,7 +28,7 @@ class State(StrEnum):
     PRODUCING = "producing"
     """Artifacts are created from the agent's files."""
     DONE = "done"
-    """Complete: the agent ended on its own, and its submission was graded."""
+    """Complete: the agent ended on its own, or with its budget, and its submission was graded."""
     FAILED = "failed"
     """Ended by a failure; the cause says whose."""
     TIMED_OUT = "timed_out"
@@ -65,7 +65,7 @@ class CausePolicy(NamedTuple):
     """The consequences of a cause."""
 
     retried: bool
-    """Whether the stage is retried once before the run fails."""
+    """Whether the stage is retried once before the run fails, unless its `limits.retries` say otherwise."""
     counts: bool
     """Whether the run counts against the agent."""
     meaning: str
@@ -92,9 +92,9 @@ class Outcome(Model):
     signal: int | None = None
     """The number of the signal that ended the agent."""
     cause: Cause | None = None
-    """None if the agent ended on its own with exit code 0."""
+    """None if the agent ended on its own with exit code 0, or where its budget was to end it."""
     limit: str | None = None
-    """The limit that ended it: time, memory, disk, processes."""
+    """The limit that ended it: time, memory, disk, processes, or a budget for language models."""
     message: str | None = None
     """One sentence on the cause."""
     seconds: float = 0.0

@@ -99,6 +99,22 @@ def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(con
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 
 
+@pytest.mark.parametrize(("budget", "limit"), [("llm-calls", "2"), ("llm-tokens", "60"), ("llm-cost", "0.004")])
+def test_a_spent_budget_ends_the_agent_if_asked_to(configured, tmp_path, monkeypatch, budget, limit):
+    endless = SCRIPT.replace("while status != 403", "while True")
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", endless)
+    ended = program(tmp_path, "toy", "--agent", "asker", f"--{budget}", limit, "--on-budget", "stop")
+    said, _ = ended.communicate(timeout=120)
+    record = json.loads(said)
+    assert (record["status"], record["cause"]) == ("done", None), record
+    name = {"llm-cost": "llm_cost_usd"}.get(budget, budget.replace("-", "_"))
+    assert record["report"]["limit"] == record["report"]["ledger"]["llm"]["exhausted"] == name
+    run = Run(Path(record["path"]))
+    (reached,) = (event.data for event in run.events() if event.type == "limit")
+    assert reached["message"] == f"The agent was stopped: its budget {name} is used up."
+    assert run.outcome.signal == signal.SIGTERM and run.outcome.seconds < 60
+
+
 def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_starts(tmp_path, monkeypatch):
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MLEREDUX_GATEWAY_CONFIG"):
         monkeypatch.delenv(name, raising=False)

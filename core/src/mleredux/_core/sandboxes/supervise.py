@@ -34,6 +34,7 @@ class Watch:
         emit: Writes an event.
         cancelled: Whether somebody asked to stop.
         look: Called about every second, for submission versions.
+        spent: The budget whose end ends the agent, once it is used up.
         measure: Told what the agent uses, ten times a second: seconds since its start, and usage.
         started: When the agent began, by the monotonic clock.
     """
@@ -43,6 +44,7 @@ class Watch:
     emit: Emit
     cancelled: Callable[[], bool]
     look: Callable[[], None] = lambda: None
+    spent: Callable[[], str | None] = lambda: None
     measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
     disk: RunDisk | None = None
     max_memory: float = 0.0
@@ -75,6 +77,10 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             return _outcome(handle, watch, _natural_cause(ended, limits, watch))
         if watch.cancelled():
             return _stop(handle, limits, watch, Cause.CANCELLED, None, "A user cancelled the run.")
+        if budget := watch.spent():
+            message = f"The agent was stopped: its budget {budget} is used up."
+            watch.emit(LimitReached(limit=budget, message=message))
+            return _stop(handle, limits, watch, None, budget, message)
         if now >= deadline:
             message = f"The agent was stopped at its time limit of {limits.time_limit:g} seconds."
             watch.emit(LimitReached(limit="time", value=limits.time_limit))
@@ -142,7 +148,7 @@ def _stop(
     handle: Handle,
     limits: Limits,
     watch: Watch,
-    cause: Cause,
+    cause: Cause | None,
     limit: str | None,
     message: str,
     grace: float | None = None,

@@ -95,7 +95,9 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             if (egress := _egress(context, endpoint)) is not None:
                 egress.start()
             launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk, egress)
-            session = Session(attempts, run.emit, context.cancelled, snapshots.look)
+            stops = run.spec.limits.on_budget == "stop"
+            spent = (lambda: run.log.state.spent) if stops else (lambda: None)
+            session = Session(attempts, run.emit, context.cancelled, snapshots.look, spent)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
@@ -173,6 +175,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         emit=session.emit,
         cancelled=session.cancelled,
         look=session.look,
+        spent=session.spent,
         measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:

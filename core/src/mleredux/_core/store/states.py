@@ -85,6 +85,7 @@ class RunState:
         data_notes: What was found of them afterwards.
         disk: The disk that its last agent had.
         llm: What was used of language models.
+        spent: The budget for which a call was refused first.
         egress: The hosts that were contacted.
     """
 
@@ -104,6 +105,7 @@ class RunState:
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
     llm: LlmUse | None = None
+    spent: str | None = None
     egress: tuple[HostUse, ...] = ()
 
     @property
@@ -153,6 +155,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
             return replace(so_far, disk=disk)
         case happened.GatewayUse(use=LlmUse() as use):
             return replace(so_far, llm=use)
+        case happened.GatewayUse(budget=str() as budget):
+            return replace(so_far, spent=budget)
         case happened.NetworkUse(use=use):
             known = {(one.phase, one.host, one.port, one.allowed): one for one in so_far.egress}
             key = (use.phase, use.host, use.port, use.allowed)

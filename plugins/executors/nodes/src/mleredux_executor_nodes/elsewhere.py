@@ -178,7 +178,7 @@ class Elsewhere:
     def _check_sizes(self, runs: Sequence[Run]) -> None:
         """Refuse a run that would wait forever."""
         nodes = self._executor.nodes() if runs else ()
-        for limits in {run.spec.limits for run in runs}:
+        for limits in {run.spec.limits.model_dump_json(): run.spec.limits for run in runs}.values():
             wanted = (limits.cpus, limits.memory_mb, limits.gpus)
             if nodes and not any(
                 all(a <= b for a, b in zip(wanted, (one.cpus, one.memory_mb, one.gpus), strict=True)) for one in nodes

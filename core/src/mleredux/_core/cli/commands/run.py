@@ -31,7 +31,7 @@ EXIT_ENVIRONMENT_BROKE = 4
 EXIT_CANCELLED = 130
 _LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
-    *("llm_calls", "llm_tokens", "llm_cost_usd"),
+    *("llm_calls", "llm_tokens", "llm_cost_usd", "on_budget"),
 )
 """Options that are limits, by their names in `Limits`."""
 _ARM = ("sandbox", "network", "obfuscated", "verify")
@@ -68,6 +68,18 @@ _EXECUTION = (
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens of these calls.")
 @click.option(
     "--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Maximum cost of these calls."
+)
+@click.option(
+    "--on-budget",
+    type=click.Choice(["refuse", "stop"]),
+    help="Whether a spent budget ends the agent.  [default: refuse]",
+)
+@click.option(
+    "--retry",
+    "retries",
+    multiple=True,
+    metavar="CAUSE=N",
+    help="Try again up to N times after failures of this cause, e.g. `out_of_memory=2`.",
 )
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
@@ -218,7 +230,10 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
             parameters["agents"],
             parameters["seeds"],
             **{name: parameters[name] for name in _ARM},
-            limits={name: parameters[name] for name in _LIMITS if parameters[name] is not None},
+            limits={
+                **{name: parameters[name] for name in _LIMITS if parameters[name] is not None},
+                **({"retries": read_labels(parameters["retries"], "--retry")} if parameters["retries"] else {}),
+            },
             options=read_options(parameters["options"]),
             grants=granted(**{name: parameters[name] for name in OPTIONS}),
             context=parameters["context"].read() if parameters["context"] else None,
@@ -272,9 +287,9 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
+def read_labels(pairs: tuple[str, ...], option: str = "--label") -> dict[str, str]:
     """Parse `key=value` pairs."""
-    return dict(_split(pair, option="--label") for pair in pairs)
+    return dict(_split(pair, option=option) for pair in pairs)
 
 
 def _split(pair: str, *, option: str) -> tuple[str, str]:

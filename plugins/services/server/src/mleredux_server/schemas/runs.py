@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from mleredux.models import Grants, Report
+from mleredux.models.agent import RetriedCause
 from mleredux.plugin.experiment import Plan, Seed
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -35,6 +36,8 @@ class LimitsAsked(BaseModel):
     llm_calls: int | None = Field(default=None, ge=0, le=2**53)
     llm_tokens: int | None = Field(default=None, ge=0, le=2**53)
     llm_cost_usd: float | None = Field(default=None, ge=0, le=1e9)
+    on_budget: Literal["refuse", "stop"] | None = None
+    retries: dict[RetriedCause, Annotated[int, Field(ge=0, le=100)]] | None = None
 
 
 class HowToRun(Body):
