@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 import uuid
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
+from mleredux_artifact_notes.rerun import shares
 from mleredux_testing.commands import mleredux
 from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_testing.server import ServerProcess
@@ -84,6 +86,7 @@ def test_honest_programs_keep_their_medal(
         '"/var/tmp"',
         "'/var', 'tmp'",
         'os.path.join("/dev/shm", "")',
+        'os.path.join(os.sep, "tmp")',
         '"/root"',
         "__import__('pwd').getpwuid(0)[5]",
     ],
@@ -103,6 +106,35 @@ def test_a_cache_of_the_first_data_condemns_nobody(
     verdict = report["verdict"]
     assert verdict["status"] == "not checked" and not verdict["withheld"], verdict
     assert f"/{cache.parts[1]}" in verdict["why"] or "the user's home" in verdict["why"], verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("settings.json", '{"cache": "/var/tmp/features"}', "/var"),
+        ("Makefile", "CACHE := /tmp/features", "/tmp"),
+        ("solve.py", 'sqlite3.connect("file:///tmp/rows.db", uri=True)', "/tmp"),
+        ("solve.py", 'create_engine("sqlite:////tmp/rows.db")', "/tmp"),
+        ("solve.py", 'create_engine("sqlite:///rows.db"), get("https://tmp/x"), open("input/tmp/x")', None),
+    ],
+)
+def test_any_file_of_a_program_may_name_a_place_outside(
+    name: str, text: str, place: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert shares(tmp_path) == (place and f"files in {place} as they were before the run")
+
+
+def test_a_block_of_shared_memory_outlives_a_run(tmp_path: Path) -> None:
+    name = f"mleredux-{uuid.uuid4()}"
+    (tmp_path / "solve.py").write_text(f"from multiprocessing.shared_memory import *\nSharedMemory({name!r})\n")
+    assert shares(tmp_path) is None
+    block = SharedMemory(name, create=True, size=1)
+    try:
+        assert "/dev/shm" in str(shares(tmp_path))
+    finally:
+        block.close()
+        block.unlink()
 
 
 def bring_along(name: str, data: Path, target: Path) -> Path:

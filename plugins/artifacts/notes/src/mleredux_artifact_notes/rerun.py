@@ -32,8 +32,12 @@ exec(compile({runner!r}, "notebook", "exec"))
 """
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
-_OUTSIDE = re.compile(r"(?<![\w})\]./~])/(dev/shm|\w+)\b")
-"""An absolute path up to its first folder."""
+_OUTSIDE = re.compile(r"(?:(?<![\w})\]./~])|(?<=://)|(?<=:///))/(dev/shm|\w+)\b")
+"""An absolute path up to its first folder; addresses such as `file:///tmp/rows.db` have one too."""
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm")
+"""Folders in which programs keep files, and shared memory."""
+_TELLING = "?????????*"
+"""Names that are hardly in a program by chance."""
 _HOMES = re.compile(r"""getpw(?:nam|uid|all)|getent|["']~\w|expanduser\((?!\s*\w?["']~["'/])""")
 """Ways to the home folder of the machine's user; `~` is another in a run."""
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\d{4})?(?!\d)")
@@ -83,25 +87,28 @@ def _is_program(name: str, text: str) -> bool:
 
 def needs(run: Run, *, isolated: bool) -> str | None:
     """Return what the programs of `output/code` name and a repetition lacks: files of the run, a language model."""
-    code = run.output_dir / "code"
-    if not isolated and (shared := shares(code)):
+    if not isolated and (shared := shares(run.output_dir / "code")):
         return shared
-    files = read_code(code)
+    files = read_code(run.output_dir / "code")
     text = _text(files)
     if run.spec.network == "gateway" and _MODELS.search(text):
         return "a language model"
     left = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}
     left -= {Path(name).name for name, content in files.items() if _is_program(name, content)}
-    names = sorted(name for name in left if not name.startswith("submission") and name in text)
-    return f"the file {names[0]}" if names else None
+    named = (name for name in sorted(left) if not name.startswith("submission") and name in text)
+    return next((f"the file {name}" for name in named), None)
 
 
 def shares(folder: Path) -> str | None:
-    """Return what programs name outside the run, where nothing isolates it: a cache there holds the first data."""
-    text = _text(read_code(folder))
-    named = dict.fromkeys(_OUTSIDE.findall(text))
-    outside = [f"/{name}" for name in named if name not in _SYSTEM and Path("/", name).is_dir()]
+    """Return what programs name outside the run, where nothing isolates it: a cache there holds the first data.
+
+    They name the place, or a file in a shared folder, such as a block of shared memory.
+    """
+    text = "\n".join(read_code(folder).values())
+    outside = [f"/{name}" for name in _OUTSIDE.findall(text) if name not in _SYSTEM and Path("/", name).is_dir()]
     outside += ["the user's home"] if _HOMES.search(text) else []
+    entries = (path for place in _SHARED for path in Path(place).glob(_TELLING))
+    outside += [str(path.parent) for path in entries if path.name in text]
     return f"files in {outside[0]} as they were before the run" if outside else None
 
 
@@ -128,5 +135,5 @@ def copy_output(run: Run, output: Path) -> None:
 
 def _special(folder: str, names: list[str]) -> list[str]:
     """Links and what is neither a file nor a folder."""
-    paths = {name: Path(folder, name) for name in names}
-    return [name for name, path in paths.items() if path.is_symlink() or not (path.is_file() or path.is_dir())]
+    paths = (Path(folder, name) for name in names)
+    return [path.name for path in paths if path.is_symlink() or not (path.is_file() or path.is_dir())]
