@@ -35,6 +35,7 @@ PROJECTS = [
 FOLLOWERS = [
     *ROOT.glob("examples/*/pyproject.toml"),
     *ROOT.glob("kits/testing/src/mleredux_testing/templates/*/pyproject.toml.tmpl"),
+    *ROOT.glob("docs/how-to/*.md"),
 ]
 _VERSION = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 _BOUND = re.compile(r"(mleredux[\w-]*(?:\[[\w,-]+\])?)>=[\d.]+,<[\d.]+")
@@ -114,13 +115,13 @@ def _call(*command: str, **options: object) -> None:
 def main() -> int:
     """Work the command line; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("version", nargs="?", help="such as 0.3.0")
+    parser.add_argument("version", nargs="?", help="such as 0.4.0")
     parser.add_argument("--check", action="store_true", help="build and check the wheels only")
     parser.add_argument("--only", metavar="TEXT", default="", help="check wheels whose name holds this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     if not asked.check and not re.fullmatch(r"\d+\.\d+\.\d+", asked.version or ""):
-        parser.error("name a version such as 0.3.0, or --check")
+        parser.error("name a version such as 0.4.0, or --check")
     if not asked.check:
         if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, check=True).stdout:
             parser.error("the work tree has changes; commit them first")

@@ -26,6 +26,8 @@ PACKAGES = "reference/packages"
 """Where the READMEs of the distributions become pages, made again by each build."""
 PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 
+RELEASES = "<!-- towncrier release notes start -->\n"
+
 project = "mleredux"
 author = "The mleredux developers"
 copyright = author
@@ -85,10 +87,19 @@ def _led_to(text: str, folder: str, page: str) -> str:
     return _LINK.sub(link, text)
 
 
+def _unreleased() -> str:
+    """Return the changes since the last release, as a section of the changelog; empty if there are none."""
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "Unreleased", "--date", ""]
+    draft = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    section = draft[draft.index("## Unreleased") :]
+    return section.replace("## Unreleased ()", "\n## Unreleased") if "- " in section else ""
+
+
 def _write_pages(app: Sphinx) -> None:
     """Write a page for each distribution, their list, the project's own pages, and the picture of the rooms."""
     for name in PROJECT_PAGES:
-        text = _led_to((ROOT / name).read_text(encoding="utf-8"), "", name.lower())
+        text = (ROOT / name).read_text(encoding="utf-8").replace(RELEASES, RELEASES + _unreleased(), 1)
+        text = _led_to(text, "", name.lower())
         (Path(app.srcdir) / name.lower()).write_text(text, encoding="utf-8")
     folder = Path(app.srcdir) / PACKAGES
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Names that moved from `mleredux.plugin` to kits: importable from their old module until 0.3, with a warning."""
+"""Names that moved from `mleredux.plugin` to kits: importable from their old module until 0.4, with a warning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
             raise ImportError(f"{old}.{name} is in {kit}. Install it with `pip install {distribution}`.") from None
         if name not in package.__all__:
             raise problem
-        warnings.warn(f"{old}.{name} is {kit}.{name}; the old name goes in 0.3.", DeprecationWarning, stacklevel=depth)
+        warnings.warn(f"{old}.{name} is {kit}.{name}; the old name goes in 0.4.", DeprecationWarning, stacklevel=depth)
         return getattr(package, name)
 
     return find

@@ -1,4 +1,4 @@
-"""Moved to `mleredux_rollout`; this module forwards to it until 0.3."""
+"""Moved to `mleredux_rollout`; this module forwards to it until 0.4."""
 
 from __future__ import annotations
 
