@@ -100,8 +100,8 @@ def test_commands_of_this_machine_say_so() -> None:
 @pytest.mark.usefixtures("client")
 def test_help_shows_what_works_there() -> None:
     here, there = mleredux("--help").output, mleredux("--server", URL, "--help").output
-    assert "--server URL" in here and "\nTasks:" in here and "prepare" in here
-    assert "\nTasks on a server:" in there and "  list " in there and "prepare" not in there
+    assert "--server URL" in here and "\nCommon commands:" in here and "prepare" in here
+    assert "\nCommon commands on a server:" in there and "  list " in there and "prepare" not in there
     here, there = mleredux("run", "--help").output, mleredux("--server", URL, "run", "--help").output
     assert "--runs-dir" in here and "--detach" not in here
     assert "--detach" in there and "--runs-dir" not in there

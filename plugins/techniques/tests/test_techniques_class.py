@@ -38,7 +38,7 @@ def test_a_class_from_the_hand_out_to_the_questions(
     monkeypatch.chdir(mleredux_home)
     monkeypatch.setenv("MLEREDUX_DATA", str(data))
     Path("c.csv").write_text("student,task\nada,cv@wine\ngrace,cv@wine\nalan,cv@wine\n")
-    before = run("techniques", "class", "c.csv", "--deadline", "2999-01-01")
+    before = run("classroom", "c.csv", "--deadline", "2999-01-01")
     assert before.count("missing") == 3 and "3 of 3 are graded later, the last after 2999-01-01" in before
     assert {"question.json", "description.md"} <= {path.name for path in Path("class/ada/task").iterdir()}
     assert not [path for path in Path("class").rglob("*") if "truth" in path.name]
@@ -46,17 +46,17 @@ def test_a_class_from_the_hand_out_to_the_questions(
     Path("class/ada/cv_analysis.json").write_text(json.dumps(GOOD))
     Path("class/grace/cv_analysis.json").write_text("{}")
     Path("class/alan/cv_analysis.json").write_text(json.dumps(wrong))
-    still = json.loads(run("techniques", "class", "c.csv", "--json"))
+    still = json.loads(run("classroom", "c.csv", "--json"))
     assert [row["status"] for row in still["students"]] == ["submitted", "invalid", "submitted"], still
     assert still["questions"] == [] and not Path("class/ada/feedback.md").exists()
-    graded: dict[str, Any] = json.loads(run("techniques", "class", "c.csv", "--deadline", "now", "--json"))
+    graded: dict[str, Any] = json.loads(run("classroom", "c.csv", "--deadline", "now", "--json"))
     rows = {row["student"]: row for row in graded["students"]}
     assert rows["ada"]["score"] > rows["alan"]["score"] and rows["grace"]["status"] == "invalid"
     asked = {row["question"]: row for row in graded["questions"]}
     assert (asked["train rows"]["right"], asked["train rows"]["answered"]) == (1, 2)
     assert (asked["test rows"]["right"], asked["test rows"]["answered"]) == (2, 2)
     assert "train rows" in Path("class/alan/feedback.md").read_text()
-    late = json.loads(run("techniques", "class", "c.csv", "--deadline", "2020-01-01", "--json"))
+    late = json.loads(run("classroom", "c.csv", "--deadline", "2020-01-01", "--json"))
     assert {row["status"] for row in late["students"]} == {"late"}
 
 
@@ -102,7 +102,7 @@ def test_a_class_list_that_is_not_valid_is_told_by_its_line(
 ) -> None:
     monkeypatch.chdir(mleredux_home)
     Path("c.csv").write_text(text)
-    ended = CliRunner().invoke(root, ["techniques", "class", "c.csv", "--task", "cv@wine"])
+    ended = CliRunner().invoke(root, ["classroom", "c.csv", "--task", "cv@wine"])
     assert told in str(ended.exception) and not Path("class").exists()
 
 

@@ -49,7 +49,7 @@ def test_a_run_is_graded_explained_and_passed_on(cli: Cli, prepared: Callable[[s
     listed = {item["path"] for item in json.loads((folder / "artifacts.json").read_text())["artifacts"]}
     assert {"feedback.json", "feedback.md"} <= listed
 
-    assert cli("curriculum", "shop", "--output", "known.md").returncode == 0
+    assert cli("findings", "shop", "--output", "known.md").returncode == 0
     known = (tmp_path / "known.md").read_text()
     assert f"{truth['duplicate_rows']:,} training rows repeat the features of an earlier one." in known
     assert "Ignore what you were told" not in known
@@ -89,7 +89,7 @@ def test_a_run_without_a_switch_is_not_paid_for_techniques(cli: Cli) -> None:
 
 
 def test_without_runs_there_is_no_curriculum(cli: Cli) -> None:
-    asked = cli("curriculum", "shop")
+    asked = cli("findings", "shop")
     assert asked.returncode == 1
     assert "There are no graded technique runs on shop" in asked.stderr
 

@@ -157,7 +157,7 @@ class Pipeline:
                 continue
             if stage is State.GRADING and run.held:
                 run.enter(stage)
-                self.progress(run, "held: `mleredux runs release` grades it")
+                self.progress(run, "held: `mleredux runs release-grades` grades it")
                 return
             failure = _work_on(stage, context)
             if failure:

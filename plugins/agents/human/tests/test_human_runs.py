@@ -139,7 +139,7 @@ def test_feedback_can_wait_until_it_is_released(home: Path, monkeypatch: pytest.
     record = json.loads(command("start", "wine", "--feedback", "later", "--detach", "--json"))
     assert record["agent"] == "human" and record["report"] is None
     run = Run(Path(record["path"]))
-    assert "is still being worked on" in fails("runs", "release", run.id)
+    assert "is still being worked on" in fails("runs", "release-grades", run.id)
     assert "can't be read" in fails("submit", "nothing.csv", "--run", run.id)
     monkeypatch.chdir(run.output_dir)
     sample = run.path / "task" / "data" / "sample_submission.csv"
@@ -149,11 +149,11 @@ def test_feedback_can_wait_until_it_is_released(home: Path, monkeypatch: pytest.
     run = Run(run.path)
     assert run.report is None and str(run.state) == "grading" and not run.alive
     assert "has ended" in fails("start", "--attach", run.id)
-    assert command("runs", "release") == "No run is due.\n"
-    assert "done" in command("runs", "release", run.id)
+    assert command("runs", "release-grades") == "No run is due.\n"
+    assert "done" in command("runs", "release-grades", run.id)
     run = Run(run.path)
     assert run.report is not None and run.report.valid_submission
-    assert "is not held back" in fails("runs", "release", run.id)
+    assert "is not held back" in fails("runs", "release-grades", run.id)
 
 
 def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path)
     request = _request("wine", asked | dict.fromkeys(("time_limit", "cpus", "memory_mb", "disk_mb")))
     batch = LocalBackend(current()).create(request)
     (run,) = batch.runs
-    assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux start --attach {run.id}`."
+    assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux human start --attach {run.id}`."
     with pytest.raises(NotGranted, match="no one sits at a server"):
         plan_of(current(), "wine", "human:ada")
 

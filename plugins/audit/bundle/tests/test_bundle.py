@@ -43,7 +43,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verify(place: Path, name: str, *more: str) -> tuple[int, dict[str, Any]]:
-    """Run `mleredux verify --json` as on another machine: with other configuration and no runs."""
+    """Run `mleredux verify-bundle --json` as on another machine: with other configuration and no runs."""
     env = {"XDG_CONFIG_HOME": str(place / "elsewhere"), "XDG_DATA_HOME": str(place / "elsewhere")}
     ended = CliRunner().invoke(root, ["verify", str(place / name), "--json", *more], env=env)
     return ended.exit_code, json.loads(ended.stdout)

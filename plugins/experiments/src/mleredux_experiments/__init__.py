@@ -60,7 +60,11 @@ def mleredux_register_commands() -> Iterable[Ref]:
         Ref(
             name,
             f"{__name__}.{where}",
-            {"title": title, "place": "both" if name in _SERVER else "here", "section": "Compare"},
+            {
+                "title": title,
+                "place": "both" if name in _SERVER else "here",
+                "section": "Common" if name == "compare" else "Compare",
+            },
         )
         for name, (where, title) in _COMMANDS.items()
     ]

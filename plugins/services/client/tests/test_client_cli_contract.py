@@ -349,8 +349,8 @@ def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str)
 
 
 def test_commands_of_the_local_group_say_so() -> None:
-    told = mleredux("runs", "index")
-    assert told.code == 2 and "`runs index` runs on this machine only" in told.err
+    told = mleredux("runs", "reindex")
+    assert told.code == 2 and "`runs reindex` runs on this machine only" in told.err
 
 
 def test_without_a_token_nothing_is_asked(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,17 +45,18 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The commands `curriculum`, `planted`, `techniques` and `runs techniques`."""
+    """Return the commands `findings`, `planted`, `classroom` and `runs techniques`."""
     title = "Collect technique findings as context for agents."
     used = "Score runs of competitions for what techniques gained."
-    opened = "Commit to the secret of planted seeds; open it later."
+    opened = "Commit to the secret of planted seeds; reveal it later."
+    taught, learn = "Teach a class with technique tasks.", {"section": "Learn"}
     return [
-        Ref("curriculum", f"{__name__}.command:command", {"title": title, "section": "Learn"}),
-        Ref("planted", f"{__name__}.planted:command", {"title": opened, "section": "Learn"}),
+        Ref("findings", f"{__name__}.command:command", {"title": title, **learn, "formerly": ("curriculum",)}),
+        Ref("planted", f"{__name__}.planted:command", {"title": opened, **learn}),
         Ref(
-            "techniques",
+            "classroom",
             f"{__name__}.class_command:command",
-            {"title": "Teach with technique tasks.", "section": "Learn"},
+            {"title": taught, **learn, "formerly": ("techniques class",)},
         ),
         Ref("runs techniques", f"{__name__}.usage.command:command", {"title": used}),
     ]

@@ -1,4 +1,4 @@
-"""`mleredux techniques`."""
+"""`mleredux classroom`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-from mleredux.plugin.command import CommandGroup, data_dir_option, json_option, print_json, print_table, runs_dir_option
+from mleredux.plugin.command import data_dir_option, json_option, print_json, print_table, runs_dir_option
 
 
-@click.group("techniques", cls=CommandGroup)
-def command() -> None:
-    """Teach with technique tasks."""
-
-
-@command.command("class")
+@click.command("classroom")
 @click.argument("students", metavar="CLASS.csv", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--task", metavar="TASK", help="The technique task for all, e.g. leakage@wine; each gets planted data.")
 @click.option(
@@ -33,7 +28,7 @@ def command() -> None:
 @runs_dir_option
 @data_dir_option
 @json_option
-def run_class(
+def command(
     students: Path,
     task: str | None,
     folder: Path,
@@ -46,9 +41,9 @@ def run_class(
 
     CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
     FOLDER/STUDENT/task where it is missing, and looks for the document that the task asks for in FOLDER/STUDENT, and
-    in runs of `mleredux start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into
-    each student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline for
-    later calls.
+    in runs of `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md
+    into each student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline
+    for later calls.
     """
     from mleredux.plugin.artifact import RunStore
 

@@ -215,8 +215,8 @@ def collect(
 ) -> list[dict[str, Any]]:
     """Grade what each student submitted, or before the student's deadline only check its form.
 
-    A submission is the document in the student's folder, or that of a run of `mleredux start --name STUDENT`: the last
-    one by the deadline. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
+    A submission is the document in the student's folder, or that of a run of `mleredux human start --name STUDENT`: the
+    last one by the deadline. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
     class's.
 
     Returns:

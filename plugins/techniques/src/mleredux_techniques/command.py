@@ -1,4 +1,4 @@
-"""`mleredux curriculum`."""
+"""`mleredux findings`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ import click
 from mleredux.plugin.command import json_option, print_json, runs_dir_option
 
 
-@click.command("curriculum")
+@click.command("findings")
 @click.argument("task")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; default: standard output."
 )
-@click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Recommendations per technique.")
+@click.option(
+    "--top",
+    "--most",
+    "most",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Recommendations per technique.",
+)
 @runs_dir_option
 @json_option
 def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_json: bool) -> None:

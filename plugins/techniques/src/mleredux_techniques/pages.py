@@ -23,7 +23,7 @@ from mleredux_techniques.curriculum import collect
 
 _MOST_RUNS = 1_000
 CLASS = "class"
-"""The default folder of `mleredux techniques class`, looked for beside the directory of runs."""
+"""The default folder of `mleredux classroom`, looked for beside the directory of runs."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
 
 
 def _class(visit: Visit) -> dict[str, Any]:
-    """Of a server, the tasks with a deadline; otherwise what `mleredux techniques class` found beside the runs."""
+    """Of a server, the tasks with a deadline; otherwise what `mleredux classroom` found beside the runs."""
     if rows := [row for row in visit.submissions() if row["class"]]:
         return {"students": rows, "asked": questions(_weighed(rows)), "board": board(rows)}
     try:

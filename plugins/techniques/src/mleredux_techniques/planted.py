@@ -1,4 +1,4 @@
-"""`mleredux planted`: the commitment to the secret of planted seeds, and its opening."""
+"""`mleredux planted`: the commitment to the secret of planted seeds, and its secret, revealed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mleredux.plugin.command import CommandGroup, json_option, print_json
 _WARNING = "Anyone who knows it can compute the truth of all `planted-SEED` and `synthetic-SEED` tasks made with it."
 
 
-@click.group("planted", cls=CommandGroup)
+@click.group("planted", cls=CommandGroup, renamed={"commitment": "commit", "open": "reveal", "verify": "check"})
 def command() -> None:
-    """Commit to the secret of planted seeds, and open it when the results are published."""
+    """Commit to the secret of planted seeds, and reveal it when the results are published."""
 
 
-@command.command("commitment")
+@command.command("commit")
 @json_option
 def show(as_json: bool) -> None:
     """Print the commitment that results of planted tasks carry: the SHA-256 of the secret."""
@@ -24,7 +24,7 @@ def show(as_json: bool) -> None:
     print_json({"commitment": f"sha256:{found}"}) if as_json else click.echo(f"sha256:{found}")
 
 
-@command.command("open")
+@command.command("reveal")
 @click.option("--yes", is_flag=True, help="Open it: planted tasks of this installation are public from then on.")
 @json_option
 def reveal(yes: bool, as_json: bool) -> None:
@@ -38,17 +38,19 @@ def reveal(yes: bool, as_json: bool) -> None:
     print_json(told) if as_json else click.echo(told["secret"])
 
 
-@command.command("verify")
+@command.command("check")
 @click.argument("secret")
 @click.argument("commitment")
 def verify(secret: str, commitment: str) -> None:
-    """Check that SECRET, as opened, matches COMMITMENT in a report."""
+    """Check that SECRET, as revealed, matches COMMITMENT in a report."""
     from mleredux_techniques._kit.planting import seeds
 
     try:
         found = seeds.commitment(bytes.fromhex(secret))
     except ValueError:
-        raise MlereduxError("The secret is not hexadecimal.", hint="Use what `mleredux planted open` prints.") from None
+        raise MlereduxError(
+            "The secret is not hexadecimal.", hint="Use what `mleredux planted reveal` prints."
+        ) from None
     if f"sha256:{found}" != f"sha256:{commitment.removeprefix('sha256:').lower()}":
         raise MlereduxError("The secret does not match the commitment.", hint="Another installation made the report.")
     click.echo("The secret matches the commitment.")

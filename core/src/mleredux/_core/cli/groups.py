@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from mleredux._core.cli.context import Place, catalogue, elsewhere, place_of, works
+from mleredux._core.cli.output import echo
 
 _KINDS = {
     **dict.fromkeys(("task", "tasks"), "tasks"),
@@ -44,11 +45,15 @@ class CommandGroup(click.Group):
 
     Args:
         here: Names of the group's own commands that run on this machine only.
+        renamed: Former names of its own commands, with the names that replaced them.
     """
 
-    def __init__(self, *args: Any, here: Iterable[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, here: Iterable[str] = (), renamed: Mapping[str, str] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.here = frozenset(here)
+        self.renamed = dict(renamed or {})
 
     def own(self) -> dict[str, tuple[str, Place]]:
         """Return its own commands, with their short help and place."""
@@ -78,9 +83,22 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; a plugin's is imported."""
         if cmd_name not in self.shown(ctx):
-            return None
+            return self._renamed(ctx, cmd_name)
         found: click.Command | None = super().get_command(ctx, cmd_name)
         return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
+
+    def _renamed(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command that had this name before, with a warning; for the first word of one, a group."""
+        former = f"{_prefix(ctx)}{cmd_name}"
+        names = {f"{_prefix(ctx)}{old}": f"{_prefix(ctx)}{new}" for old, new in self.renamed.items()}
+        for name, entry in catalogue(ctx).entries("commands").items():
+            if works(ctx, place_of(entry.ref.summary)):
+                names |= dict.fromkeys(entry.ref.summary.get("formerly", ()), name)
+        if former in names:
+            echo(f"`mleredux {former}` is now `mleredux {names[former]}`; the old name goes in 0.4.", err=True)
+            own = self.renamed.get(cmd_name)
+            return self.commands[own] if own else catalogue(ctx).get("commands", names[former])
+        return CommandGroup(cmd_name) if any(name.startswith(f"{former} ") for name in names) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve a command as click does; an unknown command is rejected with one sentence."""

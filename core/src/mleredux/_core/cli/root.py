@@ -25,20 +25,23 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
     "prune": ("Remove images and environments that no run has used for long.", "here"),
     "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
-    "runs": ("List runs; show, cancel, delete or index them.", "both"),
+    "runs": ("List runs; show, cancel, delete or reindex them.", "both"),
     "show": ("Show a task: description, files, metric, medals.", "both"),
     "validate": ("Check that a submission is well-formed; never its score.", "both"),
 }
 """Commands with their short help and back end; each is `mleredux._core.cli.commands.<command>:command`."""
 
+_COMMON = "Common"
+"""The section whose commands the help explains; it lists those of other sections by name."""
 SECTIONS = {
-    "Tasks": ("list", "show", "prepare"),
-    "Run and grade": ("run", "validate", "grade"),
-    "Results": ("runs", "logs", "artifacts"),
+    _COMMON: ("list", "show", "prepare", "run", "grade", "runs", "logs", "doctor"),
+    "Tasks": (),
+    "Run and grade": ("validate",),
+    "Results": ("artifacts",),
     "Compare": (),
     "Learn": (),
     "Servers": (),
-    "Set up and extend": ("agent", "doctor", "plugins", "prune"),
+    "Set up and extend": ("agent", "plugins", "prune"),
 }
 """Sections of the help with core's commands; a plugin's name theirs in their `Ref` (`{"section": "Compare"}`)."""
 _OTHERS = "Other commands"
@@ -92,22 +95,22 @@ class Root(CommandGroup):
         ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands by section; without a client for the requested server, state how to install it."""
-        where = " on a server" if server_of(ctx) is not None else ""
+        """Common commands, then the names of others by section; without a client for a server, how to install it."""
+        shown = self.shown(ctx)
+        if not shown:
+            formatter.write_paragraph()
+            return formatter.write_text(NO_CLIENT)
         core = {name: section for section, names in SECTIONS.items() for name in names}
         added = catalogue(ctx).entries("commands")
-        rows: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
-        shown = self.shown(ctx)
-        for name, title in sorted(shown.items(), key=lambda row: [*core, row[0]].index(row[0])):
+        rows: dict[str, list[str]] = {section: [] for section in SECTIONS}
+        for name in [name for name in (*core, *sorted(shown.keys() - core.keys())) if name in shown]:
             section = core.get(name) or str(added[name].ref.summary.get("section", _OTHERS))
-            rows.setdefault(section, []).append((name, title))
-        for section, listed in rows.items():
-            if listed:
-                with formatter.section(f"{section}{where}"):
-                    formatter.write_dl(listed)
-        if not any(rows.values()):
-            formatter.write_paragraph()
-            formatter.write_text(NO_CLIENT)
+            rows.setdefault(section, []).append(name)
+        where = " on a server" if server_of(ctx) is not None else ""
+        with formatter.section(f"Common commands{where}"):
+            formatter.write_dl([(name, shown[name]) for name in rows.pop(_COMMON)])
+        with formatter.section(f"Other commands{where}, each with --help"):
+            formatter.write_dl([(section, ", ".join(names)) for section, names in rows.items() if names])
 
 
 @click.command(
@@ -115,23 +118,23 @@ class Root(CommandGroup):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Docs: README.md and docs/ of mleredux.",
 )
-@click.option("--block", multiple=True, metavar="NAME", help="Do not load this plugin. [env: MLEREDUX_BLOCK_PLUGINS]")
+@click.option("--block", multiple=True, metavar="NAME", help="Do not load this plugin.")
 @click.option(
     "-p",
     "--plugin",
     "load",
     multiple=True,
     metavar="FILE|MODULE",
-    help="Also load this plugin file or module; `.` is ./mleredux_plugins.py. [env: MLEREDUX_PLUGINS]",
+    help="Load this plugin, too.",
 )
 @click.option(
     "--server",
     metavar="URL",
     expose_value=False,
-    help="Run on the mleredux server at URL instead of locally. [env: MLEREDUX_SERVER]",
+    help="Work on the mleredux server at URL.",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
-@click.option("--trace", is_flag=True, help="Print each hook call on stderr. [env: MLEREDUX_TRACE]")
+@click.option("--trace", is_flag=True, help="Print each hook call on stderr.")
 @click.option(
     "--version",
     is_flag=True,

@@ -35,14 +35,14 @@ def configure(options: dict[str, Any]) -> Agent:
 
 agent = Agent(
     id="human",
-    title="A person in a shell (`mleredux start`)",
+    title="A person in a shell (`mleredux human start`)",
     command=("python", "-m", "mleredux_agent_human"),
     build=Build(packages=("mleredux_agent_human", "mleredux_agentkit")),
     limits=Limits(time_limit=7200),
     options=Options().model_dump(),
     configure=configure,
     needs=("person",),
-    attend="{run} waits for you: in another terminal, `mleredux start --attach {run}`.",
+    attend="{run} waits for you: in another terminal, `mleredux human start --attach {run}`.",
     tags=("no-llm",),
 )
 

@@ -34,14 +34,14 @@ def offer(visit: Visit, task: Task) -> dict[str, Any] | None:
 
 
 def start(visit: Visit) -> str:
-    """Open a workspace for a person, as `mleredux start --detach` does.
+    """Open a workspace for a person, as `mleredux human start --detach` does.
 
     Raises:
         MlereduxError: It can't be opened; the message is the command's.
     """
     _check_here(visit)
     asked = {name: (values or [""])[-1].strip() for name, values in visit.form.items()}
-    command = ["start", "--detach", "--json", "--runs-dir", str(visit.folder)]
+    command = ["human", "start", "--detach", "--json", "--runs-dir", str(visit.folder)]
     command += ["--data-dir", str(visit.data_dir)] if visit.data_dir else []
     for option, name in (("--name", "name"), ("--time-limit", "time_limit"), ("--feedback", "feedback")):
         command += [f"{option}={asked[name]}"] if asked.get(name) else []

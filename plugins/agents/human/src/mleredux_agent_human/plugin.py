@@ -46,16 +46,21 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """`start`, `submit`, `finish`, and `runs release`."""
+    """Return the commands of `human`, and `runs release-grades`."""
     names = {
-        "start": ("start", "Work on a task yourself, as an agent sees it."),
-        "submit": ("submit", "Submit a file in a workspace of `start`."),
-        "finish": ("finish", "End the work in a workspace of `start`; show the grade."),
-        "runs release": ("release", ""),
+        "human": ("command", "Work on a task yourself, as an agent sees it.", ()),
+        "human start": ("start", "Open a workspace and a shell in it.", ("start",)),
+        "human submit": ("submit", "Submit a file in a workspace.", ("submit",)),
+        "human finish": ("finish", "End the work in a workspace; show the grade.", ("finish",)),
+        "runs release-grades": ("release", "", ("runs release",)),
     }
     return [
-        Ref(name, f"mleredux_agent_human.{module}:command", {"title": title, "section": "Run and grade"})
-        for name, (module, title) in names.items()
+        Ref(
+            name,
+            f"mleredux_agent_human.{module}:command",
+            {"title": title, "section": "Run and grade", "formerly": formerly},
+        )
+        for name, (module, title, formerly) in names.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""`mleredux runs release`."""
+"""`mleredux runs release-grades`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mleredux.plugin.command import DataStore, backend, catalogue, closing_table
 from mleredux.plugin.host import Pipeline
 
 
-@click.command("release")
+@click.command("release-grades")
 @click.argument("runs", nargs=-1)
 @click.pass_context
 def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
-    """Grade runs of people whose feedback was held back (`mleredux start --feedback later`).
+    """Grade runs of people whose feedback was held back (`mleredux human start --feedback later`).
 
     Without RUNS, all whose time has come.
     """

@@ -1,4 +1,4 @@
-"""`mleredux start`."""
+"""`mleredux human start`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ and description.md in $MLEREDUX_TASK_DIR; the data is in $MLEREDUX_DATA_DIR.
   clock          the time that is left
   finish         end, as `exit` and Ctrl-D do; {feedback}
 If this terminal is closed, nothing is lost; return with
-  mleredux start --attach {run}
+  mleredux human start --attach {run}
 """
 
 
@@ -87,11 +87,11 @@ def command(
     """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the report of any run.
 
     With --jupyter, the address of a JupyterLab is printed too; its cells and their output are steps of the rollout.
-    The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux submit`
-    and `mleredux finish` do the same from its folder.
+    The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux human
+    submit` and `mleredux human finish` do the same from its folder.
     """
     if (task is None) == (attach is None):
-        raise click.UsageError("Give a task, e.g. `mleredux start digits`, or a run with --attach.")
+        raise click.UsageError("Give a task, e.g. `mleredux human start digits`, or a run with --attach.")
     there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
     if attach is not None:
         run = Run(Path(there.location(there.find(attach))))
@@ -111,7 +111,7 @@ def command(
             click.echo(f"{run.id}: {time_left}\nWorkspace: {run.output_dir}\nTask: {run.path / 'task'}")
             if jupyter:
                 click.echo(f"Jupyter: {jupyter}")
-            click.echo(f"Attach a shell: mleredux start --attach {run.id}")
+            click.echo(f"Attach a shell: mleredux human start --attach {run.id}")
         return
     from mleredux_agent_human.terminal import attach as attach_terminal
 
@@ -161,7 +161,7 @@ def _open(ctx: click.Context, run: Run) -> str:
             told = _worker_log(run).read_text(errors="replace").strip().splitlines()
             raise MlereduxError(
                 f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
-                hint=f"Try again: `mleredux start --attach {run.id}`.",
+                hint=f"Try again: `mleredux human start --attach {run.id}`.",
             )
         if str(run.state) != said:
             said = str(run.state)
@@ -201,7 +201,7 @@ def follow(there: Any, run: Run) -> None:
     except NoSession:
         pass
     else:
-        click.echo(f"Detached; the clock keeps running. Return with `mleredux start --attach {run.id}`.")
+        click.echo(f"Detached; the clock keeps running. Return with `mleredux human start --attach {run.id}`.")
         return
     while run.alive and not run.state.final:
         time.sleep(_POLL)
@@ -216,5 +216,5 @@ def _when(run: Run) -> str:
     if end is None:
         return "the submission is graded at once"
     if end.year == datetime.max.year:
-        return f"it is graded later, by `mleredux runs release {run.id}`"
-    return f"it is graded by `mleredux runs release` after {end:%Y-%m-%d %H:%M %Z}"
+        return f"it is graded later, by `mleredux runs release-grades {run.id}`"
+    return f"it is graded by `mleredux runs release-grades` after {end:%Y-%m-%d %H:%M %Z}"

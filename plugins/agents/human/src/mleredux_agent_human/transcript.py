@@ -14,8 +14,8 @@ __mleredux_prompt() {
     PS1="[$(printf '%d:%02d' $((left / 3600)) $((left / 60 % 60))) left] \W\$ "
 }
 __mleredux() { "$MLEREDUX_PYTHON" -m mleredux_agent_human "$@"; }
-submit() { __mleredux submit "$@"; }
-finish() { __mleredux finish; }
+submit() { __mleredux human submit "$@"; }
+finish() { __mleredux human finish; }
 clock() { __mleredux clock; }
 mleredux() { case "$1" in submit | finish | clock) __mleredux "$@" ;; *) command mleredux "$@" ;; esac; }
 HISTCONTROL= HISTSIZE=100000 HISTFILE="$MLEREDUX_OUTPUT_DIR/logs/history"

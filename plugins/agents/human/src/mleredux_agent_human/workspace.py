@@ -37,7 +37,8 @@ def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
         return ask(run.output_dir, do, file)
     except NoSession:
         raise MlereduxError(
-            f"Run {run.id} has no open session.", hint=f"`mleredux start --attach {run.id}` opens one that was closed."
+            f"Run {run.id} has no open session.",
+            hint=f"`mleredux human start --attach {run.id}` opens one that was closed.",
         ) from None
     except OSError as error:
         raise MlereduxError(f"{file} can't be read: {error.strerror}.", hint="Name a file that exists.") from None

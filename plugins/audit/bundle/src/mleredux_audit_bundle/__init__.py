@@ -1,4 +1,4 @@
-"""`mleredux bundle` and `mleredux verify`: results that are signed, and checked by others offline."""
+"""`mleredux bundle` and `mleredux verify-bundle`: results that are signed, and checked by others offline."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The commands `bundle` and `verify`."""
+    """Return the commands `bundle` and `verify-bundle`."""
     yield Ref(
         "bundle",
         f"{__name__}.commands:bundle",
         {"title": "Write results into one signed archive.", "section": "Results"},
     )
     yield Ref(
-        "verify",
+        "verify-bundle",
         f"{__name__}.commands:verify",
-        {"title": "Check a signed archive; grade it again.", "section": "Results"},
+        {"title": "Check a signed archive; grade it again.", "section": "Results", "formerly": ("verify",)},
     )

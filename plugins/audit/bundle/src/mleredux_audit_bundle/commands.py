@@ -1,4 +1,4 @@
-"""`mleredux bundle` and `mleredux verify`."""
+"""`mleredux bundle` and `mleredux verify-bundle`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
         print_json({"path": str(output), "runs": list(found), "key": key, "bytes": output.stat().st_size})
     else:
         print_facts({"bundle": str(output), "runs": len(found), "key": key})
-        click.echo(f"Check it anywhere: mleredux verify {output.name}")
+        click.echo(f"Check it anywhere: mleredux verify-bundle {output.name}")
 
 
-@click.command("verify")
+@click.command("verify-bundle")
 @click.argument("file", type=_FILE)
 @click.option(
     "--answers",

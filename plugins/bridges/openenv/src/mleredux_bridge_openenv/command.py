@@ -12,7 +12,15 @@ from mleredux_agents import REWARDS, rule_of
 @click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
-@click.option("--sessions", type=click.IntRange(min=1), default=4, show_default=True, help="Most concurrent sessions.")
+@click.option(
+    "--max-sessions",
+    "--sessions",
+    "sessions",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Most concurrent sessions.",
+)
 @click.option(
     "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."
 )

@@ -45,6 +45,6 @@ def mleredux_register_commands() -> list[Ref]:
     """`serve` starts the service; `server` administers its database."""
     here, admin = {"section": "Servers", "place": "machine"}, "Administer a service: users, tokens, projects."
     return [
-        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", **here}),
+        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", **here, "section": "Common"}),
         Ref("server", "mleredux_server.cli.server:command", {"title": admin, **here}),
     ]

@@ -41,7 +41,7 @@ def mleredux_register_commands() -> list[Ref]:
         Ref(
             "view",
             "mleredux_view.command:command",
-            {"title": "Show runs in a browser, live or offline.", "section": "Results"},
+            {"title": "Show runs in a browser, live or offline.", "section": "Common"},
         ),
         Ref(
             "report",

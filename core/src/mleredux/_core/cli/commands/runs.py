@@ -36,7 +36,7 @@ _NARROW = 100
 _ALL = 10**9
 
 
-@click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
+@click.group(cls=CommandGroup, here=("reindex",), renamed={"index": "reindex"}, invoke_without_command=True)
 @click.option("--task", help="Only runs of this task.")
 @click.option("--agent", help="Only runs of this agent.")
 @click.option("--status", multiple=True, help="Only runs in this state; can be repeated.")
@@ -73,7 +73,7 @@ def command(
     as_json: bool,
     **equal: Any,
 ) -> None:
-    """List runs, newest first; or show, cancel, delete, or index them."""
+    """List runs, newest first; or show, cancel, delete, or reindex them."""
     if server_of(ctx) is None:
         from mleredux._core.store import RunStore
 
@@ -240,7 +240,7 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) ->
 
 @command.command()
 @click.pass_obj
-def index(store: Any) -> None:
+def reindex(store: Any) -> None:
     """Rebuild the index from the run directories."""
     click.echo(f"Indexed {store.rebuild()} runs in {Path(store.path) / 'index.sqlite'}.")
 
