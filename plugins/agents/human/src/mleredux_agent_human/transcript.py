@@ -14,10 +14,16 @@ __mleredux_prompt() {
     PS1="[$(printf '%d:%02d' $((left / 3600)) $((left / 60 % 60))) left] \W\$ "
 }
 __mleredux() { "$MLEREDUX_PYTHON" -m mleredux_agent_human "$@"; }
-submit() { __mleredux human submit "$@"; }
-finish() { __mleredux human finish; }
+submit() { __mleredux submit "$@"; }
+finish() { __mleredux finish; }
 clock() { __mleredux clock; }
-mleredux() { case "$1" in submit | finish | clock) __mleredux "$@" ;; *) command mleredux "$@" ;; esac; }
+mleredux() {
+    case "$1 $2" in
+        "human submit" | "human finish") shift; __mleredux "$@" ;;
+        "submit "* | "finish "* | "clock "*) __mleredux "$@" ;;
+        *) command mleredux "$@" ;;
+    esac
+}
 HISTCONTROL= HISTSIZE=100000 HISTFILE="$MLEREDUX_OUTPUT_DIR/logs/history"
 PROMPT_COMMAND=__mleredux_prompt
 PS0='\e]697;\a'
