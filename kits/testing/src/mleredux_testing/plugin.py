@@ -15,7 +15,9 @@ def mleredux_register_commands() -> list[Ref]:
     new = "Create a new plugin of any kind, as a complete package."
     return [
         Ref("conformance", "mleredux_testing.conformance:command", {"title": check, **section}),
-        Ref("new", "mleredux_testing.scaffolds.command:command", {"title": new, "place": "machine", "section": "Common"}),
+        Ref(
+            "new", "mleredux_testing.scaffolds.command:command", {"title": new, "place": "machine", "section": "Common"}
+        ),
     ]
 
 

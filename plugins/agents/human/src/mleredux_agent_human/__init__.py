@@ -5,6 +5,7 @@
 | modules | contents |
 |---|---|
 | `plugin`, `agent` | registered agents and commands; the agent's declaration |
+| `command` | the group `mleredux human` |
 | `start`, `workspace` | `mleredux human start`; the run of the current folder |
 | `session`, `transcript` | a shell inside the sandbox; its recorded commands and their output |
 | `jupyter`, `kernel` | JupyterLab inside the sandbox; recorded cells and magic commands |

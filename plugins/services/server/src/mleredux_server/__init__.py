@@ -43,8 +43,9 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
     """`serve` starts the service; `server` administers its database."""
-    here, admin = {"section": "Servers", "place": "machine"}, "Administer a service: users, tokens, projects."
+    here, title = {"section": "Common", "place": "machine"}, "Start the HTTP service."
+    admin = "Administer a service: users, tokens, projects."
     return [
-        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", **here, "section": "Common"}),
-        Ref("server", "mleredux_server.cli.server:command", {"title": admin, **here}),
+        Ref("serve", "mleredux_server.cli.serve:command", {"title": title, **here}),
+        Ref("server", "mleredux_server.cli.server:command", {"title": admin, **here, "section": "Servers"}),
     ]
