@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from typing import Any
 
 NONE = "none"
@@ -21,7 +23,7 @@ class Category:
 
     id: str
     title: str
-    mast: tuple[str, ...] = ()
+    mast: Sequence[str] = ()
     of_agent: bool = True
 
     @property
@@ -31,28 +33,8 @@ class Category:
 
 
 CATEGORIES = {
-    category.id: category
-    for category in (
-        Category("cancelled", "stopped by its user", of_agent=False),
-        Category("environment", "the environment or the task broke", of_agent=False),
-        Category("api", "the language model refused, failed, or its budget was used up"),
-        Category("avoidable-timeout", "stopped at the time limit with nothing submitted by half of it", ("FM-1.5",)),
-        Category("resources", "memory, disk, processes or time ran out, or there is no GPU"),
-        Category("crash-at-end", "a valid submission was lost or followed by a crash", ("FM-3.1",)),
-        Category("package", "a package is missing or of the wrong version"),
-        Category("network", "something could not be downloaded: no network, or no access"),
-        Category("debug-loop", "the same error three times or more in succession", ("FM-1.3",)),
-        Category("invalid-submission", "the last submission is invalid", ("FM-1.1",)),
-        Category("code-error", "an error of the code ended it"),
-        Category("no-submission", "nothing was submitted", ("FM-1.5",)),
-        Category("leak-used", "a leaking column was used, and the score fell on the test", ("FM-3.3",)),
-        Category("metric-misread", "the metric or its direction was misread", ("FM-1.1",)),
-        Category("overfitting", "the own measurement is far better than the score", ("FM-3.3",)),
-        Category("selection", "an earlier version would have earned a better medal", ("FM-3.3",)),
-        Category("repetition", "the same code three times or more", ("FM-1.3",)),
-        Category("ended-early", "ended its search early by itself, below the median", ("FM-3.1",)),
-        Category("no-validation", "no validation in the code", ("FM-3.2",)),
-    )
+    name: Category(name, **told)
+    for name, told in tomllib.loads(files(__package__).joinpath("categories.toml").read_text("utf-8")).items()
 }
 
 
@@ -78,7 +60,7 @@ class Finding:
         return {**asdict(self), "title": CATEGORIES[self.category].title, "mast": self.mast}
 
     @property
-    def mast(self) -> tuple[str, ...]:
+    def mast(self) -> Sequence[str]:
         """Failure modes of MAST."""
         return CATEGORIES[self.category].mast
 

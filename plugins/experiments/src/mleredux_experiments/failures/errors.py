@@ -21,7 +21,6 @@ INVALID = {name: re.compile(each, re.IGNORECASE) for name, each in _TOLD["invali
 """Messages on invalid submissions by kind."""
 FRAME = " \t|│┃⎿>╎"
 """What consoles and agents put before the lines of an output."""
-CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
 
 def is_error(line: str) -> bool:
@@ -46,14 +45,14 @@ def kind_of(line: str) -> str:
 
 def measurements(metric: str, text: str) -> list[float]:
     """The values of a metric that programs print: on held-out rows if they say so of any, else all."""
-    names = next((each for name, each in _TOLD["metrics"].items() if name in metric.lower()), None)
-    names = names or re.sub(r"[\W_]+", ".?", metric)
+    known = (each for name, each in _TOLD["metrics"].items() if name in metric.lower())
+    names = next(known, re.sub(r"[\W_]+", ".?", metric))
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"
     shown = (
         rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?:\W|is|of|score|mean|=)*?[:=\s]+{value}"
     )
     found: dict[bool, list[float]] = {True: [], False: []}
     for one in re.finditer(shown, text):
-        before = text[text.rfind("\n", 0, one.start() + 1) + 1 : one.start(1)][-60:]
+        before = text[text.rfind("\n", 0, one.start() + 1) + 1 : one.start(1)][-60:].rpartition("train")[2]
         found[PATTERNS["held_out"].search(before) is not None].append(float(one[1]))
     return found[True] or found[False]

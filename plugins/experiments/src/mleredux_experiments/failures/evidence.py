@@ -16,16 +16,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.files import open_below
 
-from mleredux_experiments.failures.errors import (
-    CHAINED,
-    FRAME,
-    PATTERNS,
-    WORDS,
-    is_error,
-    is_prose,
-    kind_of,
-    measurements,
-)  # fmt: skip
+from mleredux_experiments.failures.errors import FRAME, PATTERNS, WORDS, is_error, is_prose, measurements
 from mleredux_experiments.results.rollouts import is_number
 from mleredux_experiments.results.table import Row
 
@@ -143,10 +134,6 @@ class Evidence:
         """The message of an error without numbers, paths and quoted names."""
         return PATTERNS["particulars"].sub("_", self.error(at))
 
-    def exception(self, at: int) -> str:
-        """The class of the exception of a line that shows an error, a signal, or the first words of another message."""
-        return kind_of(self.error(at))
-
     @cached_property
     def leaks(self) -> tuple[str, ...]:
         """Columns that the task declares as leaks; none if it is not installed."""
@@ -173,10 +160,6 @@ class Evidence:
     def log(self) -> list[str]:
         """The lines of the agent's log, or of its end."""
         return self._log[1]
-
-    def log_line(self, place: int) -> str:
-        """Where a line of `log` is."""
-        return f"logs/agent.log:{self._log[0] + place + 1}"
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -224,18 +207,14 @@ class Evidence:
         return len({line.rpartition(",")[2] for line in lines}) if lines else None
 
     @cached_property
-    def small_text(self) -> str:
-        """All that the agent's steps and its log printed, in small letters."""
-        return "\n".join((*(step.output for step in self.steps), *self.log)).lower()
-
-    @cached_property
     def lines(self) -> list[tuple[str, str, str]]:
         """Lines of the steps' outputs and of the log: the line, the same in small letters, and where it is.
 
         Of a long line its two ends, so that no pattern takes long.
         """
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
-        found += [(part, self.log_line(place)) for place, line in enumerate(self.log) for part in _parts(line)]
+        logged = enumerate(self.log, start=self._log[0] + 1)
+        found += [(part, f"logs/agent.log:{number}") for number, line in logged for part in _parts(line)]
         ends = ((_ends(line), where) for line, where in found if not self._is_quoted(line))
         return [(line, line.lower(), where) for line, where in ends]
 
@@ -267,7 +246,7 @@ class Evidence:
                 if not text.startswith((" ", "\t")):
                     found[at] = (start, text.strip())
                     chained, start = start, -1
-            elif chained >= 0 and line.strip() and not line.lstrip(FRAME).startswith(CHAINED):
+            elif chained >= 0 and line.strip() and not PATTERNS["chained"].match(line.lstrip(FRAME)):
                 chained = -1
         return found
 

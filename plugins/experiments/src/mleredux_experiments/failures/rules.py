@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.errors import INVALID, PATTERNS, is_prose
+from mleredux_experiments.failures.errors import INVALID, PATTERNS, is_prose, kind_of
 from mleredux_experiments.failures.evidence import Evidence
 from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Row, Version
@@ -22,6 +22,8 @@ _STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes
 _PROBABILITIES = ("log-loss", "roc-auc", "auc", "brier", "cross-entropy")
 _EARLY, _HALF = 0.2, 0.5
 _SAME = 3
+_MORE = {"network": {"api", "package"}, "code-error": {"debug-loop"}}
+"""Categories that say more of the same than another."""
 _LAST = 10
 """Lines of a log that say why an agent ended."""
 
@@ -99,7 +101,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
 
 def _present(evidence: Evidence) -> Signs:
     """The signs, by category and kind, of which some word is in what the run printed."""
-    text = evidence.small_text
+    text = "\n".join(small for _, small, _ in evidence.lines)
     return [
         (category, kind, sign)
         for category, kinds in SIGNS.items()
@@ -128,7 +130,7 @@ def _error_in(evidence: Evidence, there: Signs, places: range) -> Finding | None
     for at in reversed(places):
         line, small, where = evidence.lines[at]
         if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
-            return Finding("code-error", line.strip()[:300], where, evidence.exception(at))
+            return Finding("code-error", line.strip()[:300], where, kind_of(evidence.error(at)))
     return None
 
 
@@ -267,15 +269,14 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     others = [finding for finding in found if not finding.overcome and not CATEGORIES[finding.category].of_agent]
     if others:
         found = [*others, *(finding for finding in found if finding.overcome)]
-    for several, one in ((("api", "package"), "network"), (("debug-loop",), "code-error")):
-        if any(finding.category in several and not finding.overcome for finding in found):  # which say more of the same
-            found = [finding for finding in found if finding.category != one]
-    if any(finding.category == "ended-early" for finding in found):  # errors before it did not end the search
+    now = {one.category for one in found if not one.overcome}
+    found = [one for one in found if not now & _MORE.get(one.category, set())]
+    if "ended-early" in now:  # errors before it did not end the search
         found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
-    if any(finding.category == "debug-loop" and not finding.overcome for finding in found):  # what used up the steps
-        found = [finding for finding in found if (finding.category, finding.kind) != ("api", "budget")]
-    now = {(one.category, one.kind) for one in found if not one.overcome}
-    found = [one for one in found if not one.overcome or (one.category, one.kind) not in now]
+    if "debug-loop" in now:  # what used up the steps
+        found = [one for one in found if (one.category, one.kind) != ("api", "budget")]
+    named = {(one.category, one.kind) for one in found if not one.overcome}
+    found = [one for one in found if not one.overcome or (one.category, one.kind) not in named]
     return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
 
 
