@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux_experiments.failures.errors import measurements
 from mleredux_experiments.failures.signs import SIGNS
 from mleredux_experiments.results.sources import read_run
 
@@ -75,3 +76,10 @@ def test_no_pattern_takes_long_for_any_line() -> None:
             if (took := time.process_time() - began) > 0.05:
                 slow[pattern.pattern[:60], line[:20]] = took
     assert not slow
+
+
+@pytest.mark.parametrize("log", ["auc ", "auc (x", "auc\n", "\n", "auc=", "auc: 1", "1"])
+def test_measurements_of_a_long_log_do_not_take_long(log: str) -> None:
+    began = time.process_time()
+    measurements("auc", (" auc" + log * 300_000)[:300_000])
+    assert time.process_time() - began < 2

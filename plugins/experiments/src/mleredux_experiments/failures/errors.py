@@ -48,9 +48,8 @@ def measurements(metric: str, text: str) -> list[float]:
     known = (each for name, each in _TOLD["metrics"].items() if name in metric.lower())
     names = next(known, re.sub(r"[\W_]+", ".?", metric))
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"
-    shown = (
-        rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?:\W|is|of|score|mean|=)*?[:=\s]+{value}"
-    )
+    name = rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?: \([^)\n]{{0,40}}\))?"
+    shown = rf"{name}(?:[^\w\n]|is|of|on|the|validation|fold|score|mean){{0,12}}?[:= \t]{value}"
     found: dict[bool, list[float]] = {True: [], False: []}
     for one in re.finditer(shown, text):
         before = text[text.rfind("\n", 0, one.start() + 1) + 1 : one.start(1)][-60:].rpartition("train")[2]
