@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
+from mleredux_techniques.kit import Instance
 from mleredux_techniques.leakage.losses import losses
+from mleredux_techniques.scaling.grading import STUDY
 
 RIGHT, WRONG = 0.8, 0.5
 
@@ -69,3 +72,16 @@ def test_fewer_than_two_in_a_hundred_honest_columns_are_convicted(tmp_path: Path
         judged += len(dataset.features)
     assert judged >= 200
     assert convicted < 0.02 * judged
+
+
+def test_the_strong_choice_for_large_tables_is_found_in_the_preparation(tmp_path: Path) -> None:
+    """It is the one that grading finds for tables of which the truth does not know it."""
+    rng = np.random.default_rng(0)
+    rows = base(rng, "regression", 6_500)
+    rows["f0"] = np.exp(3 * rows["f0"])
+    dataset, task = dataset_of(Known(rows, random_test(rng, len(rows)), {}, {}, "rmse"), tmp_path / "task")
+    told = STUDY.reference(Instance(dataset, {}, task))
+    assert STUDY.strong(Instance(dataset, {}, task)) == STUDY.panel(Instance(dataset, {}, task))[told["strong"]]
+    assert told["strong"] > 0, "the logarithm helps"
+    small = replace(dataset, train=dataset.train.head(500))
+    assert STUDY.reference(Instance(small, {}, task)) == {}

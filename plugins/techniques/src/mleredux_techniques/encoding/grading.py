@@ -190,7 +190,7 @@ def _few_whole_numbers(dataset: Dataset) -> list[str]:
 
 
 STUDY = Encodings()
-gap = STUDY.gap
+gap, reference = STUDY.gap, STUDY.reference
 
 
 def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:

@@ -234,7 +234,7 @@ def _each(dataset: Dataset, numbers: Imputation, texts: Imputation) -> dict[str,
 
 
 STUDY = Imputations()
-gap = STUDY.gap
+gap, reference = STUDY.gap, STUDY.reference
 
 
 def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:

@@ -182,7 +182,7 @@ def _every(instance: Instance, scaler: Scaler) -> dict[str, Scaler]:
 
 
 STUDY = Scalings()
-gap = STUDY.gap
+gap, reference = STUDY.gap, STUDY.reference
 
 
 def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:

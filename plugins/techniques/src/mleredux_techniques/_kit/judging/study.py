@@ -18,6 +18,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.splits import Pool, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
@@ -133,6 +134,8 @@ class OnRows(Study[Option]):
 
 Treatments = Mapping[str, Any]
 """Column → treatment."""
+LARGE = 4_000
+"""The strong choice for more training rows is found in the preparation."""
 
 
 class OfColumns(OnRows[Treatments]):
@@ -140,6 +143,18 @@ class OfColumns(OnRows[Treatments]):
 
     kind: Literal["imputation", "encoding", "scaler"]
     """The field of a `Preprocessing`."""
+
+    def reference(self, instance: Instance) -> dict[str, Any]:
+        """Return the place of the strong choice in the panel, of tables so large that grading would take long."""
+        if len(instance.dataset.train) <= LARGE:
+            return {}
+        at = Instance(sampled(instance.dataset), instance.truth, instance.base)
+        return {"strong": self.panel(at).index(self.strong(at))}
+
+    def strong(self, instance: Instance) -> Treatments:
+        """Return the strong choice, as the truth knows it if tables are large."""
+        panel, known = self.panel(instance), instance.truth.get("strong")
+        return self.best(instance, panel) if known is None else panel[known]
 
     def on(self, one: Pool, option: Treatments, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses of a plan."""
