@@ -18,7 +18,7 @@ from typing import Any
 import click
 import mleredux_competition_mlebench
 from mleredux import __version__, hookspecs
-from mleredux._core.cli.context import note_server
+from mleredux._core.cli.options import note_server
 from mleredux._core.cli.root import COMMANDS, root
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.directory import directory

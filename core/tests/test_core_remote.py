@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from mleredux._core.cli.context import note_server, server_of
+from mleredux._core.cli.options import note_server, server_of
 from mleredux._core.cli.root import root
 
 PLUGIN = """

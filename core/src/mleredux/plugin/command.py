@@ -18,23 +18,20 @@ from __future__ import annotations
 from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.commands.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
 from mleredux._core.cli.consent import consent, grant_options, granted, statement
-from mleredux._core.cli.context import SERVER_VARIABLE, backend, catalogue, server_of
+from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.interrupts import cancelling
-from mleredux._core.cli.output import (
+from mleredux._core.cli.options import (
+    SERVER_VARIABLE,
     Duration,
     Megabytes,
     data_dir_option,
-    echo,
     json_option,
-    print_facts,
-    print_json,
-    print_table,
     runs_dir_option,
-    safe,
+    server_of,
     store_option,
-    write_log,
 )
+from mleredux._core.cli.output import echo, print_facts, print_json, print_table, safe, write_log
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
 from mleredux._core.data.datastore import DataStore

@@ -8,7 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from mleredux._core.cli.context import Place, catalogue, elsewhere, place_of, works
+from mleredux._core.cli.context import catalogue
+from mleredux._core.cli.options import Place, elsewhere, place_of, works
 from mleredux._core.cli.output import echo
 
 _KINDS = {

@@ -1,4 +1,4 @@
-"""Shared options of commands, and their output: tables for people, one JSON document for programs."""
+"""The output of commands: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -14,36 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import click
-
-from mleredux._core.cli.context import local_option
-from mleredux.models.units import megabytes, seconds
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
-)
-"""The option `--json` of a click command; the command gets `as_json`."""
-runs_dir_option = local_option(
-    "--runs-dir",
-    type=click.Path(file_okay=False),
-    help="Folder for runs; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
-    why="the server has its own runs folder.",
-)
-"""The option `--runs-dir` of a click command; the command gets `runs_dir`."""
-store_option = local_option(
-    "--store",
-    metavar="URL",
-    help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
-    why="the server has its own.",
-)
-"""The option `--store` of a click command; the command gets `store`."""
-data_dir_option = local_option(
-    "--data-dir",
-    type=click.Path(file_okay=False),
-    help="Folder for data; the user's cache folder by default. [env: MLEREDUX_DATA]",
-    why="the server has its own data folder.",
-)
-"""The option `--data-dir` of a click command; the command gets `data_dir`."""
-
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What JSON need not escape, but a terminal may act on."""
@@ -181,31 +151,3 @@ def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Refuse a file and a task in the wrong order."""
     if not submission.exists() and Path(task).is_file():
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")
-
-
-class Duration(click.ParamType[float]):
-    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds."""
-
-    name = "duration"
-    """The type's name in messages."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds."""
-        try:
-            return seconds(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Megabytes(click.ParamType[int]):
-    """`4096`, `512m`, `4g` → MB."""
-
-    name = "size"
-    """The type's name in messages."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return megabytes."""
-        try:
-            return megabytes(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)

@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 import click
 
-from mleredux._core.cli.context import NO_CLIENT, Place, catalogue, explained, note_server, server_of, stay_here
+from mleredux._core.cli.context import catalogue, explained
 from mleredux._core.cli.groups import CommandGroup
+from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
 from mleredux.errors import MlereduxError, disk_full, one_line
 
 COMMANDS: dict[str, tuple[str, Place]] = {

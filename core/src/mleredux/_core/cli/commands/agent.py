@@ -6,7 +6,8 @@ import click
 
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.output import json_option, print_facts, print_json
+from mleredux._core.cli.options import json_option
+from mleredux._core.cli.output import print_facts, print_json
 
 
 @click.group(cls=CommandGroup)

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
+from mleredux._core.cli.options import json_option, runs_dir_option
+from mleredux._core.cli.output import print_json, print_table, safe
 
 
 @click.command()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
+from mleredux._core.cli.options import data_dir_option, json_option, runs_dir_option
+from mleredux._core.cli.output import print_json
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 

@@ -7,16 +7,9 @@ from typing import Any
 
 import click
 
-from mleredux._core.cli.context import backend, catalogue, server_option
-from mleredux._core.cli.output import (
-    check_order,
-    data_dir_option,
-    echo,
-    json_option,
-    print_facts,
-    print_json,
-    print_table,
-)
+from mleredux._core.cli.context import backend, catalogue
+from mleredux._core.cli.options import data_dir_option, json_option, server_option
+from mleredux._core.cli.output import check_order, echo, print_facts, print_json, print_table
 from mleredux._core.cli.run_table import print_feedback
 from mleredux.models.formats import facts
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from mleredux._core.cli.context import backend, catalogue, server_of
-from mleredux._core.cli.output import data_dir_option, echo, json_option, print_json, print_table
+from mleredux._core.cli.context import backend, catalogue
+from mleredux._core.cli.options import data_dir_option, json_option, server_of
+from mleredux._core.cli.output import echo, print_json, print_table
 from mleredux._core.records import listed
 
 _COLUMNS = {

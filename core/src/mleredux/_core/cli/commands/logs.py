@@ -7,7 +7,8 @@ import sys
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import printable, runs_dir_option
+from mleredux._core.cli.options import runs_dir_option
+from mleredux._core.cli.output import printable
 
 
 @click.command()

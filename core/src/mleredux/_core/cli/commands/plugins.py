@@ -8,7 +8,8 @@ import click
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.output import echo, json_option, print_json, print_table
+from mleredux._core.cli.options import json_option
+from mleredux._core.cli.output import echo, print_json, print_table
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True, here=("search",))

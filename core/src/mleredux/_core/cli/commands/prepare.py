@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.options import data_dir_option, json_option
+from mleredux._core.cli.output import print_json
 from mleredux.errors import Cancelled, MlereduxError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import click
 
 from mleredux._core.cli.commands.runs import read_since
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux._core.cli.options import json_option
+from mleredux._core.cli.output import print_json, print_table
 
 
 @click.command()

@@ -10,16 +10,18 @@ import click
 
 from mleredux._core.cli.backend import Backend, Batch, RunRequest
 from mleredux._core.cli.consent import OPTIONS, grant_options, granted
-from mleredux._core.cli.context import backend, catalogue, local_option, server_option
-from mleredux._core.cli.output import (
+from mleredux._core.cli.context import backend, catalogue
+from mleredux._core.cli.options import (
     Duration,
     Megabytes,
     data_dir_option,
     json_option,
-    print_json,
+    local_option,
     runs_dir_option,
+    server_option,
     store_option,
 )
+from mleredux._core.cli.output import print_json
 from mleredux.models.units import MAX_SEED
 
 if TYPE_CHECKING:

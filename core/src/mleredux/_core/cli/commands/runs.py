@@ -17,9 +17,10 @@ import click
 
 from mleredux._core.cli.backend import Backend
 from mleredux._core.cli.commands.run import read_labels
-from mleredux._core.cli.context import backend, local_option, server_of, server_option
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
+from mleredux._core.cli.options import json_option, local_option, runs_dir_option, server_of, server_option
+from mleredux._core.cli.output import print_json, print_table, safe
 from mleredux.models.formats import duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import data_dir_option, json_option, print_facts, print_json
+from mleredux._core.cli.options import data_dir_option, json_option
+from mleredux._core.cli.output import print_facts, print_json
 
 _FACTS = ("id", "title", "kind", "version", "category", "metric", "direction", "sets", "variants", "data")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import check_order, data_dir_option, echo, json_option, print_json
+from mleredux._core.cli.options import data_dir_option, json_option
+from mleredux._core.cli.output import check_order, echo, print_json
 
 
 @click.command()

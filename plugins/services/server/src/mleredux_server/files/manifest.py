@@ -8,8 +8,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from mleredux.models import Manifest
-from mleredux.plugin.artifact import Artifact
+from mleredux.models import Artifact, Manifest
 from mleredux.plugin.files import IntakeLimits, media_type, path_of_readable, readable_path, walk_files
 from pydantic import ValidationError
 

@@ -1,0 +1,180 @@
+"""Options: `--server`, and what only this machine or a server accepts; those of many commands; durations and sizes.
+
+Nothing here uses HTTP: a plugin opens the server as a `Backend` (`mleredux_open_backend`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import click
+
+from mleredux.models.units import megabytes, seconds
+
+Place = Literal["here", "machine", "server", "both"]
+"""Where a command runs: on this machine only (the default; `machine`: even if `MLEREDUX_SERVER` is set, for it is about
+this machine), on a server only, or on either."""
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
+SERVER_VARIABLE = "MLEREDUX_SERVER"
+"""The environment variable with the URL of a server."""
+_OPTION = "--server"
+_SERVER = "mleredux.server"
+_EXPLICIT = "mleredux.server.explicit"
+NO_CLIENT = (
+    "The option --server needs the client, which is not installed (or is blocked). "
+    "Install it: `pip install mleredux-client`."
+)
+
+
+def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """Store the requested server and return the other arguments.
+
+    `--server URL` may appear anywhere before `--`; the last one counts, then `MLEREDUX_SERVER`; an empty value means
+    this machine.
+
+    Raises:
+        click.BadOptionUsage: `--server` has no value.
+    """
+    rest: list[str] = []
+    url = os.environ.get(SERVER_VARIABLE, "")
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == _OPTION:
+            value = next(words, None)
+            if value is None or value.startswith("-"):
+                if ctx.resilient_parsing:
+                    break
+                raise click.BadOptionUsage(_OPTION, f"Option {_OPTION!r} needs the URL of a server.", ctx)
+            url = value
+        elif word.startswith(f"{_OPTION}="):
+            url = word.removeprefix(f"{_OPTION}=")
+        else:
+            rest.append(word)
+    ctx.meta[_SERVER], ctx.meta[_EXPLICIT] = url.strip() or None, len(rest) < len(args)
+    return rest
+
+
+def server_of(ctx: click.Context) -> str | None:
+    """Return the requested server, as the user wrote it; None for this machine."""
+    found: str | None = ctx.meta.get(_SERVER)
+    return found
+
+
+def stay_here(ctx: click.Context, place: Place) -> None:
+    """Ignore a server set only by the environment if the command at that place is about this machine."""
+    if place == "machine" and not ctx.meta.get(_EXPLICIT):
+        ctx.meta[_SERVER] = None
+
+
+def works(ctx: click.Context, place: Place) -> bool:
+    """Whether something for that place is available with the selected back end."""
+    return place in (("both", "here", "machine") if server_of(ctx) is None else ("both", "server"))
+
+
+def place_of(facts: Mapping[str, Any]) -> Place:
+    """Where a registered command runs, from its listing."""
+    found: Place = facts.get("place", "here")
+    return found
+
+
+def elsewhere(command: str, place: Place) -> str:
+    """The error message for a command that runs only in the other place."""
+    if place == "server":
+        return f"`{command}` runs on a server only; give one with --server URL (or {SERVER_VARIABLE})."
+    return f"`{command}` runs on this machine only; omit --server (or unset {SERVER_VARIABLE})."
+
+
+class PlacedOption(click.Option):
+    """An option that only one place accepts: listed in the help there, rejected elsewhere.
+
+    Args:
+        place: `here` or `server`.
+        why: Why the option does not apply to a server.
+    """
+
+    def __init__(self, *args: Any, place: Place, why: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.place, self.why = place, why
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """As in click, if the option is available."""
+        return super().get_help_record(ctx) if works(ctx, self.place) else None
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """As in click, after rejecting an option of the other place."""
+        if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
+            if self.place == "server":
+                raise click.UsageError(f"{self.opts[0]} needs a server; give one with --server URL.", ctx)
+            raise click.UsageError(f"{self.opts[0]} cannot be combined with --server: {self.why}", ctx)
+        return super().handle_parse_result(ctx, opts, args)
+
+
+def local_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
+    """Like `click.option`, for this machine only."""
+    return click.option(*names, cls=PlacedOption, place="here", **facts)
+
+
+def server_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
+    """Like `click.option`, for a server only."""
+    return click.option(*names, cls=PlacedOption, place="server", **facts)
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
+)
+"""The option `--json` of a click command; the command gets `as_json`."""
+runs_dir_option = local_option(
+    "--runs-dir",
+    type=click.Path(file_okay=False),
+    help="Folder for runs; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
+    why="the server has its own runs folder.",
+)
+"""The option `--runs-dir` of a click command; the command gets `runs_dir`."""
+store_option = local_option(
+    "--store",
+    metavar="URL",
+    help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
+    why="the server has its own.",
+)
+"""The option `--store` of a click command; the command gets `store`."""
+data_dir_option = local_option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    help="Folder for data; the user's cache folder by default. [env: MLEREDUX_DATA]",
+    why="the server has its own data folder.",
+)
+"""The option `--data-dir` of a click command; the command gets `data_dir`."""
+
+
+class Duration(click.ParamType[float]):
+    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds."""
+
+    name = "duration"
+    """The type's name in messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        try:
+            return seconds(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Megabytes(click.ParamType[int]):
+    """`4096`, `512m`, `4g` → MB."""
+
+    name = "size"
+    """The type's name in messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return megabytes."""
+        try:
+            return megabytes(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
