@@ -160,6 +160,9 @@ class Task(Model):
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
     license: str | None = None
     """The licence of the data, as an SPDX expression; None: unknown, or rules that are not a licence."""
+    license_source: str | None = None
+    """The address where the licence is stated; without a licence, what the rules say of redistribution, without a full
+    stop."""
     note: str | None = None
     """One sentence included in each report: what the scores can't be compared with."""
     raw_id: str | None = None
@@ -178,8 +181,7 @@ class Task(Model):
         """
         from mleredux.errors import TaskBroken
 
-        path = self.description_obfuscated if obfuscated else self.description
-        if path is None:
+        if (path := self.description_obfuscated if obfuscated else self.description) is None:
             raise TaskBroken(f"Task {self.id} has no obfuscated description.", hint="Run it without --obfuscated.")
         try:
             return path.read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from mleredux.models.verdict import SCORE_GIVEN
 
 LEAST = 0.1
 """The least reward of a valid submission by the rule `standing`."""
+_ROUNDING = 1e-9
 _NOTHING = -sys.float_info.max
 
 
@@ -40,18 +41,29 @@ def _valid(report: Report) -> float | None:
 def _standing(report: Report) -> float | None:
     """Return the distance from the median of the leaderboard in units of that to gold, squeezed to 0.1 to 1.
 
-    Without a leaderboard, the distance is that from 0. A score that is no number has the least reward, and a result
-    that is not trusted none.
+    Without a leaderboard, the distance is that from 0. The best possible score of the metric has the reward 1. A score
+    that is no number has the least reward, and a result that is not trusted none.
     """
     if not report.verdict.trusted:
         return None
     score = _score(report)
     if score is None or not math.isfinite(score):
         return LEAST
+    if score >= _best(report) - _ROUNDING:
+        return 1.0
     median, gold = _references(report)
     ahead = score - (-median if report.is_lower_better else median)
     gap = ahead / (abs(gold - median) or abs(median) or 1.0)
     return LEAST + (1 - LEAST) * (0.5 + math.atan(gap) / math.pi)
+
+
+def _best(report: Report) -> float:
+    """Return the best possible score of the metric, with a minus if lower is better; infinity if it has none."""
+    best = None
+    with contextlib.suppress(MlereduxError):
+        grader = current().task(report.competition_id).metric.grader
+        best = (current().get("graders", grader) if isinstance(grader, str) else grader).perfect
+    return math.inf if best is None else -best if report.is_lower_better else best
 
 
 def _references(report: Report) -> tuple[float, float]:

@@ -56,6 +56,29 @@ NUMPY_ROUNDED = frozenset(
 """Competitions whose published graders return a NumPy float (a mean over rows, columns or classes), so that NumPy
 rounds their scores; scikit-learn's own metrics and sums of counts are Python floats, which Python rounds."""
 
+PARTICIPANTS_ONLY = frozenset(
+    {
+        "aerial-cactus-identification",
+        "aptos2019-blindness-detection",
+        "chaii-hindi-and-tamil-question-answering",
+        "google-quest-challenge",
+        "kuzushiji-recognition",
+        "learning-agency-lab-automated-essay-scoring-2",
+        "petfinder-pawpularity-score",
+        "ranzcr-clip-catheter-line-classification",
+        "spaceship-titanic",
+        "tabular-playground-series-dec-2021",
+        "tabular-playground-series-may-2022",
+        "tweet-sentiment-extraction",
+        "us-patent-phrase-to-phrase-matching",
+    }
+)
+"""Competitions whose rules were seen to have Kaggle's sentence "You agree not to transmit, duplicate, publish,
+redistribute or otherwise provide or make available the Competition Data to any party not participating": by a public
+reading of 25 rules pages of 2026-09-01 ("Kaggle rules triage for Decision Corpus v11"), which did not see it on the
+other 12. The rules of the others were read by nobody here, and what is not known is not permitted."""
+RULES = "https://www.kaggle.com/competitions/{}/rules"
+
 
 def read_csv(path: Path) -> dict[str, dict[str, str]]:
     """A table of the facts by competition id."""
@@ -89,6 +112,12 @@ def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, 
         "archive_md5": sheet["checksums"].get("zip"),
         "checksums": {side: files for side, files in checksums.items() if files},
         "classes": classes,
+        "license_source": (
+            "Its rules give the data to participants only"
+            if sheet["id"] in PARTICIPANTS_ONLY
+            else "Whether its rules allow to redistribute the data is not known"
+        )
+        + f" ({RULES.format(sheet['id'])})",
     }
     return {key: value for key, value in found.items() if value not in (None, {}, [])}
 

@@ -3,6 +3,7 @@
 | modules | contents |
 |---|---|
 | `command`, `directory` | `mleredux export-task`; a task as a task directory |
+| `contents`, `exposure` | its data and solution; the scan of what agents see |
 | `grade`, `packages` | the grading script in exported tasks; the source packages that it needs |
 | `imported` | task directories of Harbor as tasks |
 | `agent`, `installed_agent` | the oracle; Harbor's installed agents |

@@ -26,9 +26,14 @@ def command(task: str, output: Path, reward: str, invalid: float | None, **how: 
     """Write TASK as a task directory of Harbor (schema 1.4).
 
     Agents get the description and the public files, without network. The answers and the grader are only in the image
-    of the separate verifier, which gives the reward.
+    of the separate verifier, which gives the reward. Data whose licence is not declared, as that of Kaggle, are not
+    written: `fetch.sh` fetches them with the access of whoever builds the images.
     """
     from mleredux_bridge_harbor.directory import write_task
 
-    write_task(task, output, rule_of(reward, invalid), **how)
-    click.echo(f"{output} has the answers in tests/: don't give it to agents.")
+    filled = write_task(task, output, rule_of(reward, invalid), **how)
+    if isinstance(filled, str):
+        click.echo(f"{output} has no data; its fetch.sh fetches them. {filled}")
+        return
+    solution = "It has no solution." if filled is None else f"The reward of solution/ is {filled:g}."
+    click.echo(f"{output} has the answers in tests/ and solution/: don't give it to agents. {solution}")

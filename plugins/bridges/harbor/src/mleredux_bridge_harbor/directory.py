@@ -9,16 +9,16 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import mleredux
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.task import Task
 from mleredux_agents import RewardRule, rule_of
 
+from mleredux_bridge_harbor.contents import WORK, fill
 from mleredux_bridge_harbor.packages import copy_packages, graders_of
 
-WORK, DATA = "/workspace", "/data"
-_TIME_LIMIT = 3600
+DATA = "/data"
+_TIME_LIMIT, _OWN = 3600, "mleredux-bridge-harbor"
 _STANDING = rule_of("standing")
 _INSTALL = """\
 RUN if [ -d wheels ]; then set -- --no-index --find-links wheels; fi; \\
@@ -29,7 +29,7 @@ FROM {image}
 ENV PIP_BREAK_SYSTEM_PACKAGES=1
 WORKDIR /build
 COPY . .
-{install}{withhold}RUN mv /build/data {data} && rm -rf /build
+{install}{withhold}RUN mv /build/data {data} && rm -rf /build || {{ echo "Execute fetch.sh first." >&2; exit 1; }}
 WORKDIR {work}
 """
 _VERIFIER = """\
@@ -53,6 +53,17 @@ export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
 submission=${{SUBMISSION:-{submission}}} logs=${{LOGS:-/logs/verifier}}
 exec python3 "$tests/grade.py" "$submission" {task} {rule} {invalid} "$tests/data" "$logs"
 """
+_FETCH = """\
+#!/bin/sh
+# Fetches the data with your own access and fills it in: environment/data, tests/data and solution. {why}
+set -eu
+cd "$(dirname "$0")"
+venv=$(mktemp -d)
+trap 'rm -rf "$venv"' EXIT
+python3 -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet -r tests/requirements.txt
+PYTHONPATH=tests/packages PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m mleredux_bridge_harbor.contents {arguments}
+"""
 _INSTRUCTION = """\
 The data is in `{data}`. Write your submission to `{submission}`. There is no network.
 
@@ -68,6 +79,7 @@ keywords = ["machine-learning", "mleredux"]
 
 [metadata]
 task = {task}
+license = {license}
 task_version = {version}
 metric = {metric}
 is_lower_better = {lower}
@@ -96,8 +108,8 @@ def write_task(
     image: str = "python:3.13-slim",
     time_limit: float | None = None,
     data_dir: Path | str | None = None,
-) -> None:
-    """Write a task as a task directory of Harbor.
+) -> float | str | None:
+    """Write a task as a task directory of Harbor; without data, if these may not be given to others.
 
     Args:
         name: The id of the task; it is prepared if it is not.
@@ -107,17 +119,23 @@ def write_task(
         time_limit: Seconds that agents get; None: what the task declares, or an hour.
         data_dir: As in `mleredux.prepare`.
 
+    Returns:
+        The reward of the solution, None if there is none; or a sentence on why there is no data.
+
     Raises:
         NotFound: There is no such task.
         DataError: The task can't be prepared.
-        MlereduxError: The folder exists or can't be made, or a file or module without a distribution registers the task
-            or its grader.
+        MlereduxError: The folder exists or can't be made; a file or module without a distribution registers the task
+            or its grader; agents would see answers; or the data may not be exported, and can't be fetched.
     """
     if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
     task = current().task(name)
+    source = _origin(task)
     owners = graders_of(task)
-    public = mleredux.prepare(name, data_dir=data_dir).public
+    why = None if source.license else f"{source.license_source or 'The licence of its data is not declared'}."
+    if why and source.fetch is None:
+        raise MlereduxError(f"{task.id} can't be exported, nor its data fetched. {why}", hint="Declare its `license`.")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-")
@@ -126,20 +144,35 @@ def write_task(
         raise MlereduxError(f"{output} can't be made: {error.strerror}.", hint=hint) from error
     with temporary as made:
         folder = Path(made) / "task"
-        _write_environment(task, public, folder / "environment", image)
-        _write_verifier(task, public.parent, folder / "tests", image, rule, owners)
-        told = _INSTRUCTION.format(data=DATA, submission=_submission(task))
-        (folder / "instruction.md").write_text(told + task.describe(), encoding="utf-8")
-        (folder / "task.toml").write_text(_config(task, time_limit), encoding="utf-8")
+        _write_environment(task, folder / "environment", image)
+        _write_verifier(task, folder / "tests", image, rule, owners | ({_OWN} if why else set()))
+        instruction = _INSTRUCTION.format(data=DATA, submission=_submission(task)) + task.describe()
+        (folder / "instruction.md").write_text(instruction, encoding="utf-8")
+        (folder / "task.toml").write_text(_config(task, time_limit, source.license or "none"), encoding="utf-8")
+        if why:
+            arguments = f"{shlex.quote(task.id)} {rule.name} {rule.invalid}"
+            _write_script(folder / "fetch.sh", _FETCH.format(why=why, arguments=arguments))
+        filled = why or fill(folder, task, rule, data_dir)
         folder.rename(output)
+    return filled
+
+
+def _origin(task: Task) -> Task:
+    """Return the task whose data a task is made of: itself, or a task that it is derived from."""
+    return task if task.license or task.base is None else _origin(task.base)
 
 
 def _submission(task: Task) -> str:
     return f"{WORK}/{task.submission.file}"
 
 
-def _write_environment(task: Task, public: Path, folder: Path, image: str) -> None:
-    shutil.copytree(public, folder / "data")
+def _write_script(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+def _write_environment(task: Task, folder: Path, image: str) -> None:
+    folder.mkdir(parents=True)
     withhold = "".join(_WITHHOLD.format(package=package) for package in sorted(_withheld(task)))
     recipe = _AGENT.format(image=image, install=_INSTALL, withhold=withhold, data=DATA, work=WORK)
     (folder / "Dockerfile").write_text(recipe, encoding="utf-8")
@@ -152,19 +185,17 @@ def _withheld(task: Task) -> set[str]:
     return own | _withheld(task.base) if task.base is not None else own
 
 
-def _write_verifier(task: Task, prepared: Path, folder: Path, image: str, rule: RewardRule, owners: set[str]) -> None:
-    shutil.copytree(prepared, folder / "data" / task.id / "prepared")
+def _write_verifier(task: Task, folder: Path, image: str, rule: RewardRule, owners: set[str]) -> None:
+    folder.mkdir()
     pinned = copy_packages(owners, folder / "packages")
     (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("grade.py"), folder)
-    script = folder / "test.sh"
     arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "rule": rule.name}
-    script.write_text(_TEST.format(**arguments, invalid=rule.invalid), encoding="utf-8")
-    script.chmod(0o755)
+    _write_script(folder / "test.sh", _TEST.format(**arguments, invalid=rule.invalid))
     (folder / "Dockerfile").write_text(_VERIFIER.format(image=image, install=_INSTALL, work=WORK), encoding="utf-8")
 
 
-def _config(task: Task, time_limit: float | None) -> str:
+def _config(task: Task, time_limit: float | None, license: str) -> str:
     grader = task.metric.grader
     text = {
         "submission": _submission(task),
@@ -172,6 +203,7 @@ def _config(task: Task, time_limit: float | None) -> str:
         "title": task.title,
         "task": task.id,
         "version": task.version,
+        "license": license,
         "metric": grader if isinstance(grader, str) else grader.id,
         "work": WORK,
     }

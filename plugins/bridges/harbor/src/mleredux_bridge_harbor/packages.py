@@ -30,9 +30,19 @@ def graders_of(task: Task) -> set[str]:
     if isinstance(task.metric.grader, str):
         names.append(("graders", task.metric.grader))
     names += [("techniques", part.partition("+")[0]) for part in technique.split("@") if part]
-    owners = set()
+    packages = {
+        entry.plugin.target.partition(":")[0].partition(".")[0]: entry.plugin.distribution
+        for kind in ("tasks", "techniques")
+        for entry in found.entries(kind).values()
+    }
+    # Variants and generated tasks are made by functions of plugins that register others.
+    makers = (type(task), getattr(task.prepare, "func", task.prepare))
+    modules = [getattr(made, "__module__", "").partition(".")[0] for made in makers]
+    owners = {owner for module in modules if (owner := packages.get(module))}
     for kind, name in names:
         entry = found.entries(kind).get(name)
+        if entry is None and kind == "tasks" and owners:
+            continue
         if entry is None or entry.plugin.distribution is None:
             raise MlereduxError(
                 f"{name!r} is not of an installed distribution.", hint="Install its package, then export the task."

@@ -8,6 +8,9 @@ from pathlib import Path
 from mleredux.plugin.task import Competition, Direction, Metric, Submission, Thresholds
 
 ANSWERS = "answers.csv"
+_UCI = "https://archive.ics.uci.edu/dataset/"
+SOURCES = {"load_breast_cancer": f"{_UCI}17", "load_digits": f"{_UCI}80", "load_wine": f"{_UCI}109"}
+"""Where the licence of data is stated that these functions of scikit-learn return."""
 
 
 def starter(
@@ -53,6 +56,7 @@ def starter(
         direction=direction,
         category=category,
         license=license,
+        license_source=SOURCES.get(known_answers.rpartition(".")[2]),
         complexity="low",
         sets=("starter",),
         tags=(*tags, "public-answers"),

@@ -60,8 +60,7 @@ def competition(
         known_leaks: Columns that tell the target on the test, too, and could not at the time of prediction.
     """
     if isinstance(prepare, TableSplit):
-        answers = answers or prepare.answers
-        sample = prepare.sample
+        answers, sample = answers or prepare.answers, prepare.sample
         id_columns = prepare.id_columns if id_columns is None else id_columns
         target_columns = target_columns or prepare.target_columns
     facts = all_facts()[id]
@@ -99,6 +98,7 @@ def competition(
         resources=Resources(size_gb=facts.get("size_gb")),
         known_leaks=known_leaks,
         category=facts["category"],
+        license_source=facts["license_source"],
         complexity=facts.get("complexity"),
         sets=tuple(facts["sets"]),
         tags=tags,

@@ -10,6 +10,7 @@ from pathlib import Path
 from mleredux.plugin.task import Competition, Metric, Submission
 from mleredux_programs import Execution
 
+from mleredux_competition_starter.declaration import SOURCES
 from mleredux_competition_starter.tables import read_table, write_table
 
 HERE = Path(__file__).parent
@@ -83,6 +84,7 @@ def program_task(
         direction="maximize",
         category=category,
         license=license,
+        license_source=SOURCES[known_answers.rpartition(".")[2]],
         complexity="low",
         sets=("programs",),
         tags=("program", execution.kind, "public-answers"),

@@ -26,8 +26,7 @@ _ROWS = 1_200
 
 def synthetic_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic[-easy|-hard][-public]-SEED`; None for other names."""
-    match = NAME.fullmatch(name)
-    if match is None:
+    if (match := NAME.fullmatch(name)) is None:
         return None
     seed, difficulty = Seed(int(match[3]), bool(match[2])), (match[1] or "medium-").rstrip("-")
     grader, direction = METRICS[int(seed.generator("metric", difficulty).integers(len(METRICS)))]
@@ -53,6 +52,7 @@ def synthetic_competition(name: str) -> PlantedCompetition | None:
         answers=ANSWERS,
         metric=base.metric,
         direction=base.direction,
+        license="CC0-1.0",
         tags=("planted", "synthetic"),
         note=seed.note,
     )

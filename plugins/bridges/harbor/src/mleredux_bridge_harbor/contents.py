@@ -1,0 +1,80 @@
+"""The data of a task directory: public files for agents, answers for the verifier, and a solution.
+
+`fetch.sh` of a directory without data executes this module there, with its user's own access.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+from pathlib import Path
+
+import mleredux
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.task import Task
+from mleredux_agents import RewardRule, rule_of
+
+from mleredux_bridge_harbor.exposure import exposed, read_rows
+
+WORK = "/workspace"
+"""The working directory of agents."""
+_SOLVE = """\
+#!/bin/sh
+# Submits the answers.
+cp "$(dirname "$0")/{file}" "${{SUBMISSION:-{work}/{file}}}"
+"""
+
+
+def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None = None) -> float | None:
+    """Write the data into a task directory, and the answers as its solution if they have the form of a submission.
+
+    Args:
+        folder: The task directory; it has no data yet.
+        task: The task; it is prepared if it is not.
+        rule: The rule of rewards.
+        data_dir: As in `mleredux.prepare`.
+
+    Returns:
+        The reward of the solution; None if there is none.
+
+    Raises:
+        DataError: The task can't be prepared.
+        MlereduxError: Agents would see something of the answers, the graders or the solution.
+    """
+    public = mleredux.prepare(task.id, data_dir=data_dir).public
+    shutil.copytree(public, folder / "environment" / "data")
+    shutil.copytree(public.parent, folder / "tests" / "data" / task.id / "prepared")
+    reward = _write_solution(folder / "solution", task, public, rule, data_dir)
+    if shown := list(exposed(folder, task)):
+        raise MlereduxError(
+            f"Agents would see what is hidden: {'; '.join(shown)}.", hint="Remove it from the public files."
+        )
+    return reward
+
+
+def _write_solution(
+    folder: Path, task: Task, public: Path, rule: RewardRule, data_dir: Path | str | None
+) -> float | None:
+    sample = next(read_rows(public / str(task.submission.sample)), {})
+    answers = list(read_rows(public.parent / "private" / task.answers))
+    if not answers or not sample or not sample.keys() <= answers[0].keys():
+        return None
+    folder.mkdir()
+    with (folder / task.submission.file).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(sample), extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(answers)
+    script = folder / "solve.sh"
+    script.write_text(_SOLVE.format(file=task.submission.file, work=WORK), encoding="utf-8")
+    script.chmod(0o755)
+    report = mleredux.grade(folder / task.submission.file, task.id, data_dir=data_dir)
+    if report.valid_submission:
+        return rule.of_report(report)
+    shutil.rmtree(folder)
+    return None
+
+
+if __name__ == "__main__":
+    fill(Path.cwd(), current().task(sys.argv[1]), rule_of(sys.argv[2], float(sys.argv[3])))

@@ -1,0 +1,102 @@
+"""A scan of a task directory: agents see nothing of the answers, the graders or the solution."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mleredux.plugin.task import Task
+
+_FEWEST = 10
+"""Rows that a table must share with the answers before equal columns are no accident."""
+_SHORT, _LONG = 16, 1 << 20
+"""Bytes of texts that are searched for: shorter ones may occur by accident."""
+
+
+def exposed(folder: Path, task: Task) -> Iterator[str]:
+    """Yield what agents of a task directory would see of hidden files, one phrase each.
+
+    These are copies of hidden files, also in ZIP archives; their texts in other files; and columns of tables that equal
+    the answers wherever rows meet, by the ids or else by their order.
+    """
+    prepared = folder / "tests" / "data" / task.id / "prepared"
+    sample = _digests(prepared / "public" / str(task.submission.sample))
+    hidden = {
+        path: path.relative_to(folder).as_posix()
+        for part in ("tests", "solution")
+        for path in (folder / part).rglob("*")
+        if path.is_file() and path.stat().st_size >= _SHORT and not _digests(path) & sample
+        if not path.is_relative_to(prepared / "public")
+    }
+    copies = {digest: name for path, name in hidden.items() for digest in _digests(path)}
+    texts = {
+        path.read_bytes().strip(): name
+        for path, name in hidden.items()
+        if "packages" not in path.parts and path.stat().st_size <= _LONG
+    }
+    answers = list(read_rows(prepared / "private" / task.answers))
+    for path in (folder / "instruction.md", *sorted((folder / "environment").rglob("*"))):
+        if not path.is_file():
+            continue
+        name = path.relative_to(folder).as_posix()
+        found = sorted(copies[digest] for digest in _digests(path) & copies.keys())
+        if not found and path.stat().st_size <= _LONG:
+            content = path.read_bytes()
+            found = sorted(source for text, source in texts.items() if text in content)
+        yield from (f"{name} contains {source}" for source in found)
+        for column in _told(read_rows(path), answers, task):
+            yield f"column {column!r} of {name} equals the answers"
+
+
+def _told(rows: Iterator[dict[str, str]], answers: list[dict[str, str]], task: Task) -> list[str]:
+    """Return the columns of a table that equal a column of the answers in all rows that both have."""
+    names, first = list(answers[0]) if answers else [], next(rows, None)
+    if first is None:
+        return []
+    ids = [column for column in task.submission.id_columns if column in names and column in first]
+    known: dict[Any, dict[str, str]] = {
+        tuple(row[column] for column in ids) if ids else place: row for place, row in enumerate(answers)
+    }
+    targets = [name for name in task.submission.target_columns or names if name in names and name not in ids]
+    pairs = [(column, target) for column in first if column not in ids for target in targets]
+    values: dict[str, set[Any]] = {target: set() for target in targets}
+    joined = 0
+    for place, row in enumerate((first, *rows)):
+        other = known.get(tuple(row[column] for column in ids) if ids else place)
+        if other is not None:
+            joined += 1
+            pairs = [(column, target) for column, target in pairs if _value(row[column]) == _value(other[target])]
+            for target in targets:
+                values[target].add(_value(other[target]))
+    return sorted({column for column, target in pairs if joined >= _FEWEST and len(values[target]) > 1})
+
+
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file by their columns; none of other files."""
+    if path.suffix == ".csv" and path.is_file():
+        csv.field_size_limit(1 << 26)
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            yield from (row for row in csv.DictReader(file, restval="") if None not in row)
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _digests(path: Path) -> set[str]:
+    """Return the SHA-256 of a file, and of the members of a ZIP archive; none if there is no file."""
+    if not path.is_file():
+        return set()
+    with path.open("rb") as file:
+        found = {hashlib.file_digest(file, "sha256").hexdigest()}
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            found |= {hashlib.sha256(archive.read(member)).hexdigest() for member in archive.namelist()}
+    return found
