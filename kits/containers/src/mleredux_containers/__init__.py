@@ -12,6 +12,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 | `host` | the engine's host: registries, mirrors, users |
 | `building`, `disk`, `download_cache` | limits, disk and network of builds, and their cache of downloads |
 | `folders`, `withheld` | folders that are mounted by the container contract, and known files that are hidden there |
+| `gpus` | devices and driver files of GPUs and MIG slices, by CDI or the driver |
 | `profile` | a launch as a hardened container |
 | `inside` | programs that run in it |
 
@@ -32,6 +33,7 @@ from mleredux_containers.download_cache import PLACE as DOWNLOADS
 from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads, downloads_size
 from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
+from mleredux_containers.gpus import LIBRARIES, Gpus, find_gpus
 from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_image, build
 from mleredux_containers.profile import (
     LAYOUT,
@@ -53,6 +55,7 @@ __all__ = [
     "DOWNLOADS_VARIABLE",
     "FIND",
     "LAYOUT",
+    "LIBRARIES",
     "OWNER_LABEL",
     "OWN_PROCESSES",
     "RUN_LABEL",
@@ -61,6 +64,7 @@ __all__ = [
     "BuildLimits",
     "BuildLog",
     "Container",
+    "Gpus",
     "Image",
     "ImageBuild",
     "ImageEngine",
@@ -74,6 +78,7 @@ __all__ = [
     "downloads_size",
     "exit_of",
     "filled",
+    "find_gpus",
     "images_of",
     "instructions",
     "labels",

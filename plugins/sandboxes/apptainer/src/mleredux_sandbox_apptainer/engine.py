@@ -15,7 +15,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import cache_dir, disk_usage, plain_path
-from mleredux_containers import FIND, Container, Image
+from mleredux_containers import FIND, LIBRARIES, Container, Image, find_gpus
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
 """Further options of `apptainer exec` for agents, as in a shell."""
@@ -62,6 +62,7 @@ _UNSET = " ".join(
 )
 _INIT = f"""\
 ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; export HOME="$2"; unset {_UNSET}; shift 2
+if [ -e {LIBRARIES}/libcuda.so.1 ]; then export LD_LIBRARY_PATH={LIBRARIES}; fi
 if env --default-signal true 2>/dev/null; then set -- env --default-signal "$@"; fi
 trap 'kill -TERM "$child"' TERM
 "$@" &
@@ -212,7 +213,7 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
             if root
             else []
         ),
-        *(f"--mount={bind.line()}" for bind in made.binds),
+        *(f"--mount={bind.line()}" for bind in (*made.binds, *find_gpus(made.gpus).binds())),
         *([f"--overlay={plain_path(overlay)}"] if overlay else []),
         f"--pwd={made.working_dir or '/'}",
         *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")),

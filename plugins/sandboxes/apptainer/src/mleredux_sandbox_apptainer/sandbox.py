@@ -19,7 +19,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
-from mleredux_containers import LAYOUT, Bind, agent_user, build, container, prepare_folders, user_entries
+from mleredux_containers import LAYOUT, Bind, agent_user, build, container, find_gpus, prepare_folders, user_entries
 
 from mleredux_sandbox_apptainer import engine
 
@@ -37,6 +37,7 @@ class ApptainerSandbox:
         networks=("none", "gateway", "open", "hosts"),
         builds=("python", "npm", "dockerfile", "image"),
         writable_root=True,
+        gpus=True,
     )
 
     def check(self) -> list[Finding]:
@@ -82,7 +83,9 @@ class ApptainerSandbox:
             listed=lambda: engine.list_files(image),
         )
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
-        environment = engine.variables(launch.control_dir, {**image.env, **made.environment})
+        environment = engine.variables(
+            launch.control_dir, {**image.env, **made.environment, **find_gpus(made.gpus).environment}
+        )
         return start_launcher(
             launch,
             engine.exec_command(made, engine.source_of(image), launch.control_dir, overlay),

@@ -12,7 +12,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import plain_path
-from mleredux_containers import FIND, Container, Image
+from mleredux_containers import FIND, Container, Image, find_gpus
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
 """Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""
@@ -142,7 +142,8 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         env_file: Written with its variables, which do not show in the list of processes.
         log: The driver of its log.
     """
-    lines = [f"{name}={value}" for name, value in made.environment.items()]
+    gpus = find_gpus(made.gpus)
+    lines = [f"{name}={value}" for name, value in {**made.environment, **gpus.environment}.items()]
     rest = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
     env_file.touch(mode=0o600)
     env_file.write_text("".join(f"{line}\n" for line in lines if line not in rest), "utf-8", "surrogateescape")
@@ -181,7 +182,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         "--sdnotify=ignore",
         *(f"--mount={bind.line()}" for bind in made.binds),
         *(f"--mount=type=volume,destination={target}" for target in made.volumes),
-        *(f"--device=nvidia.com/gpu={gpu}" for gpu in made.gpus),
+        *(f"--device={device}" for device in gpus.names or [f"{one.source}:{one.target}" for one in gpus.nodes]),
         *([f"--workdir={made.working_dir}"] if made.working_dir else []),
         f"--entrypoint={json.dumps(made.entrypoint)}",
         made.image.removeprefix("sha256:"),

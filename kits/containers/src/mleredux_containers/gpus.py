@@ -1,0 +1,138 @@
+"""The devices and driver files of a run's GPUs, by the Container Device Interface (CDI) or else by the driver.
+
+NVIDIA's toolkit writes a CDI specification of this machine's GPUs and MIG slices: for each, by its number and UUID, the
+device nodes, and for all of them the driver's libraries. Without one, the driver's own table leads to whole GPUs.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import SandboxError
+
+from mleredux_containers.folders import Bind
+
+FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
+"""Where engines look for CDI specifications."""
+DRIVER = Path("/proc/driver/nvidia/gpus")
+"""The driver's table of GPUs."""
+LIBRARIES = "/.singularity.d/libs"
+"""Where containers without the toolkit's hooks find the driver's libraries."""
+NODES = Path("/dev")
+_KIND = "nvidia.com/gpu"
+_SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
+_HINT = (
+    "Write a specification: `nvidia-ctk cdi generate --device-name-strategy=index --device-name-strategy=uuid "
+    "--output=/etc/cdi/nvidia.yaml`, again whenever GPUs or MIG slices change."
+)
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """What a container must have for its GPUs.
+
+    Attributes:
+        ids: Their UUIDs, or numbers of this machine.
+        names: Names of CDI, for engines that read it themselves; empty without a specification.
+        nodes: Device nodes, and where they are in the container.
+        files: Files of the driver.
+    """
+
+    ids: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    nodes: tuple[Bind, ...] = ()
+    files: tuple[Bind, ...] = ()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables against images that ask NVIDIA's older hook for all devices."""
+        return {"NVIDIA_VISIBLE_DEVICES": ",".join(self.ids)} if self.ids else {}
+
+    def binds(self) -> tuple[Bind, ...]:
+        """Return devices and files as mounts; libraries also where the loader finds them by their usual names.
+
+        Raises:
+            SandboxError: A device has another path in containers, which mounts can't give it.
+        """
+        for node in self.nodes:
+            if str(node.source.resolve()) != node.target:
+                message = f"The device {node.source} can't be mounted at {node.target}."
+                raise SandboxError(
+                    message, hint="Name devices in the CDI specification by their paths on this machine."
+                )
+        libraries = [
+            Bind(file.source, f"{LIBRARIES}/{name}")
+            for file in self.files
+            if (found := re.fullmatch(r"(lib.+\.so)\.[\d.]+", file.source.name))
+            for name in dict.fromkeys((file.source.name, f"{found[1]}.1"))
+        ]
+        return (*self.nodes, *self.files, *libraries)
+
+
+def find_gpus(ids: Sequence[str]) -> Gpus:
+    """Return the devices of GPUs and MIG slices.
+
+    Args:
+        ids: Their UUIDs, or numbers of this machine.
+
+    Raises:
+        SandboxError: One of them is unknown here, or its device is gone.
+    """
+    if not ids:
+        return Gpus()
+    specifications = [found for found in _specifications() if found.get("kind") == _KIND]
+    edits = [found.get("containerEdits") or {} for found in specifications]
+    listed = {str(device["name"]): device for found in specifications for device in found.get("devices") or ()}
+    whole = {} if set(ids) <= listed.keys() else _driver()
+    for name in ids:
+        if name not in listed and name not in whole:
+            where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
+            what = "MIG slice" if name.startswith("MIG") else "GPU"
+            raise SandboxError(f"{what} {name} is unknown to {where} and to the driver.", hint=_HINT)
+    if set(ids) <= listed.keys():
+        edits += [listed[name].get("containerEdits") or {} for name in ids]
+        described = [node for edit in edits for node in edit.get("deviceNodes") or ()]
+        nodes = [Bind(Path(node.get("hostPath") or node["path"]), node["path"], writable=True) for node in described]
+        mounts = [mount for edit in edits for mount in edit.get("mounts") or ()]
+        files = tuple(Bind(Path(mount["hostPath"]), mount["containerPath"]) for mount in mounts)
+        names = tuple(f"{_KIND}={name}" for name in ids)
+    elif set(ids) <= whole.keys():
+        paths = [*(whole[name] for name in ids), *(path for name in _SHARED if (path := NODES / name).exists())]
+        nodes = [Bind(path, f"/dev/{path.name}", writable=True) for path in paths]
+        files, names = (), ()
+    else:
+        raise SandboxError(f"Only some of the GPUs {', '.join(ids)} are in the CDI specification.", hint=_HINT)
+    for node in nodes:
+        if not node.source.exists() or not stat.S_ISCHR(node.source.stat().st_mode):
+            raise SandboxError(
+                f"The device {node.source} of GPU {', '.join(ids)} is gone.", hint="`nvidia-smi` shows why."
+            )
+    return Gpus(tuple(ids), names, tuple(dict.fromkeys(nodes)), files)
+
+
+def _specifications() -> Iterator[dict[str, Any]]:
+    import yaml
+
+    for path in sorted(path for folder in FOLDERS for path in folder.glob("*") if path.suffix in (".json", ".yaml")):
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise SandboxError(f"The CDI specification {path} can't be read.", hint=_HINT) from error
+        if isinstance(content, dict):
+            yield content
+
+
+def _driver() -> dict[str, Path]:
+    """Return the node of each GPU by its UUID and its minor number."""
+    found = {}
+    for path in sorted(DRIVER.glob("*/information")):
+        fields = dict(line.partition(":")[::2] for line in path.read_text().splitlines())
+        minor = fields.get("Device Minor", "").strip()
+        if minor.isdigit():
+            found[minor] = found[fields.get("GPU UUID", "").strip()] = NODES / f"nvidia{minor}"
+    return found

@@ -1,0 +1,98 @@
+"""A run sees its own GPUs alone, in each sandbox; harmless devices that every machine has replace real ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.errors import SandboxError
+from mleredux_containers import gpus
+
+PROBE = """
+import json, os
+names = sorted(name for name in os.listdir("/dev") if name.startswith("nvidia"))
+shown = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH")}
+print(json.dumps({"devices": {name: open(f"/dev/{name}", "rb").read(4).hex() for name in names}, **shown}))
+"""
+MOUNTED = """
+import json, os
+shown = {{name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH")}}
+devices = {{path: os.stat(path).st_rdev for path in {devices} if os.path.exists(path)}}
+print(json.dumps({{"devices": devices, **shown, "library": open("/.singularity.d/libs/libcuda.so.1").read()}}))
+"""
+DEVICES = {"/dev/fuse": "0", "/dev/net/tun": "MIG-1"}
+"""Devices in place of a GPU and a slice. Apptainer shows devices at their own paths only."""
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A driver with the GPUs `GPU-a` and `GPU-b`: nodes that read as zeros and as nothing."""
+    for minor, (uuid, node) in enumerate((("GPU-a", "/dev/zero"), ("GPU-b", "/dev/null"))):
+        folder = tmp_path / "driver" / str(minor)
+        folder.mkdir(parents=True)
+        (folder / "information").write_text(f"GPU UUID: {uuid}\nDevice Minor: {minor}\n")
+        (tmp_path / "dev").mkdir(exist_ok=True)
+        (tmp_path / "dev" / f"nvidia{minor}").symlink_to(node)
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path / "driver")
+    monkeypatch.setattr(gpus, "NODES", tmp_path / "dev")
+    monkeypatch.setattr(gpus, "FOLDERS", (tmp_path / "cdi",))
+    return tmp_path
+
+
+@pytest.mark.engines("podman")
+@pytest.mark.parametrize(
+    ("ids", "devices"),
+    [(("GPU-a",), {"nvidia0": "00000000"}), (("GPU-b", "GPU-a"), {"nvidia0": "00000000", "nvidia1": ""}), ((), {})],
+)
+def test_a_run_sees_its_own_devices_alone(
+    make_launch: Callable[..., Any],
+    run: Callable[..., Any],
+    driver: Path,
+    ids: tuple[str, ...],
+    devices: dict[str, str],
+) -> None:
+    ended, log = run(make_launch("python3", "-c", PROBE, gpu_ids=ids))
+    assert ended.code == 0, log
+    found = json.loads(log)
+    assert found["devices"] == devices and found["CUDA_VISIBLE_DEVICES"] == (",".join(ids) or None)
+    assert found["NVIDIA_VISIBLE_DEVICES"] == (",".join(ids) or None) and found["LD_LIBRARY_PATH"] is None
+
+
+@pytest.mark.engines("apptainer")
+@pytest.mark.parametrize(
+    ("ids", "seen", "numbers"),
+    [(("0",), {"/dev/fuse"}, "0"), (("MIG-1",), {"/dev/net/tun"}, "MIG-1"), (("MIG-1", "0"), set(DEVICES), "MIG-1,1")],
+)
+def test_a_run_in_apptainer_sees_its_own_devices_and_the_drivers_libraries(
+    make_launch: Callable[..., Any],
+    run: Callable[..., Any],
+    driver: Path,
+    ids: tuple[str, ...],
+    seen: set[str],
+    numbers: str,
+) -> None:
+    library = driver / "libcuda.so.550.54"
+    library.write_text("a library\n")
+    devices = [{"name": name, "containerEdits": {"deviceNodes": [{"path": path}]}} for path, name in DEVICES.items()]
+    mounts = [{"hostPath": str(library), "containerPath": f"/usr/lib/{library.name}"}]
+    content = {"kind": "nvidia.com/gpu", "devices": devices, "containerEdits": {"mounts": mounts}}
+    (driver / "cdi").mkdir()
+    (driver / "cdi" / "nvidia.json").write_text(json.dumps(content))
+    ended, log = run(make_launch("python3", "-c", MOUNTED.format(devices=list(DEVICES)), gpu_ids=ids))
+    assert ended.code == 0, log
+    found = json.loads(log)
+    expected = {path: Path(path).stat().st_rdev for path in seen}
+    assert (found["devices"], found["CUDA_VISIBLE_DEVICES"]) == (expected, numbers)
+    assert (found["NVIDIA_VISIBLE_DEVICES"], found["library"]) == (",".join(ids), "a library\n")
+    assert found["LD_LIBRARY_PATH"] == "/.singularity.d/libs"
+
+
+@pytest.mark.engines("podman", "apptainer")
+def test_an_unknown_gpu_is_refused_before_the_start(
+    make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path
+) -> None:
+    with pytest.raises(SandboxError, match="MIG slice MIG-2 is unknown"):
+        run(make_launch("true", gpu_ids=("MIG-2",)))
