@@ -1,0 +1,131 @@
+"""What agents see of this machine's GPUs in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
+
+For each sandbox that works here: a run without GPUs sees none; a run with one gets one device, which its variables name,
+and which NVIDIA's tool and PyTorch count if they are there; as many runs at once as there are GPUs or MIG slices share
+none. Takes about five minutes; the exit code is 0 if all holds, 1 if not, 2 if there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import mleredux
+from mleredux._core.plugins import current
+from mleredux._core.sandboxes.slots import gpu_uuids, machine
+from mleredux.errors import MlereduxError
+
+PROBE = """
+import json, os, pathlib, re, shutil, subprocess
+tool = shutil.which("nvidia-smi")
+listed = subprocess.run([tool, "-L"], capture_output=True, text=True).stdout if tool else ""
+try:
+    import torch
+    count = torch.cuda.device_count()
+    total = float(torch.ones(8, device="cuda").sum()) if count else None
+except ImportError:
+    count = total = None
+names = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+found = {
+    "variables": {name: os.environ.get(name) for name in names},
+    "nodes": sorted(name for name in os.listdir("/dev") if re.fullmatch(r"nvidia\\d+", name)),
+    "uuids": re.findall(r"UUID: ([\\w/-]+)", listed), "torch": count, "sum": total,
+}
+output = pathlib.Path(os.environ["MLEREDUX_OUTPUT_DIR"])
+(output / "seen.json").write_text(json.dumps(found))
+shutil.copy(os.environ["MLEREDUX_DATA_DIR"] + "/sample_submission.csv", os.environ["MLEREDUX_SUBMISSION"])
+"""
+
+
+def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
+    """What an agent saw in a run with so many GPUs.
+
+    Raises:
+        MlereduxError: The run ended without that, or was refused.
+    """
+    limits = {"gpus": gpus, "cpus": 1, "time_limit": 120}
+    run = mleredux.run("digits", agent=str(home / "probe.py"), sandbox=sandbox, limits=limits, runs_dir=home / "runs")
+    try:
+        found: dict[str, Any] = json.loads((run.output_dir / "seen.json").read_text())
+    except (OSError, ValueError) as error:
+        raise MlereduxError(f"Run {run.id} wrote nothing ({run.message or run.state}).") from error
+    return found
+
+
+def faults(found: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]:
+    """What is wrong with what an agent saw, one sentence each."""
+    visible = found["variables"]["CUDA_VISIBLE_DEVICES"]
+    named = [] if visible in (None, "", "-1") else visible.split(",")
+    if len(named) != gpus:
+        yield f"CUDA_VISIBLE_DEVICES names {len(named)} devices, not {gpus}: {visible!r}."
+    if contained and len(found["nodes"]) > gpus:
+        yield f"The container has {', '.join(found['nodes'])} for {gpus} GPUs."
+    if contained and gpus and not found["nodes"]:
+        yield "The container has no device of a GPU."
+    if contained and found["uuids"] and len(found["uuids"]) < gpus:
+        yield f"nvidia-smi lists {found['uuids']}."
+    if found["torch"] is not None and found["torch"] != gpus:
+        yield f"PyTorch counts {found['torch']} devices, not {gpus}."
+    if found["torch"] and found["sum"] != 8:
+        yield f"PyTorch adds eight ones to {found['sum']}."
+
+
+def check(sandbox: str, home: Path, devices: int) -> list[str]:
+    """All that is wrong in a sandbox, one sentence each."""
+    contained = current().sandbox(sandbox).capabilities.isolated
+    wrong = []
+    try:
+        for gpus in (0, 1):
+            found = seen(sandbox, gpus, home)
+            print(f"{sandbox}, {gpus} GPUs: {json.dumps(found)}", flush=True)
+            wrong += faults(found, gpus, contained=contained)
+        with ThreadPoolExecutor(devices) as pool:
+            each = list(pool.map(lambda _: seen(sandbox, 1, home), range(devices)))
+        uuids = [tuple(found["uuids"]) for found in each if contained and found["uuids"]]
+        if len(set(uuids)) != len(uuids):
+            wrong.append(f"Runs at the same time shared a device: {uuids}.")
+    except MlereduxError as error:
+        wrong.append(str(error))
+    return wrong
+
+
+def main() -> int:
+    """Check the sandboxes, and print what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sandbox", action="append", help="check this sandbox; by default all that can give GPUs")
+    options = parser.parse_args()
+    gpus = machine().gpus
+    if not gpus:
+        print(f"There is no GPU on this machine, so nothing was checked. {gpu_uuids()[1] or ''}".rstrip())
+        return 2
+    print(f"GPUs and slices: {', '.join(gpus)}. Driver: {re.sub(chr(10), ' ', _driver())}")
+    names = options.sandbox or [
+        name for name in current().entries("sandboxes") if current().sandbox(name).capabilities.gpus
+    ]
+    wrong = {}
+    with tempfile.TemporaryDirectory(prefix="mleredux-gpus-") as folder:
+        (Path(folder) / "probe.py").write_text(PROBE)
+        for name in names:
+            if bad := [finding for finding in current().sandbox(name).check() if not finding.ok]:
+                print(f"{name}: not checked. {bad[0].message}")
+                continue
+            wrong[name] = check(name, Path(folder), len(gpus))
+    for name, sentences in wrong.items():
+        print(f"{name}: {'all holds' if not sentences else ' '.join(sentences)}")
+    return 1 if not wrong or any(wrong.values()) else 0
+
+
+def _driver() -> str:
+    version = Path("/proc/driver/nvidia/version")
+    return version.read_text().strip() if version.exists() else "not loaded"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
