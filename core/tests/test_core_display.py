@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.commands.runs import print_runs
 from mleredux._core.cli.output import print_facts, print_table
 from mleredux._core.cli.run_table import closing_table
 from mleredux.models import Report
-from mleredux.models.formats import Shown, facts
+from mleredux.models.formats import Shown, facts, plain, text
 
 
 class Richer(Report):
@@ -111,3 +113,26 @@ def test_columns_without_room_are_named(capsys: pytest.CaptureFixture[str], monk
         assert [name for name in row if name.upper() not in shown.out] == omitted
         assert all(name in " ".join(shown.err.split()) for name in omitted) and bool(shown.err) == bool(omitted)
         assert max(map(len, shown.out.splitlines())) <= width
+
+
+@given(st.floats(min_value=-1e15, max_value=1e15), st.integers(2, 12))
+def test_numbers_in_sentences_have_no_exponent(value: float, digits: int) -> None:
+    shown = plain(value, digits)
+    assert "e" not in shown.lower() and not shown.endswith(".")
+    assert float(shown) == pytest.approx(value, rel=10.0 ** (1 - digits))
+    assert plain(value, digits, grouped=True).replace(",", "") == shown
+    assert "e" not in text(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(5e-05, "0.00005"), (2592000.0, "2592000"), (1e6, "1000000"), (0.1, "0.1"), (30, "30")]
+)
+def test_budgets_and_limits_are_written_in_full(value: float, shown: str) -> None:
+    assert plain(value) == shown
+
+
+def test_thresholds_of_any_size_are_written_in_full() -> None:
+    values = {"gold": 1234567.0, "silver": 1e7, "bronze": 0.00005, "median": 2.5e-05}
+    report = Richer(**{**GRADED, **{f"{name}_threshold": value for name, value in values.items()}})
+    shown = " ".join(words for _, words in facts(report))
+    assert all(one in shown for one in ("1234567", "10000000", "0.00005", "0.000025")), shown

@@ -266,7 +266,7 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
         done = mleredux(*arguments)
         assert done.exit_code != 0
         assert sentence in str(done.exception) + done.output
-    assert "can't be read (AttributeError) and is left out" in mleredux("leaderboard").stderr
+    assert "which can't be read (AttributeError)." in mleredux("leaderboard").stderr
 
 
 @pytest.mark.parametrize("how", ["copied", "linked", "renamed"])
@@ -281,7 +281,22 @@ def test_a_copy_of_a_run_is_never_a_second_seed(add_run: AddRun, tmp_path: Path,
         run.rename(other)
     found = runs_below(tmp_path / "runs")
     assert found.rows == (() if how == "renamed" else alone.rows)
-    assert found.notes == (f"other is a copy of run {run.name}, or was renamed, and is left out.",)
+    assert found.remarks() == ["Left out: other, a copy of another run, or renamed."]
+
+
+def test_what_is_left_out_is_told_once_and_of_the_runs_asked_for_only(add_run: AddRun, tmp_path: Path) -> None:
+    for agent in ("x", "y", "z"):
+        run = add_run("a", agent, 0, score=0.9)
+        for number in range(7 if agent == "z" else 0):
+            shutil.copytree(run, tmp_path / "runs" / f"copy-{number}")
+    found = runs_below(tmp_path / "runs")
+    sentence = "Left out: copy-0 and 6 more, a copy of another run, or renamed."
+    assert found.remarks() == found.where(["agent=z"]).remarks() == found.remarks(["x", "z[seed=0]"]) == [sentence]
+    assert found.where(["agent=x"]).remarks() == found.remarks(["x", "y"]) == []
+    assert "Left out" not in mleredux("compare", "x", "y").stderr
+    assert sentence in mleredux("compare", "x", "z").stderr and sentence in mleredux("leaderboard").stderr
+    assert sentence in mleredux("experiment", "analyse", str(tmp_path / "runs")).output
+    assert "Left out" not in mleredux("experiment", "analyse", str(tmp_path / "runs"), "--where", "agent=x").output
 
 
 def test_raw_scores_of_different_metrics_are_not_averaged(add_run: AddRun, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import Any
 
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors import Executor, open_nodes
@@ -222,7 +223,7 @@ def _again(context: StageContext, stage: State, failure: Failure, started: float
         if isinstance(what, StateEntered) and what.state.final:
             break  # a user resumed the run since
         tried += isinstance(what, Retry) and (what.stage, what.cause) == (stage, failure.cause)
-    retries: Mapping[str, int] = run.spec.limits.retries
+    retries: Mapping[Any, int] = run.spec.limits.retries
     if tried >= retries.get(failure.cause, CAUSES[failure.cause].retried):
         return False
     run.emit(StageEnded(stage=stage, status="failed", seconds=_since(started), **vars(failure)))

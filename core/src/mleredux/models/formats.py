@@ -49,6 +49,13 @@ def facts(model: Any, *, brief: bool = False) -> Iterator[tuple[str, str]]:
                 yield shown.title, ", ".join(part for part in parts if part)
 
 
+class _Number(float):
+    """A number whose format `g` has no exponent."""
+
+    def __format__(self, form: str) -> str:
+        return plain(self, 6) if form == "g" else super().__format__(form)
+
+
 class _Attributes(dict[str, Any]):
     """A model's attributes for `str.format_map`."""
 
@@ -58,7 +65,7 @@ class _Attributes(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         value = getattr(self._model, name)
-        return text(value) if isinstance(value, bool) else value
+        return text(value) if isinstance(value, bool) else _Number(value) if isinstance(value, float) else value
 
 
 def _part(form: str, model: Any) -> str:
@@ -75,7 +82,7 @@ def text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:g}"
+        return plain(value, 6)
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")
     return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
@@ -124,6 +131,20 @@ def number(value: float | None) -> str:
         return "not a number" if math.isnan(value) else f"{'' if value > 0 else '−'}∞"
     digits = f"{value:,.5f}".rstrip("0").rstrip(".") if abs(value) < 1e12 else f"{value:.5g}"
     return digits.replace("-", "−")
+
+
+def plain(value: float, digits: int = 12, *, grouped: bool = False) -> str:
+    """Format a number in full, without an exponent: `0.00005`, `3600`, `2592000`.
+
+    Args:
+        digits: Significant digits, where it has no more before the point.
+        grouped: Whether thousands are separated by commas.
+    """
+    from decimal import Decimal
+
+    rounded = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    text = f"{Decimal(rounded):{',' * grouped}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def moment(time: datetime) -> str:

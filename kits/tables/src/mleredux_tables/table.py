@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import warnings
@@ -120,7 +121,23 @@ def read_table(source: Path | BinaryIO) -> Table:
         # pandas' parser raises many types; whatever it trips over is the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
+    if _names_rows(frame, start):
+        raise InvalidSubmission("Rows have more cells than the header; name each column, and end no line by a comma.")
     return Table(_with_long_numbers_as_text(frame), _repeated(frame, start))
+
+
+def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
+    """Whether pandas took the first cells for names of rows, as it does where rows are longer than the header."""
+    import pandas as pd
+
+    if not isinstance(frame.index, pd.RangeIndex):
+        return True
+    try:
+        rows = csv.reader(io.StringIO(start.decode("utf-8-sig", "replace"), newline=""))
+        header, first = next(filter(None, rows)), next(filter(None, rows))
+    except (csv.Error, StopIteration):  # a cell of over a hundred kilobytes, or no rows
+        return False
+    return len(first) > len(header)
 
 
 def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:

@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from mleredux.models.formats import plain
+
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What JSON need not escape, but a terminal may act on."""
 _NARROW = 32
@@ -110,7 +112,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.5g}"
+        return plain(value, 5)
     if isinstance(value, (list, tuple)):
         return safe(",".join(str(item) for item in value))
     return safe(str(value))

@@ -15,6 +15,7 @@ from mleredux._core.sandboxes.volume import MAX_FILES, RunDisk
 from mleredux._core.submissions.intake import disk_usage
 from mleredux.models import Cause, Limits, Outcome
 from mleredux.models.events import LimitReached, Notice, Payload, Signal
+from mleredux.models.formats import plain
 
 _POLL = 0.1
 _QUICK_POLL = 0.02
@@ -82,7 +83,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             watch.emit(LimitReached(limit=budget, message=message))
             return _stop(handle, limits, watch, None, budget, message)
         if now >= deadline:
-            message = f"The agent was stopped at its time limit of {limits.time_limit:g} seconds."
+            message = f"The agent was stopped at its time limit of {plain(limits.time_limit)} seconds."
             watch.emit(LimitReached(limit="time", value=limits.time_limit))
             return _stop(handle, limits, watch, Cause.AGENT_TIMED_OUT, "time", message)
         if not told and now >= notice_at:

@@ -13,6 +13,7 @@ from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.sandboxes.tools import told
 from mleredux._core.store import Run
 from mleredux.models import Agent, Task
+from mleredux.models.formats import plain
 from mleredux.models.tool import Tool
 
 _VALIDATE = """\
@@ -55,10 +56,10 @@ Solve the task in `description.md` with machine learning. Work autonomously: no 
 | `{layout.output}/rollout` | your steps as `trajectory.json` in the ATIF format, if you record them |
 | `{layout.scratch}` | scratch space; deleted afterwards |
 
-- Limits: {hours}, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk, {processes} processes, {gpus}.
+- Limits: {hours}, {cpus} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk, {processes} processes, {gpus}.
   You are stopped if you exceed the limits of memory, disk or processes{declared}.
 - Shortly before the time limit, the file `{layout.task}/notice.txt` appears. At the limit you get SIGTERM, and SIGKILL
-  {grace:g} seconds later.
+  {grace} seconds later.
 - `sh {layout.task}/validate.sh` checks the format of your submission; it never reveals a score. You can also POST the
   file to {layout.validate_url}.
 - Network: {network}.
@@ -113,13 +114,13 @@ def write_briefing(
             layout=layout,
             file=task.submission.file,
             hours=_duration(spec.limits.time_limit),
-            cpus=spec.limits.cpus,
+            cpus=plain(spec.limits.cpus),
             memory_mb=spec.limits.memory_mb,
             disk_mb=spec.limits.disk_mb,
             gpus=f"{spec.limits.gpus} GPUs, named by `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
             processes=spec.limits.processes,
             declared="" if "cpus" in sandbox.enforces else ". The CPU limit is not enforced; please respect it",
-            grace=spec.limits.grace,
+            grace=plain(spec.limits.grace),
             network=_network(run, isolated),
             fixed="read only" if isolated else "do not change it",
             data="all public files; the answers of the test set are not among them" if isolated else "all public files",
@@ -171,7 +172,7 @@ def environment(
         "MLEREDUX_TASK": public_name(run),
         "MLEREDUX_AGENT": agent.id,
         "MLEREDUX_SEED": str(run.spec.seed),
-        "MLEREDUX_TIME_LIMIT": f"{limits.time_limit:g}",
+        "MLEREDUX_TIME_LIMIT": plain(limits.time_limit),
         "MLEREDUX_DEADLINE": f"{time.time() + limits.time_limit:.0f}",
         "MLEREDUX_TASK_DIR": layout.task,
         "MLEREDUX_PROMPT_FILE": f"{layout.task}/prompt.md",
@@ -181,7 +182,7 @@ def environment(
         "MLEREDUX_SUBMISSION": f"{layout.output}/{task.submission.file}",
         "MLEREDUX_SCRATCH_DIR": layout.scratch,
         "MLEREDUX_VALIDATE_URL": layout.validate_url,
-        "MLEREDUX_CPUS": f"{limits.cpus:g}",
+        "MLEREDUX_CPUS": plain(limits.cpus),
         "MLEREDUX_MEMORY_MB": str(limits.memory_mb),
         "MLEREDUX_OPTIONS": json.dumps(options),
     }
@@ -189,5 +190,5 @@ def environment(
 
 def _duration(seconds: float) -> str:
     if seconds >= 3600:
-        return f"{seconds / 3600:.3g} hours"
-    return f"{seconds / 60:.3g} minutes" if seconds >= 120 else f"{seconds:.3g} seconds"
+        return f"{plain(seconds / 3600, 3)} hours"
+    return f"{plain(seconds / 60, 3)} minutes" if seconds >= 120 else f"{plain(seconds, 3)} seconds"

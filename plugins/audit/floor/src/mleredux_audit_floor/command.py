@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.command import catalogue, data_dir_option, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _hunted(task: str, sandbox: str, data_dir: str | None) -> Row:
 
 
 def _show(floor: Floor) -> None:
-    median = "" if floor.median is None else f", median {floor.median:g}"
+    median = "" if floor.median is None else f", median {plain(floor.median, 6)}"
     click.echo(f"{floor.task} ({floor.metric}{median})")
     rows = [
         {"agent": row.kind, "score": row.score, "percentile": row.percentile, "medal": row.medal,

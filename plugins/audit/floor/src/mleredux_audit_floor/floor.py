@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import TaskBroken
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Report
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import Job, grade, score_in_children
@@ -54,8 +55,8 @@ class Floor:
     def defects(self) -> list[str]:
         """What an agent that learns nothing should not reach."""
         return [
-            f"{row.kind} ({row.best}) scores {row.score:g}"
-            + (f", better than the median {self.median:g}" if row.above_median and self.median is not None else "")
+            f"{row.kind} ({row.best}) scores {plain(row.score, 6)}"
+            + (f", better than the median {plain(self.median or 0, 6)}" if row.above_median else "")
             + (f", and wins a {row.medal} medal." if row.medal else ".")
             for row in self.rows
             if row.above_median or row.medal

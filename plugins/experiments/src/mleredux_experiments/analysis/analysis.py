@@ -176,7 +176,7 @@ def analyse(
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
     known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.averaged else []
     found = [_arm(results, arm, chosen, alpha, hours, dollars, known, whole) for arm in order]
-    notes = list(results.notes)
+    notes = results.remarks(order)
 
     def against(arm: str, level: float) -> Comparison:
         return compare(results, order[0], arm, what, margin=margin, alpha=level, equivalence=equivalence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import note, plan_of, results_of, source_options
@@ -66,7 +67,7 @@ def command(
     measure = measure or usual_measure([results.arm(a), results.arm(b)])
     margin, alpha = margin or 0.0, alpha or 0.05
     found = compare(results, a, b, measure, margin=margin, alpha=alpha, equivalence=equivalence)
-    note(results)
+    note(results, a, b)
     if as_json:
         print_json(found.record())
     else:
@@ -92,7 +93,7 @@ def _show(found: Comparison) -> None:
         click.echo(f"Tasks of one data source taken together: {found.between(found.by_source)}.")
     click.echo(f"A run of {found.b} is better than one of {found.a} with a chance of {found.improvement:.0%}.")
     if found.equivalence is not None:
-        click.echo(f"Equivalence within ± {found.margin:g} {found.unit}: p = {found.equivalence:.3g}.")
+        click.echo(f"Equivalence within ± {plain(found.margin)} {found.unit}: p = {found.equivalence:.3g}.")
     for name in found.deterministic:
         click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
     if found.bounds is not None:

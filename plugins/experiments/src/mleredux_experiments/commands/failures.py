@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import print_json, print_table
 
@@ -80,7 +81,7 @@ def command(
         told = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
         click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {told}.")
         use = said.use
-        cost = "unknown" if use.cost_usd is None else f"${use.cost_usd:.4g}"
+        cost = "unknown" if use.cost_usd is None else f"${plain(use.cost_usd, 4)}"
         click.echo(f"{judge} used {use.prompt_tokens + use.completion_tokens} tokens; cost: {cost}.")
         if len(opinions) < len(found):
             click.echo(f"Its budget is used up: {len(found) - len(opinions)} runs were not judged.")

@@ -92,8 +92,7 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
     return open_record(folder).plan if (folder / RECORD_FILE).is_file() else None
 
 
-def note(results: Results) -> None:
-    """Print what was left out, on stderr."""
-    if results.notes:
-        more = len(results.notes) - 1
-        click.echo(f"{results.notes[0]}{f' So are {more} others; see `mleredux runs`.' if more else ''}", err=True)
+def note(results: Results, *arms: str) -> None:
+    """Print what was left out, of these arms if they are named, on stderr."""
+    for sentence in results.remarks(arms or None):
+        click.echo(sentence, err=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+from mleredux.models.formats import plain, text
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
@@ -69,19 +70,20 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
     hours, cost, basis = record["hours"], record["cost_usd"], record["basis"]
-    took = "{mean:.3g} hours (80 %: {low:.3g} to {high:.3g}), from {past} past runs"
-    time = took.format(**hours, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
-    smallest = f"{record['detectable'] or 0:.3g} {record['unit']} of {primary} with a power of 80 % ({basis})"
+    took = "{mean} hours (80 %: {low} to {high}), from {past} past runs"
+    shown = {key: plain(hours[key], 3) for key in ("mean", "low", "high")} if hours else {}
+    time = took.format(**shown, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
+    smallest = f"{plain(record['detectable'] or 0, 3)} {record['unit']} of {primary} with a power of 80 % ({basis})"
     click.echo()
     print_facts(
         {
             "tasks": record["tasks"],
             "seeds": record["seeds"],
             "time": time,
-            "at most": f"{record['most_hours']:.3g} hours, by the time limits",
+            "at most": f"{plain(record['most_hours'], 3)} hours, by the time limits",
             "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
             "detects": smallest if record["detectable"] is not None else basis,
-            "stop": {key: value for key, value in record["stop"].items() if value is not None},
+            "stop": {key: text(value) for key, value in record["stop"].items() if value is not None},
         }
     )
 
@@ -212,7 +214,7 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
         with lock:
             done["ended"] += 1
             report = run.report
-            score = f" {report.score:.5g}" if report and report.score is not None else ""
+            score = f" {plain(report.score, 5)}" if report and report.score is not None else ""
             medal = f" {report.medal}" if report and report.medal else ""
             line = f"[{done['ended']}/{total}] {run.spec.arm} · {run.spec.task} · seed {run.spec.seed}: {message}"
             click.echo(f"{line}{score}{medal}", err=True)

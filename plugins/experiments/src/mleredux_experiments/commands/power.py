@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
@@ -74,7 +75,7 @@ def command(
     sample = Sample(variance, count, repeats, alpha, power, what.reach, what.share)
     smallest = sample.detectable
     told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
-    text = [f"{here} detect {smallest or 0:.3g} {unit} with a power of {power:.0%}."]
+    text = [f"{here} detect {plain(smallest or 0, 3)} {unit} with a power of {power:.0%}."]
     if smallest is None:
         text = [f"{here} detect no possible difference with a power of {power:.0%}."]
     if count < least_tasks(alpha):
@@ -83,7 +84,7 @@ def command(
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None
         told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
-        text.append(f"They detect {difference:g} {unit} with a power of {chance:.0%}.")
+        text.append(f"They detect {plain(difference)} {unit} with a power of {chance:.0%}.")
         if chance < power:
             ways = [f"{enough} tasks"] if enough else []
             ways += [f"{more} seeds a task"] if more else []

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Report, RunStore
 from mleredux.plugin.command import (
     DataStore,
@@ -79,5 +80,5 @@ def _facts(report: Report) -> dict[str, Any]:
 def _text(facts: dict[str, Any] | None) -> str | None:
     if facts is None:
         return None
-    score = "invalid" if not facts["valid"] else f"{facts['score']:.5g}" if facts["score"] is not None else "-"
+    score = "invalid" if not facts["valid"] else plain(facts["score"], 5) if facts["score"] is not None else "-"
     return f"{score} {facts['medal'] or ''}".strip() + f" (version {facts['task_version']})"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.command import (
     Backend,
     RunRequest,
@@ -36,8 +37,10 @@ def show(record: dict[str, Any]) -> None:
     click.echo()
     print_facts(
         {
-            "time": f"{record['hours']:.3g} hours" if record["hours"] is not None else None,
-            "remaining": f"{left['mean']:.3g} hours (80 %: {left['low']:.3g} to {left['high']:.3g})" if left else None,
+            "time": f"{plain(record['hours'], 3)} hours" if record["hours"] is not None else None,
+            "remaining": f"{plain(left['mean'], 3)} hours (80 %: {plain(left['low'], 3)} to {plain(left['high'], 3)})"
+            if left
+            else None,
             "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
             "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
             "failures": record["failures"],

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import text
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.execution.sequence import last_alpha
@@ -93,7 +94,7 @@ def _arm(request: dict[str, Any]) -> dict[str, Any]:
         "grants": request["grants"].model_dump(exclude_defaults=True),
         "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
         "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
-        "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,
+        "limits": ",".join(f"{key}={text(value)}" for key, value in request["limits"].items()) or None,
     }
 
 

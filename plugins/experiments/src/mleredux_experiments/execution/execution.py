@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mleredux.errors import MlereduxError, ResumeRefused
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import CAUSES, Cause, Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.experiment import Arm, Cell, RunPlan
@@ -260,9 +261,9 @@ class Execution:
         """Which budget is used up, in a sentence."""
         stop = self.record.plan.stop
         if stop.max_cost_usd is not None and spent.cost_usd >= stop.max_cost_usd:
-            return f"The budget of ${stop.max_cost_usd:g} is used up: the runs cost ${spent.cost_usd:.2f}."
+            return f"The budget of ${plain(stop.max_cost_usd)} is used up: the runs cost ${spent.cost_usd:.2f}."
         if stop.max_hours is not None and spent.hours >= stop.max_hours:
-            return f"The budget of {stop.max_hours:g} hours is used up: the runs took {spent.hours:.2f}."
+            return f"The budget of {plain(stop.max_hours)} hours is used up: the runs took {spent.hours:.2f}."
         return None
 
     def _decided(self) -> str | None:

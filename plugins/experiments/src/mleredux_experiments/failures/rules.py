@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from mleredux.models.formats import plain
+
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.failures.errors import INVALID, PATTERNS, is_prose, kind_of
 from mleredux_experiments.failures.evidence import Evidence
@@ -190,7 +192,7 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
     worse = gap > scale if scale else _is_worse(row, scored, measured, 0.5, 0.05)
     if not worse or row.medal:
         return
-    line = f"measured {measured:g}, scored {scored:g}"
+    line = f"measured {plain(measured, 6)}, scored {plain(scored, 6)}"
     lines = [one for one in evidence.code.splitlines() if not PATTERNS["dropped"].search(one)] if evidence.leaks else []
     used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", one) for one in lines)]
     if used:

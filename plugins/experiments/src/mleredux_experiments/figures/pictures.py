@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from mleredux.models.formats import plain
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.figures.tables import cut
@@ -142,7 +143,7 @@ def _time(analysis: Analysis) -> Picture | None:
     for arm in analysis.arms:
         if arm.time is not None:
             first = arm.first_medal.median if arm.first_medal else None
-            half = f", half of its runs had one after {first * scale:.3g} {unit}" if first is not None else ""
+            half = f", half of its runs had one after {plain(first * scale, 3)} {unit}" if first is not None else ""
             told.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
     return Picture("time", "How soon do medals come?", f"{'; '.join(told)}.", figure)
 
@@ -151,7 +152,7 @@ def _cost(analysis: Analysis) -> Picture | None:
     figure = _lines(analysis, lambda arm: arm.cost, "dollars")
     if figure is None:
         return None
-    told = [f"{arm.name} {arm.per_dollar[0]:.2g}" for arm in analysis.arms if arm.cost and arm.per_dollar]
+    told = [f"{arm.name} {plain(arm.per_dollar[0], 2)}" for arm in analysis.arms if arm.cost and arm.per_dollar]
     return Picture("cost", "What does a medal cost?", f"Medals for each dollar: {', '.join(told)}.", figure)
 
 
@@ -287,7 +288,7 @@ def _power(analysis: Analysis) -> Picture | None:
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
     these = f"{count} task{'s' * (count != 1)}"
-    answer = f"These {these} detect differences of {here or 0:.3g} {found.unit} and more with a power of 80 %."
+    answer = f"These {these} detect differences of {plain(here or 0, 3)} {found.unit} and more with a power of 80 %."
     if here is None:
         answer = f"These {these} detect no difference that is possible; a decision needs {least} tasks or more."
     return Picture("power", "How large must a difference be to be seen?", answer, figure)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from mleredux.models.formats import plain
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.difference import Comparison, level
@@ -54,7 +55,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        text = f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+        text = f"{value:.1f}" if abs(value) >= 10 else plain(value, 3)
         return "0" if abs(float(text)) < _ZERO else text
     return "".join(char if char.isprintable() else "?" for char in str(value))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from mleredux.models.formats import plain
+
 from mleredux_experiments.inference.errors import Interval
 from mleredux_experiments.inference.power import Sample
 
@@ -148,9 +150,9 @@ class Comparison:
             case "better" | "worse":
                 return f"{self.verdict} ({self._p})"
             case "equivalent":
-                return f"equivalent within {self.margin:g} {self.unit}"
+                return f"equivalent within {plain(self.margin)} {self.unit}"
             case "not worse":
-                return f"not worse by more than {self.margin:g} {self.unit}"
+                return f"not worse by more than {plain(self.margin)} {self.unit}"
             case "cannot tell":
                 return f"cannot tell; a decision at {100 * self.alpha:.3g} % needs {self.least} tasks or more"
         smallest = self.sample.detectable

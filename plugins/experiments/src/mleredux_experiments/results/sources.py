@@ -22,7 +22,7 @@ from mleredux.plugin.command import current
 
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
-from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Results, Row, Version
+from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a damaged run raises."""
@@ -78,24 +78,24 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
             found = [*_read_all(own[:half], rollouts), *rest.result()]
     else:
         found = _read_all(own, rollouts)
-    rows, notes = [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, str)]
-    return Results(tuple(_short_arms(rows)), task_facts(), notes=tuple(notes))
+    rows, left = [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, Left)]
+    return Results(tuple(_short_arms(rows)), task_facts(), left=tuple(left))
 
 
-def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | str]:
+def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
     """For each run its row, or a note why it is left out."""
-    found: list[Row | str] = []
+    found: list[Row | Left] = []
     for folder in folders:
         try:
             row = read_run(folder, rollouts)
             if row.run != folder.name:
-                found.append(f"{folder.name} is a copy of run {row.run}, or was renamed, and is left out.")
+                found.append(Left(folder.name, "a copy of another run, or renamed", row))
             elif row.verdict in UNTRUSTED and _is_oracle(folder):
-                found.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
+                found.append(Left(folder.name, f"which submitted the answers themselves ({row.agent})", row))
             else:
                 found.append(row)
         except UNREADABLE as error:
-            found.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
+            found.append(Left(folder.name, f"which can't be read ({type(error).__name__})"))
     return found
 
 

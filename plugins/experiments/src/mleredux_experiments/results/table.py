@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.formats import short_reference
 from mleredux.plugin.experiment import is_sample
 
 from mleredux_experiments.failures.categories import Finding, primary
@@ -154,6 +155,19 @@ def pairing(arms: Iterable[Sequence[Row]]) -> Callable[[Row], str]:
     return (lambda row: row.task) if common else (lambda row: row.base)
 
 
+class Left(NamedTuple):
+    """A run that is left out, why, and what it would be; None if it can't be read."""
+
+    run: str
+    why: str
+    row: Row | None = None
+
+
+def _plain_name(arm: str) -> str:
+    """Return the name of an arm without its version and settings."""
+    return short_reference(arm.partition("[")[0]).partition("@")[0]
+
+
 @dataclass(frozen=True)
 class Results:
     """Runs, in any order, with what is known of their tasks.
@@ -164,6 +178,7 @@ class Results:
         universe: Tasks of each split that an arm is measured on even if it has no run of them (as failures); empty: the
             tasks of which any arm has runs.
         notes: Sentences on what was left out when the runs were read.
+        left: Runs that were left out then.
         by_report: Whether a seed is one grading report over all tasks.
     """
 
@@ -172,6 +187,17 @@ class Results:
     universe: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     by_report: bool = False
+    left: tuple[Left, ...] = ()
+
+    def remarks(self, arms: Iterable[str] | None = None) -> list[str]:
+        """Return sentences on what was left out: one for each reason, on runs of these arms, if they are named."""
+        wanted = None if arms is None else {_plain_name(arm) for arm in arms}
+        reasons: dict[str, list[str]] = {}
+        for one in self.left:
+            if wanted is None or one.row is None or _plain_name(one.row.arm) in wanted:
+                reasons.setdefault(one.why, []).append(one.run)
+        named = {why: f"{runs[0]}{f' and {len(runs) - 1} more' if runs[1:] else ''}" for why, runs in reasons.items()}
+        return [*self.notes, *(f"Left out: {runs}, {why}." for why, runs in named.items())]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -219,23 +245,25 @@ class Results:
         Raises:
             MlereduxError: A condition has no `=`, or no row has the field.
         """
-        rows = self.rows
+        wanted = []
         for condition in conditions:
             key, equals, value = condition.partition("=")
             if not equals:
                 raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, as in seed=0.")
-            told = [self._field(row, key.strip()) for row in rows]
-            if rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
+            wanted.append((key.strip(), value.strip()))
+            if self.rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
                 known = [*_TOLD, "failure"]
                 raise MlereduxError(
                     f"No run has the field {key!r}.",
                     hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
                 )
-            wanted = value.strip()
-            rows = tuple(
-                row for row, has in zip(rows, told, strict=True) if text_of(None if has is _ABSENT else has) == wanted
-            )
-        return self.keep(rows)
+
+        def meets(row: Row) -> bool:
+            has = ((self._field(row, key), value) for key, value in wanted)
+            return all(text_of(None if one is _ABSENT else one) == value for one, value in has)
+
+        left = tuple(one for one in self.left if one.row is None or meets(one.row))
+        return replace(self.keep(filter(meets, self.rows)), left=left)
 
     def _field(self, row: Row, key: str) -> Any:
         if key in ("split", "category"):

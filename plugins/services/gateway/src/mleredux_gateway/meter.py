@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from mleredux.models.formats import plain
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import LlmUse
 from mleredux_llm_protocols import Tokens
@@ -249,7 +250,7 @@ class Meter:
         if self._sum.exhausted is None:
             self._sum.exhausted = budget
             self._told(budget)
-        amount = f"{getattr(self._limits, budget):,.12f}".rstrip("0").rstrip(".")
+        amount = plain(getattr(self._limits, budget), grouped=True)
         amount = f"${amount}" if budget == "llm_cost_usd" else f"{amount} {budget.removeprefix('llm_')}"
         raise Refused(budget, f"The run's budget of {amount} for language models ({budget}) {why}.")
 

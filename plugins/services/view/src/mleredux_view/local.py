@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import Record, current
 from mleredux.plugin.files import write_atomically
@@ -151,7 +152,7 @@ class LocalSource:
         for seed in asked.seeds:
             given = ["run", asked.task, "--agent", asked.agent, "--seed", str(seed), "--runs-dir", str(self.store.path)]
             given += ["--sandbox", asked.sandbox] if asked.sandbox else []
-            given += ["--time-limit", f"{asked.time_limit:g}s"] if asked.time_limit else []
+            given += ["--time-limit", f"{plain(asked.time_limit)}s"] if asked.time_limit else []
             given += ["--data-dir", self._data_dir] if self._data_dir else []
             _start([*given, *_options(asked.options)])
             yield f"Requested {asked.task} with {asked.agent}, seed {seed}."
@@ -173,7 +174,7 @@ class LocalSource:
         """The arguments of `mleredux` that request the same run."""
         spec = run.spec
         given = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
-        given += ["--time-limit", f"{spec.limits.time_limit:g}s", "--runs-dir", str(self.store.path)]
+        given += ["--time-limit", f"{plain(spec.limits.time_limit)}s", "--runs-dir", str(self.store.path)]
         given += ["--data-dir", self._data_dir or spec.data_dir]
         return [*given, *_options(spec.options)]
 

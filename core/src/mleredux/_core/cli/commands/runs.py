@@ -21,7 +21,7 @@ from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import json_option, local_option, runs_dir_option, server_of, server_option
 from mleredux._core.cli.output import print_json, print_table, safe
-from mleredux.models.formats import duration, short_reference
+from mleredux.models.formats import duration, plain, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
@@ -185,7 +185,7 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
 
 
 def _plain(value: Any) -> str:
-    return "-" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else plain(value, 5) if isinstance(value, float) else str(value)
 
 
 @command.command()

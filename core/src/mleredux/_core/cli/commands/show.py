@@ -7,6 +7,7 @@ import click
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.options import data_dir_option, json_option
 from mleredux._core.cli.output import print_facts, print_json
+from mleredux.models.formats import plain
 
 _FACTS = ("id", "title", "kind", "version", "category", "metric", "direction", "sets", "variants", "data")
 
@@ -23,7 +24,7 @@ def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | Non
     if as_json:
         print_json(facts)
         return
-    medals = "  ".join(f"{name} {value:g}" for name, value in (facts["thresholds"] or {}).items())
+    medals = "  ".join(f"{name} {plain(value)}" for name, value in (facts["thresholds"] or {}).items())
     print_facts({**{name: facts.get(name) for name in _FACTS}, "medals": medals})
     click.echo()
     click.echo(facts["description"])

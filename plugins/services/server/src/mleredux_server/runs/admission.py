@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mleredux.models.formats import plain
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.experiment import RunPlan
 from mleredux.plugin.sandbox import Capabilities
@@ -112,9 +113,11 @@ def check_quota(
         for name in ("cpus", "memory_mb", "gpus"):
             most = getattr(quota, name)
             if most is not None and getattr(limits, name) > most:
-                raise _exceeded(project, f"{most:g} {name}", f"the run requests {getattr(limits, name):g}")
+                raise _exceeded(project, f"{plain(most)} {name}", f"the run requests {plain(getattr(limits, name))}")
         if quota.max_time_limit is not None and limits.time_limit > quota.max_time_limit:
-            raise _exceeded(project, f"{quota.max_time_limit:g} s per run", f"the run requests {limits.time_limit:g}")
+            raise _exceeded(
+                project, f"{plain(quota.max_time_limit)} s per run", f"the run requests {plain(limits.time_limit)}"
+            )
         disk += limits.disk_mb
     if quota.disk_mb is not None and disk > quota.disk_mb:
         raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {disk}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.experiment import Plan
 from sqlalchemy import select
@@ -43,9 +44,9 @@ def charge(session: Session, run: Run) -> str | None:
         charged[run.id] = used
     stopped = None
     if most_cost is not None and cost >= most_cost:
-        stopped = f"The budget of ${most_cost:g} is used up: the runs cost ${cost:.2f}."
+        stopped = f"The budget of ${plain(most_cost)} is used up: the runs cost ${cost:.2f}."
     elif most_hours is not None and hours >= most_hours:
-        stopped = f"The budget of {most_hours:g} hours is used up: the runs took {hours:.2f}."
+        stopped = f"The budget of {plain(most_hours)} hours is used up: the runs took {hours:.2f}."
     spent = {"cost_usd": cost, "hours": hours}
     experiment.request = {**experiment.request, "spent": spent, "charged": charged, "stopped": stopped}
     return experiment.id if stopped else None

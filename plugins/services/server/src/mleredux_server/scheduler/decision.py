@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mleredux.models.formats import plain
+
 _ROUNDING = 1e-6
 PATIENCE = 30.0
 TURN = "its turn"
@@ -254,7 +256,7 @@ class _Round:
             (after.gpus, allowed.gpus, "GPUs"),
         ):
             if most is not None and value > most + _ROUNDING:
-                return f"the project's {most:g} {unit}"
+                return f"the project's {plain(most)} {unit}"
         return None
 
 
@@ -302,6 +304,6 @@ def _lacking(demand: Demand, room: Demand, machine: Demand | None = None) -> str
     for unit, wanted, free, whole in zip(("CPU", "MB of memory", "GPU"), demand, room, machine or room, strict=True):
         if wanted > free + _ROUNDING:
             several = "s" if unit.endswith("U") and wanted != 1 else ""
-            left = f"; {max(free, 0):g} of {whole:g} are free" if machine is not None else ""
-            return f"{wanted:g} {unit}{several}{left}"
+            left = f"; {plain(max(free, 0))} of {plain(whole)} are free" if machine is not None else ""
+            return f"{plain(wanted)} {unit}{several}{left}"
     raise AssertionError("nothing is lacking")
