@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 
 class MlereduxError(Exception):
@@ -109,3 +110,14 @@ def disk_full(error: BaseException | None) -> str | None:
             return f"The disk{where} is full ({text}). Free some space, or choose a folder on another disk."
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
+
+
+def no_home(error: BaseException) -> str | None:
+    """A sentence if an exception says that a file of the user's home can't be written, as that folder can't be."""
+    if not isinstance(error, OSError) or os.access(f"{Path.home()}/.", os.W_OK):
+        return None
+    home, place = Path.home(), Path(str(error.filename or "."))
+    folders = (home / ".cache", home / ".config", home / ".local")  # a home that is the root folder has all else
+    if not home.is_relative_to(place) and not any(place.is_relative_to(folder) for folder in folders):
+        return None
+    return f"The home folder {home} can't be written ({error.strerror}). Set HOME to a folder that can be written."

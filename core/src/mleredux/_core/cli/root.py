@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -13,7 +14,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
-from mleredux.errors import MlereduxError, disk_full, one_line
+from mleredux.errors import MlereduxError, disk_full, no_home, one_line
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -179,6 +180,10 @@ def main() -> NoReturn:
     """Run the command that `sys.argv` names, and exit with its code."""
     debug = "--debug" in sys.argv[1:]
     try:
+        Path.home()
+    except RuntimeError:  # a user without an entry: as in containers
+        os.environ["HOME"] = "/"
+    try:
         # Where a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
@@ -197,7 +202,7 @@ def main() -> NoReturn:
         if debug:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
-        full = disk_full(error)
+        full = disk_full(error) or no_home(error)
         _echo_error(full or (str(error) if isinstance(error, MlereduxError) else internal))
         code = 1 if full else getattr(error, "exit_code", 70)
     sys.exit(code)

@@ -47,7 +47,10 @@ def installation_salt() -> bytes:
             temporary.unlink()
         salt = bytes.fromhex(path.read_text().strip())
     except (OSError, ValueError) as error:
-        raise MlereduxError(f"The salt of this installation, {path}, can't be read or created: {error}.") from error
+        raise MlereduxError(
+            f"The salt of this installation, {path}, can't be read or created: {error}.",
+            hint="Set HOME or XDG_CONFIG_HOME to a folder that can be written.",
+        ) from error
     if len(salt) < SALT_BYTES:
         raise MlereduxError(f"The salt in {path} is too short.", hint="Delete it, and prepare `+private` tasks again.")
     return salt

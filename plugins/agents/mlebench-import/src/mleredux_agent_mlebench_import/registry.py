@@ -40,7 +40,7 @@ def imported() -> dict[str, dict[str, Any]]:
         return {
             str(name): {"copy": str(item["copy"]), "summary": dict(item["summary"])} for name, item in found.items()
         }
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise MlereduxError(f"{path} is damaged ({error}).", hint="Remove it, and import the agents again.") from None
