@@ -1,8 +1,8 @@
 """What agents see of this machine's GPUs in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
 
-For each sandbox that works here: a run without GPUs sees none; a run with one gets one device, which its variables name,
-and which NVIDIA's tool and PyTorch count if they are there; as many runs at once as there are GPUs or MIG slices share
-none. Takes about five minutes; the exit code is 0 if all holds, 1 if not, 2 if there is no GPU.
+For each sandbox that works here: a run without GPUs sees none; a run with one gets one device, which its variables
+name, and which NVIDIA's tool and PyTorch count if they exist; as many runs at once as there are GPUs or MIG slices
+share none. Takes about five minutes; exit code 0 if all holds, 1 if not, 2 without a GPU.
 """
 
 from __future__ import annotations
