@@ -23,7 +23,7 @@ from statistics import StatisticsError, correlation
 
 from mleredux.plugin.task import Task
 
-from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, read_table
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, nudged, read_table
 
 __all__ = ["NotPermutable", "Permutation", "permutation_of"]
 
@@ -65,17 +65,21 @@ class Permutation:
     dated: dict[Path, list[int]] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
-    def write(self, public: Path, target: Path) -> None:
-        """Write the permuted public files into an empty folder; unchanged ones are linked, if they can be."""
+    def write(self, public: Path, target: Path, nudge: Random | None = None) -> None:
+        """Write the permuted public files into an empty folder; unchanged ones are linked, if they can be.
+
+        Args:
+            nudge: Changes decimal numbers of the test rows, by hardly more than their last digit.
+        """
         for path in _walk(public):
             place = target / self.files.get(path, path)
             place.parent.mkdir(parents=True, exist_ok=True)
             if path in self.tables or path in self.dated:
-                self._rewrite(path, read_table(public / path), place)
+                self._rewrite(path, read_table(public / path), place, nudge)
             else:
                 _link(public / path, place)
 
-    def _rewrite(self, path: Path, table: Table, target: Path) -> None:
+    def _rewrite(self, path: Path, table: Table, target: Path, nudge: Random | None) -> None:
         order = list(range(len(table.rows)))
         changed = {place: [_moved(row[place], self.years) for row in table.rows] for place in self.dated.get(path, ())}
         if places := self.tables.get(path):
@@ -91,6 +95,10 @@ class Permutation:
             for place in self.naming.get(path, ()):
                 rows = zip(keys, made, table.rows, strict=True)
                 changed[place] = [new[0].join(_word(old).split(row[place])) for old, new, row in rows]
+            for place in set(range(len(table.header) if nudge else 0)) - changed.keys():
+                cells = [row[place] if key in self.new else "" for key, row in zip(keys, table.rows, strict=True)]
+                near = nudged(cells, nudge or Random())
+                changed[place] = [new or row[place] for new, row in zip(near, table.rows, strict=True)]
         table.write(target, order, changed)
 
     def restore(self, submission: Path, target: Path) -> None:

@@ -111,16 +111,22 @@ class Trial:
         task, private = as_prepared(self.task, self._prepared.private.parent), self._prepared.private
         return self._scores([Job(task, path, private) for path in submissions])
 
-    def standard_error(self, submission: Path) -> float | None:
-        """Estimate the standard error of a submission's score over the test rows, by half sampling.
+    def standard_error(self, *submissions: Path) -> float | None:
+        """Estimate the standard error over the test rows of a score, or of the difference of two, by half sampling.
 
         The standard deviation of the scores of random halves, drawn without replacement: the delete-d jackknife with
         d = n / 2 (Shao and Wu, 1989, A General Theory for Jackknife Variance Estimation). No row occurs twice, so that
         every grader accepts the samples.
 
         Returns:
-            None where answers and submission are not two tables with the same ids, or too few samples can be scored.
+            None where answers and submissions are not tables with the same ids, or too few samples can be scored.
         """
+        rows = list(zip(*map(self._half_scores, submissions), strict=False))
+        known = [[score for score in row if score is not None] for row in rows]
+        found = [row[0] - sum(row[1:]) for row in known if len(row) == len(submissions)]
+        return statistics.stdev(found) if len(found) >= HALVES / 2 else None
+
+    def _half_scores(self, submission: Path) -> list[float | None]:
         with tempfile.TemporaryDirectory(prefix="mleredux-halves-") as folder:
             private, sample = self._prepared.private, self.public / (self.task.submission.sample or "")
             tables = {"s.csv": submission, self.task.answers: private / self.task.answers, sample.name: sample}
@@ -133,8 +139,7 @@ class Trial:
                 (home / "private" / self.task.answers).write_text(part[self.task.answers], encoding="utf-8")
                 (home / "s.csv").write_text(part["s.csv"], encoding="utf-8")
                 jobs.append(Job(self.task, home / "s.csv", home / "private"))
-            found = [score for score in self._scores(jobs) if score is not None]
-        return statistics.stdev(found) if len(found) >= HALVES / 2 else None
+            return self._scores(jobs)
 
     def _scores(self, jobs: Sequence[Job]) -> list[float | None]:
         answers: list[float | None] = []
