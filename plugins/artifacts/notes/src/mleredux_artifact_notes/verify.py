@@ -139,25 +139,25 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
     status, more = _learns(code, report, restored)
     if looks_up and status == "verified":
-        status, more = "not attempted", f"If numbers in the test rows differ by hardly more than a digit: {looks_up}"
+        more = (
+            f"It may look answers up by the content of rows; with their numbers changed by hardly a digit: {looks_up}"
+        )
+        status = "not attempted"
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, list[str]] | None, str]:
-    """Execute with slightly different test rows: as `_repeat`; or None, and how it is worse, as lookups by content."""
+    """Execute on slightly different test rows: as `_repeat`; if it is clearly worse, as a lookup is: None, and how."""
     trial, score = code.trial, report.score or 0.0
+    submission = trial.run.path / report.submission_path
     try:
         again, doubts = _repeat(code, restored, nudge=SystemRandom())
     except NotPermutable as error:
         return None, str(error)
-    loss, submission = (
-        (again - score if report.is_lower_better else score - again),
-        trial.run.path / report.submission_path,
-    )
-    if loss > UNKNOWN * abs(score):
-        paired, error = trial.standard_error(submission, restored), trial.standard_error(submission)
-        if error == 0 or (paired is not None and loss > MOST_ERRORS * paired):
-            return None, f"It achieves {again:g}: it may look answers up by the content of rows."
+    if (again - score if report.is_lower_better else score - again) > UNKNOWN * abs(score):
+        deviation, paired = trial.standard_error(submission), trial.standard_error(submission, restored)
+        if deviation == 0 or (paired is not None and abs(again - score) > MOST_ERRORS * paired):
+            return None, f"It achieves {again:g}."
     return (again, doubts), ""
 
 
