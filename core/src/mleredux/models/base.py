@@ -81,4 +81,4 @@ def first_problem(error: ValidationError) -> Problem:
     """Return the first problem of a document, for a sentence on it."""
     first = error.errors(include_url=False, include_context=False)[0]
     message = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return Problem(".".join(map(str, first["loc"])), message, first["input"])
+    return Problem(".".join(str(part) for part in first["loc"] if part != "[key]"), message, first["input"])

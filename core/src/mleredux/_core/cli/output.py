@@ -59,7 +59,7 @@ def print_table(
     if as_json:
         print_json(list(rows))
         return
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    cells = [[cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
     room = shutil.get_terminal_size((120, 24)).columns
@@ -106,7 +106,8 @@ def print_facts(facts: Mapping[str, Any]) -> None:
         click.echo(f"{click.style(name.ljust(12), bold=True)} {safe(str(text))}")
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Write a value for a cell of a table."""
     if value is None:
         return "-"
     if isinstance(value, bool):

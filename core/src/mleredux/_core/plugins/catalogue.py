@@ -150,11 +150,8 @@ class Catalogue:
             raise NotFound(f"There is no task {missing!r}.", hint=self._suggest("tasks", missing))
         if variant.startswith("debug-"):
             raise NotFound(f"Sample {name} needs a plugin.", hint="Install it: pip install mleredux-agent-repo")
-        variants = ", ".join(f"{base}+{key}" for key in sorted(declared.variants))
-        raise NotFound(
-            f"Task {base} has no variant {variant!r}.",
-            hint=f"It has: {variants}." if variants else "It has no variants.",
-        )
+        variants = ", ".join(f"{base}+{key}" for key in (*sorted(declared.variants), "debug-ROWS"))
+        raise NotFound(f"Task {base} has no variant {variant!r}.", hint=f"It has: {variants}.")
 
     def technique(self, name: str) -> Technique:
         """Return a technique by id."""

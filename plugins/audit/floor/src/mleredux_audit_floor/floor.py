@@ -55,7 +55,7 @@ class Floor:
     def defects(self) -> list[str]:
         """What an agent that learns nothing should not reach."""
         return [
-            f"{row.kind} ({row.best}) scores {plain(row.score, 6)}"
+            f"{row.kind} ({row.best}) scores {plain(row.score or 0, 6)}"
             + (f", better than the median {plain(self.median or 0, 6)}" if row.above_median else "")
             + (f", and wins a {row.medal} medal." if row.medal else ".")
             for row in self.rows

@@ -20,8 +20,8 @@ from mleredux._core.cli.commands.run import read_labels
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import json_option, local_option, runs_dir_option, server_of, server_option
-from mleredux._core.cli.output import print_json, print_table, safe
-from mleredux.models.formats import duration, plain, short_reference
+from mleredux._core.cli.output import cell, print_json, print_table, safe
+from mleredux.models.formats import duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
@@ -134,7 +134,7 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
 
 
 def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, int] = MappingProxyType({})) -> int:
-    widths = [max(len(name), *(len(_plain(row[name])) for row in rows)) for name in columns]
+    widths = [max(len(name), *(len(cell(row[name])) for row in rows)) for name in columns]
     return sum(min(width, most.get(name, width)) + 2 for name, width in zip(columns, widths, strict=True)) - 2
 
 
@@ -182,10 +182,6 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
     writer.writerows(
         {name: json.dumps(v) if isinstance(v, list | dict) else v for name, v in row.items()} for row in rows
     )
-
-
-def _plain(value: Any) -> str:
-    return "-" if value is None else plain(value, 5) if isinstance(value, float) else str(value)
 
 
 @command.command()
