@@ -48,6 +48,8 @@ def set_version(version: str) -> None:
     for path in PROJECTS:
         text = _VERSION.sub(f'version = "{version}"', path.read_text(encoding="utf-8"), count=1)
         path.write_text(_BOUND.sub(bound, text), encoding="utf-8")
+    manifest = ROOT / "plugins/bridges/openenv/openenv.yaml"
+    manifest.write_text(re.sub(r"(?m)^version: .*$", f"version: {version}", manifest.read_text(encoding="utf-8")))
     for path in FOLLOWERS:
         path.write_text(_BOUND.sub(bound, path.read_text(encoding="utf-8")), encoding="utf-8")
 

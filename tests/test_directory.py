@@ -70,7 +70,7 @@ def test_an_entry_that_is_not_valid_is_named(entry: str, said: str, tmp_path: Pa
 
 def test_search_finds_by_all_words_and_marks_what_is_installed() -> None:
     (found,) = mleredux("plugins", "search", "mlflow", "tracker", "--json").json
-    assert found["name"] == "mleredux-tracker-mlflow" and found["installed"] == "0.2.0"
+    assert found["name"] == "mleredux-tracker-mlflow" and found["installed"] == version("mleredux-tracker-mlflow")
     assert found["install"] == "pip install mleredux-tracker-mlflow"
     assert [one["name"] for one in mleredux("plugins", "search", "spaceship-titanic", "--json").json] == [
         "mleredux-competition-mlebench"

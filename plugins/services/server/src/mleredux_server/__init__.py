@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
 
 mleredux_contract = 2
-__version__ = "0.2.0"
 
 
 @hookimpl

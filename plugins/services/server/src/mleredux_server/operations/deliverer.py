@@ -21,11 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+from mleredux import __version__
 from mleredux.errors import one_line
 from mleredux.plugin.files import host_addresses
 from sqlalchemy import delete, select
 
-from mleredux_server import __version__
 from mleredux_server.database.tables import Delivery, Webhook, now
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.service import Service

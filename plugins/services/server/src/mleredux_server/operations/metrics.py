@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mleredux import __version__
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import State
 from mleredux.plugin.host import Slot, Slots, machine_slots
@@ -23,7 +24,6 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from mleredux_server import __version__
 from mleredux_server.database.tables import BuildRow, Delivery, Job, RunRow, Submission, now
 from mleredux_server.runs.summary import PREEMPTED
 from mleredux_server.scheduler.tally import REASONS, Tally
