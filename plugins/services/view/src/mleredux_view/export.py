@@ -7,13 +7,12 @@ from pathlib import Path
 
 from mleredux.errors import MlereduxError
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
-from starlette.routing import Match, Route
 
 from mleredux_view.downloads import SentFile
-from mleredux_view.links import ExportLinks, Linked, file_name
-from mleredux_view.site import STATIC, all_pages, answer
+from mleredux_view.links import ExportLinks, file_name
+from mleredux_view.site import STATIC, all_pages, answer, find_page
 from mleredux_view.source import Source
-from mleredux_view.visit import Declared, Visit
+from mleredux_view.visit import Visit
 
 
 def export(source: Source, folder: Path) -> int:
@@ -33,12 +32,11 @@ def export(source: Source, folder: Path) -> int:
 
 
 def _write_pages(source: Source, folder: Path) -> int:
-    routes = [(Route(one.path, lambda: None), one) for one in all_pages()]
-    links, count = ExportLinks(), 0
+    pages, links, count = all_pages(), ExportLinks(), 0
     links.of(((), ()))()
     for page in links.pages():
-        if page[0][:1] == ("static",) or (found := _found(routes, page)) is None:
-            continue
+        if page[0][:1] == ("static",) or (found := find_page(pages, "/" + "/".join(page[0]))) is None:
+            continue  # a link of a plugin may lead nowhere
         one, parts = found
         query = {name: [value] for name, value in page[1]}
         response = answer(one, Visit(source, parts, query, links.of(page), static=True))
@@ -48,13 +46,3 @@ def _write_pages(source: Source, folder: Path) -> int:
             file.writelines(response.pieces if isinstance(response, SentFile) else [bytes(response.body)])
         count += 1
     return count
-
-
-def _found(routes: list[tuple[Route, Declared]], page: Linked) -> tuple[Declared, dict[str, str]] | None:
-    path = "/" + "/".join(page[0])
-    for route, one in routes:
-        if one.method == "GET":
-            match, scope = route.matches({"type": "http", "path": path, "method": "GET"})
-            if match == Match.FULL:
-                return one, dict(scope["path_params"])
-    return None  # a link of a plugin that leads nowhere

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from html import escape, unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO
 from urllib.parse import parse_qs
@@ -71,3 +75,71 @@ async def _parts(
     for _ in parser.parse(b""):  # says if the end is missing
         pass
     return fields, files
+
+
+def refilled(page: str, action: str, typed: Mapping[str, Sequence[str]]) -> str:
+    """Return a page on which the form with an address has the values that were typed, but no secrets and files."""
+    fields = _Fields(page).fields
+    own = {field.form for field in fields if action in (field.given.get("action"), field.given.get("formaction"))}
+    parts, end = list[str](), 0
+    for field in (one for one in fields if one.form in own and one.name in typed):
+        values, kind = typed[field.name], field.given.get("type", "text")
+        mark = "selected" if field.tag == "option" else "checked"
+        if field.tag == "option" or kind in ("checkbox", "radio"):
+            field.given.pop(mark, None)
+            field.given |= {mark: mark} if (field.given.get("value") or field.text.strip()) in values else {}
+        elif field.tag == "textarea":
+            field.text = f"\n{values[-1]}"  # of which a browser drops the first line
+        elif field.tag == "input" and kind not in ("hidden", "password", "file"):
+            field.given["value"] = values[-1]
+        else:
+            continue
+        tag = " ".join([field.tag, *(f'{name}="{escape(value or "")}"' for name, value in field.given.items())])
+        parts += [page[end : field.start], f"<{tag}>", escape(field.text)]
+        end = field.end
+    return "".join(parts) + page[end:]
+
+
+@dataclass
+class _Field:
+    """An element of a form, which is known by its id or its number; it ends before its end tag."""
+
+    tag: str
+    name: str
+    given: dict[str, str | None]
+    form: str
+    start: int
+    end: int
+    text: str = ""
+
+
+class _Fields(HTMLParser):
+    """The elements of the forms of a page, options with the names of their lists."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fields = list[_Field]()
+        self._page, self._form, self._list = page, "", ""
+        self._starts = [0, *(found.end() for found in re.finditer("\n", page))]
+        self._open: _Field | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given, start = dict(attrs), self._at()
+        name = given.get("name") or ""
+        if tag == "form":
+            self._form = given.get("id") or str(start)
+        elif tag == "select":
+            self._list = name
+        if tag in ("form", "input", "textarea", "option", "button"):
+            form, end = given.get("form") or self._form, start + len(self.get_starttag_text() or "")
+            self.fields.append(_Field(tag, self._list if tag == "option" else name, given, form, start, end))
+            self._open = self.fields[-1]
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open is not None and self._open.tag == tag in ("textarea", "option"):
+            self._open.text, self._open.end = unescape(self._page[self._open.end : self._at()]), self._at()
+
+    def _at(self) -> int:
+        line, column = self.getpos()
+        return self._starts[line - 1] + column

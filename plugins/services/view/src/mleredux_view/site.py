@@ -6,10 +6,12 @@ import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import cache, partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, PrefixLoader, StrictUndefined
 from mleredux.errors import MlereduxError, NotFound
@@ -22,11 +24,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, compile_path
 from starlette.staticfiles import StaticFiles
 
 from mleredux_view import texts
-from mleredux_view.forms import TooLarge, read_form
+from mleredux_view.forms import TooLarge, read_form, refilled
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
 from mleredux_view.plugins import added, menu, plugin_pages, selections, templates
@@ -60,7 +62,7 @@ def make_site(
         Mount("/static", _Static(directory=STATIC)),
         Route("/live", partial(_live, source_of)),
     ]
-    pages = [one for one in all_pages(also) if actions or one.method == "GET" or one.registered is None]
+    pages = [one for one in all_pages(also) if actions or one.method == "GET" or one.registered in (None, *also)]
     routes += [Route(one.path, partial(_answer, source_of, one, root, also), methods=[one.method]) for one in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
     nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root, also)
@@ -132,12 +134,15 @@ async def _answer(
             return Response(f"The address has more than {_FIELDS:,} values; select fewer runs.\n", 414)
         source = await run_in_threadpool(source_of, request)
         boosted = request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers
-        visit = Visit(source, request.path_params, query, served(root), False, boosted, form, files, session, also)
+        path = request.url.path
+        visit = Visit(
+            source, request.path_params, query, served(root), False, boosted, form, files, session, also, path
+        )
         return await run_in_threadpool(answer, one, visit)
 
 
 def answer(one: Declared, visit: Visit) -> Response:
-    """Return the response of a page; an error is a page too."""
+    """Return the response of a page; an error is a page too: of a refused form, its own page with what was typed."""
     vary = {"Vary": "HX-Request"}
     try:
         shown = one.function(visit)
@@ -148,8 +153,34 @@ def answer(one: Declared, visit: Visit) -> Response:
         if one.registered is None:
             raise
         error = one.registered.failed(failure)
-    text = rendered(Shown("problem.html.j2", {"problem": error}), visit)
-    return HTMLResponse(text, 404 if isinstance(error, NotFound) else 409, vary)
+    status = 404 if isinstance(error, NotFound) else 409
+    again = _page_of_form(visit, error) if one.method == "POST" else None
+    if again is None:
+        return HTMLResponse(rendered(Shown("problem.html.j2", {"problem": error}), visit), status, vary)
+    page = answer(*again)
+    if page.status_code != HTTPStatus.OK or not isinstance(page, HTMLResponse):
+        return page
+    return HTMLResponse(refilled(bytes(page.body).decode(), visit.path, visit.form), status, vary)
+
+
+def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] | None:
+    """Return the page that had the form, and a visit of it that says why the form was refused."""
+    if visit.back is None:
+        return None
+    path, query = visit.back
+    found = find_page(all_pages(visit.also), "/" + unquote(path).removeprefix(visit.link()))
+    if found is None:
+        return None
+    one, parts = found
+    return one, replace(visit, parts=parts, query=query, path=path, problem=error)
+
+
+def find_page(pages: Iterable[Declared], path: str) -> tuple[Declared, dict[str, str]] | None:
+    """Return the page of a path, and what its address gives for the names in braces."""
+    for one in pages:
+        if one.method == "GET" and (found := compile_path(one.path)[0].match(path)):
+            return one, found.groupdict()
+    return None
 
 
 def _nowhere(_visit: Visit) -> Shown:

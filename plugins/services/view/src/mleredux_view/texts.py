@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup, escape
 from mleredux.models.formats import TONES, duration, moment, number, short_reference, size
 
 _SPARK = (84, 22, 3)
+_QUANTITY = re.compile(r"([+-]?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)(?: ?([kMG]?B))?(?![\w.:-])")
+_UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def short_agent(agent: str | None) -> str:
@@ -74,6 +77,29 @@ def thousands(value: Any) -> str:
 def code(text: str) -> Markup:
     """A sentence in which what stands between backticks is code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def in_order(rows: Iterable[Any], column: str, up: bool) -> list[Any]:
+    """Rows by a column, numbers by their size; those without a value come last."""
+    known = [(key, row) for row in rows if (key := key_of(row, column)) is not None]
+    ordered = sorted(known, key=lambda one: (isinstance(one[0], str), one[0]), reverse=not up)
+    return [row for _, row in ordered] + [row for row in rows if key_of(row, column) is None]
+
+
+def key_of(row: Any, column: str) -> float | str | None:
+    """The value by which a row is sorted: a number also of a time, and of a text that begins with one, as `1.2 MB`."""
+    for name in column.split("."):
+        get = row.get if isinstance(row, Mapping) else partial(getattr, row)
+        row = row[int(name)] if name.isdigit() else get(name, None)
+    if isinstance(row, datetime):
+        return row.timestamp()
+    if isinstance(row, int | float):
+        return None if math.isnan(row) else float(row)
+    if row is None or row in ("", "–"):
+        return None
+    text = ", ".join(row) if isinstance(row, list) else str(row)
+    known = _QUANTITY.match(text)
+    return float(known[1].replace(",", "")) * _UNITS.get(known[2], 1) if known else text.casefold()
 
 
 FILTERS = {

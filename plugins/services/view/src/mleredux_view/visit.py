@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlencode
 
 from markupsafe import Markup
 from mleredux.errors import MlereduxError, NotFound, PluginError, one_line
@@ -18,7 +19,10 @@ from mleredux.plugin.page import Action, Page, Panel, StoredExperiment
 from starlette.responses import Response
 
 from mleredux_view.source import RunQuery, Source
+from mleredux_view.texts import in_order, key_of
 
+BACK = "back"
+"""The field of forms that has the address of their page."""
 CSRF = "csrf"
 """The field of forms that has the secret of the session."""
 _SESSIONS = 1_000
@@ -76,6 +80,8 @@ class Visit:
         files: Of an action: the files that were uploaded, by their fields.
         session: A secret of the visitor's session, which every form of the pages has; empty: there are no forms.
         also: Pages and panels that only this site has.
+        path: Of the address of the page.
+        problem: Why the form that the page shows again was refused.
     """
 
     source: Source
@@ -88,11 +94,30 @@ class Visit:
     files: Mapping[str, Path] = field(default_factory=dict)
     session: str = ""
     also: Sequence[Registered] = ()
+    path: str = ""
+    problem: MlereduxError | None = None
 
     @property
     def csrf(self) -> Markup:
-        """The hidden field of a form that shows that a page of this site made it."""
-        return Markup('<input type="hidden" name="{}" value="{}">').format(CSRF, self.session)
+        """The hidden fields of a form: a page of this site made it, and which one."""
+        hidden = Markup('<input type="hidden" name="{}" value="{}">')
+        return hidden.format(CSRF, self.session) + hidden.format(BACK, self.address())
+
+    def address(self, **changed: object) -> str:
+        """The address of the page, with other values of its query; None removes one."""
+        values = {name: value for name, value in {**self.query, **changed}.items() if value is not None}
+        return f"{self.path}?{urlencode(values, doseq=True)}" if values else self.path
+
+    @property
+    def back(self) -> tuple[str, dict[str, list[str]]] | None:
+        """Path and query of the page of the form that was sent, if it is one of this site."""
+        path, _, query = (self.form.get(BACK) or [""])[-1].partition("?")
+        here = path.startswith(self.link()) and not path.startswith("//") and path.isprintable() and "\\" not in path
+        return (path, parse_qs(query)) if here else None
+
+    def table(self, name: str, rows: Iterable[Any], *columns: str) -> Table:
+        """Rows in the order that the address asks for, and headings that lead to other orders."""
+        return Table(self, name, list(rows), columns)
 
     def say(self, sentence: str) -> None:
         """Show a sentence above the page that the visitor sees next."""
@@ -151,6 +176,40 @@ class Visit:
     def submissions(self) -> Sequence[Record]:
         """What people submitted to technique tasks of a server: the last submission to each task by its deadline."""
         return self.source.submissions()
+
+
+class Table:
+    """A table whose headings sort it, by links such as `?sort=tokens.name&up=1`.
+
+    Args:
+        visit: With the address.
+        name: Of the table on its page; empty: its columns are named alone.
+        rows: In the order that they have before another one is asked for.
+        columns: The attributes or keys by which it can be sorted, with dots where they are nested.
+        sort, up: The order that the rows have already.
+    """
+
+    def __init__(
+        self, visit: Visit, name: str, rows: list[Any], columns: Sequence[str], sort: str = "", up: bool = False
+    ) -> None:
+        self._visit, self._prefix, self._sort, self._up = visit, f"{name}." if name else "", sort, up
+        asked = {f"{self._prefix}{column}": column for column in columns}.get(visit.text("sort"))
+        if asked and not sort:
+            self._sort, self._up = asked, visit.text("up") == "1"
+            rows = in_order(rows, self._sort, self._up)
+        self.rows = rows
+
+    def head(self, column: str, title: str, kind: str = "") -> Markup:
+        """The heading of a column; the link of the one that sorts the table turns the order."""
+        at = column == self._sort
+        order = Markup(' aria-sort="{}"').format("ascending" if self._up else "descending") if at else ""
+        text: str | Markup = title
+        if not self._visit.static:
+            falls = self._up if at else any(isinstance(key_of(row, column), float) for row in self.rows[:20])
+            up = None if falls else "1"  # numbers and times begin with the highest
+            to = self._visit.address(sort=self._prefix + column, up=up, after=None, rows=None)
+            text = Markup('<a href="{}">{}</a>').format(to, title)
+        return Markup('<th scope="col" class="sorts {}"{}>{}</th>').format(kind, order, text)
 
 
 class Shown(NamedTuple):

@@ -17,7 +17,6 @@ from mleredux_view.source import Launch
 from mleredux_view.visit import Shown, Visit, action, missing, page
 
 _MOST_SEEDS = 100
-_FIELDS = ("task", "agent", "sandbox", "time_limit", "options")
 _LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([^\x00-\x1f]{0,128})")
 
 
@@ -26,29 +25,21 @@ def new(visit: Visit) -> Shown:
     """The form."""
     if visit.static:
         raise missing("form in an export")
-    return _form({name: visit.text(name)[:200] for name in ("task", "agent")})
-
-
-@action("/actions/launch")
-def launch(visit: Visit) -> Response | Shown:
-    """Request the runs of the form; if that is refused, show the form again with what was typed."""
-    typed = {name: values[-1].strip().replace("\r\n", "\n") for name, values in visit.form.items()}
-    try:
-        return finish(visit, visit.source.launch(_launch(typed)))
-    except MlereduxError as error:
-        return _form(typed, error)
-
-
-def _form(typed: Mapping[str, str], problem: MlereduxError | None = None) -> Shown:
     known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
     near = [
         (name, other)
         for name in ("task", "agent")
-        if problem is not None and (given := typed.get(name, "")) and given not in known[f"{name}s"]
+        if (given := (visit.form.get(name) or [""])[-1].strip()) and given not in known[f"{name}s"]
         for other in get_close_matches(given, known[f"{name}s"], 2)
     ]
-    values = {**known, "typed": {**dict.fromkeys(_FIELDS, ""), "seeds": "0", **typed}, "problem": problem, "near": near}
-    return Shown("new.html.j2", values, 409 if problem else 200)
+    return Shown("new.html.j2", {**known, "near": near})
+
+
+@action("/actions/launch")
+def launch(visit: Visit) -> Response:
+    """Request the runs of the form."""
+    typed = {name: values[-1].strip() for name, values in visit.form.items()}
+    return finish(visit, visit.source.launch(_launch(typed)), visit.link())
 
 
 @action("/actions/label")

@@ -11,11 +11,12 @@ from starlette.responses import RedirectResponse, Response
 
 from mleredux_view.source import FACETS, SORTED, RunQuery, RunTable
 from mleredux_view.texts import short_agent, words
-from mleredux_view.visit import Shown, Visit, action, page
+from mleredux_view.visit import Shown, Table, Visit, action, page
 
 _OPEN = ("status", "task", "agent")
 _VALUES = 30
 _SHOWN = 50
+_MOST_SHOWN = 1_000
 _EXPORTED = 5_000
 _MOST_SELECTED = 5_000
 _MOST_SAID = 10
@@ -74,6 +75,7 @@ def runs(visit: Visit) -> Shown:
         "open": bool(query.search or query.wanted),
     }
     sorts = [(name, _TITLES.get(name, words(name))) for name in SORTED]
+    values["heads"] = Table(visit, "", table.rows, SORTED, query.sort, query.ascending)
     return Shown(
         "runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts, "version": version}
     )
@@ -99,7 +101,7 @@ def query_of(visit: Visit) -> RunQuery:
         sort=sort if sort in SORTED else SORTED[0],
         ascending=visit.text("up") == "1",
         after=visit.text("after") or None,
-        limit=_EXPORTED if visit.static else _SHOWN,
+        limit=_EXPORTED if visit.static else max(_SHOWN, visit.count("rows", _SHOWN, _MOST_SHOWN)),
         partial=not visit.static,
     )
 
@@ -114,8 +116,7 @@ def _chosen(values: Mapping[str, list[str]]) -> dict[str, Any]:
 def _more(visit: Visit, table: RunTable) -> str | None:
     if table.next is None:
         return None
-    asked = {name: values for name, values in visit.query.items() if name != "after"}
-    return visit.link("", **asked, after=table.next)
+    return visit.address(after=table.next, rows=None)
 
 
 def _facets(table: RunTable, query: RunQuery) -> Iterator[Facet]:
@@ -153,12 +154,12 @@ def selected(visit: Visit) -> list[str]:
     return [row["id"] for row in table.rows]
 
 
-def finish(visit: Visit, sentences: Iterator[str]) -> Response:
-    """Show the first of the sentences above the page that an action leads to: the list, or the run that it began on."""
+def finish(visit: Visit, sentences: Iterator[str], to: str = "") -> Response:
+    """Show the first of the sentences above the page that an action leads to: if no other, the one that it began on."""
     shown = list(sentences)
     for sentence in shown[:_MOST_SAID]:
         visit.say(sentence)
     if len(shown) > _MOST_SAID:
         visit.say(f"… and {len(shown) - _MOST_SAID:,} more.")
-    began = visit.form.get("from", [])[:1]
-    return RedirectResponse(visit.link("runs", *began) if began else visit.link(), 303)
+    path, query = visit.back or (visit.link(), {})
+    return RedirectResponse(to or replace(visit, path=path, query=query).address(), 303)

@@ -40,7 +40,8 @@
     const all = $("#all"), told = $("#chosen");
     if (all?.checked) $$("input[name=run]").forEach((box) => { box.checked = true; });
     const chosen = all?.checked ? Number(all.dataset.total) : $$("input[name=run]:checked").length;
-    if (told) told.textContent = chosen ? `${chosen.toLocaleString("en")} selected` : "none selected";
+    const said = all?.checked ? `All ${chosen.toLocaleString("en")} runs that match are selected` : `${chosen.toLocaleString("en")} selected`;
+    if (told) told.textContent = chosen ? said : "none selected";
     $$("[data-needs]").forEach((button) => { button.disabled = chosen < Number(button.dataset.needs); });
   };
   document.addEventListener("input", (event) => {
@@ -48,6 +49,18 @@
     if (event.target.name === "run" && !event.target.checked) $("#all").checked = false;
     if (event.target.id === "all" || event.target.name === "run") { event.stopPropagation(); count(); }
   }, true);
+  // After an action the list has as many rows as before, at the same place.
+  document.addEventListener("submit", (event) => {
+    const back = event.target.elements.back, rows = $$("#rows tr[id]").length;
+    if (!back) return;
+    back.disabled = event.submitter?.formMethod === "get";
+    if (event.target.id === "act" && rows > 50) back.value += `${back.value.includes("?") ? "&" : "?"}rows=${rows}`;
+    sessionStorage.setItem("scrolled", JSON.stringify([location.pathname, scrollY]));
+  });
+  const [place, height] = JSON.parse(sessionStorage.getItem("scrolled") || "[]");
+  sessionStorage.removeItem("scrolled");
+  if (place === location.pathname) scrollTo(0, height);
+  count();
   // All runs are sent as the filters of the list, which may match more runs than it shows.
   document.addEventListener("formdata", (event) => {
     if (event.target.id !== "act" || !event.formData.has("all")) return;

@@ -1,0 +1,156 @@
+"""Every table is sorted by its headings, and every form keeps what was typed and leads back: also without scripts."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+import pytest
+from mleredux_view.forms import refilled
+from mleredux_view.texts import in_order
+
+PAGES = (
+    "/",
+    "/?status=done&task=digits",
+    "/tasks",
+    "/people",
+    "/tasks/digits",
+    "/runs/{done}/files",
+    "/runs/{done}/versions",
+    "/compare?run={hostile}&run={done}",
+)
+HEADING = re.compile(r'<th scope="col" class="sorts [^"]*"(?: aria-sort="(\w+)")?><a href="([^"]+)">')
+
+
+@pytest.fixture
+def visitor(site: Any) -> Iterator[httpx.Client]:
+    """A browser without scripts."""
+    with httpx.Client(base_url=site.url, timeout=60, headers={"origin": site.url}) as client:
+        assert client.get(site.once()).status_code == 303
+        yield client
+
+
+def rows(page: str) -> list[str]:
+    return re.findall(r"<tr.*?</tr>", page, re.DOTALL)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_heading_sorts_its_table_and_turns_its_order(site: Any, visitor: httpx.Client, path: str) -> None:
+    path = path.format(**site.ids)
+    plain = visitor.get(path).text
+    links = [html.unescape(link) for _, link in HEADING.findall(plain)]
+    assert links
+    for link in links:
+        query = parse_qs(urlsplit(link).query)
+        assert parse_qs(urlsplit(path).query).items() <= query.items(), "the filters are kept"
+        orders = []
+        for _ in range(2):
+            page = visitor.get(link)
+            assert page.status_code == 200
+            [(order, link)] = [(order, html.unescape(other)) for order, other in HEADING.findall(page.text) if order]
+            orders.append(order)
+            assert len(rows(page.text)) == len(rows(plain))
+        assert sorted(orders) == ["ascending", "descending"]
+
+
+@pytest.mark.parametrize("asked", ["__class__", "id.__class__", "runs.secret", "-runs", "\0", "x" * 5000])
+def test_what_is_no_column_sorts_nothing(visitor: httpx.Client, asked: str) -> None:
+    page = visitor.get("/tasks", params={"sort": asked})
+    assert page.status_code == 200 and "aria-sort" not in page.text
+    assert [row for row in rows(page.text) if "row-link" in row] == [
+        row for row in rows(visitor.get("/tasks").text) if "row-link" in row
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "ascending"),
+    [
+        ([None, 3, float("nan"), 1], [1, 3, None]),
+        (["b", "", "A", None], ["A", "b", "", None]),
+        (["10 kB", "9 B", "1.5 MB"], ["9 B", "10 kB", "1.5 MB"]),
+        (["0.91 ± 0.2", "–", "0.9 ± 0.01"], ["0.9 ± 0.01", "0.91 ± 0.2", "–"]),
+        (["2026-01-02", "2026-01-01", "x"], ["2026-01-01", "2026-01-02", "x"]),
+        (["1,200", "7", "a"], ["7", "1,200", "a"]),
+    ],
+)
+def test_numbers_in_texts_are_sorted_by_their_size_and_nothing_is_last(values: list[Any], ascending: list[Any]) -> None:
+    table = [{"value": {"of": value}} for value in values]
+    up = [row["value"]["of"] for row in in_order(table, "value.of", True)]
+    down = [row["value"]["of"] for row in in_order(table, "value.of", False)]
+    assert [value for value in up if value == value] == ascending
+    empty = [value for value in down if value in (None, "", "–") or value != value]
+    assert down[len(down) - len(empty) :] == empty, "also in the other order"
+
+
+def hidden(page: str, name: str) -> str:
+    return html.unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0])
+
+
+@pytest.mark.parametrize("label", ["no label", "a b=c", '"><script>=x', "=\u00fc"])
+def test_a_refused_label_keeps_the_list_the_selection_and_the_text(
+    site: Any, visitor: httpx.Client, label: str
+) -> None:
+    listed = "/?status=done&sort=score&up=1"
+    page = visitor.get(listed).text
+    form = {"csrf": hidden(page, "csrf"), "back": hidden(page, "back"), "run": site.ids["done"], "label": label}
+    refused = visitor.post("/actions/label", data=form)
+    assert refused.status_code == 409
+    assert 'role="alert"' in refused.text and "NAME=VALUE" in refused.text
+    assert f'value="{html.escape(label)}"' in refused.text
+    [box] = re.findall(rf'<input [^>]*value="{site.ids["done"]}"[^>]*>', refused.text)
+    assert "checked" in box
+    assert len(rows(refused.text)) == len(rows(page))
+    assert re.findall(r'aria-sort="(\w+)"', refused.text) == ["ascending"]
+
+
+@pytest.mark.parametrize("query", ["", "?status=done&q=digits", "?sort=task&up=1&agent=x%26y", "?q=%C3%BC+%2B"])
+def test_an_action_leads_back_to_the_list_as_it_was(site: Any, visitor: httpx.Client, query: str) -> None:
+    page = visitor.get(f"/{query}").text
+    form = {"csrf": hidden(page, "csrf"), "back": hidden(page, "back"), "run": site.ids["done"]}
+    to = urlsplit(visitor.post("/actions/stop", data=form).headers["location"])
+    assert (to.path, parse_qs(to.query)) == ("/", parse_qs(query[1:]))
+    assert len(rows(visitor.get(f"/?{urlencode({'rows': 5000})}").text)) > 20
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:1", "/\r\nX: y"]
+)
+def test_no_form_leads_to_another_site(site: Any, visitor: httpx.Client, back: str) -> None:
+    secret = hidden(visitor.get("/").text, "csrf")
+    form = {"csrf": secret, "back": back, "run": site.ids["done"]}
+    assert visitor.post("/actions/stop", data=form).headers["location"] == "/"
+    refused = visitor.post("/actions/label", data={**form, "label": "none"})
+    assert refused.status_code == 409 and "evil" not in refused.text
+
+
+@pytest.mark.parametrize(("field", "wrong"), [("time_limit", "soon"), ("task", "digts"), ("name", "a b/c")])
+def test_a_refused_form_of_a_plugin_keeps_what_was_typed(visitor: httpx.Client, field: str, wrong: str) -> None:
+    page = visitor.get("/tasks/digits").text
+    form = {"csrf": hidden(page, "csrf"), "back": hidden(page, "back")}
+    form |= {"task": "digits", "name": "ada", "time_limit": "3h", "feedback": "later"} | {field: wrong}
+    refused = visitor.post("/people/start", data=form)
+    assert refused.status_code in (404, 409), refused.text[:200]
+    assert 'role="alert"' in refused.text
+    for name in ("name", "time_limit"):
+        assert re.search(rf'<input name="{name}"[^>]* value="{html.escape(form[name])}"', refused.text), name
+    assert '<option value="later" selected' in refused.text
+
+
+def test_only_the_form_that_was_sent_is_filled_and_no_secret_is() -> None:
+    page = (
+        '<form action="/a"><input name="x"><input type="password" name="p"><input type="hidden" name="h" value="1">'
+        '<input type="file" name="f"><input type="radio" name="r" value="1" checked>'
+        '<input type="radio" name="r" value="2">'
+        '<textarea name="t">old</textarea></form>\n<form action="/b"><input name="x" value="other"></form>'
+    )
+    typed = {"x": ['"<&'], "p": ["secret"], "h": ["2"], "f": ["z"], "r": ["2"], "t": ["\n</textarea><b>"]}
+    shown = refilled(page, "/a", typed)
+    assert '<input name="x" value="&quot;&lt;&amp;">' in shown and '<input name="x" value="other">' in shown
+    assert "secret" not in shown and 'value="z"' not in shown and 'name="h" value="1"' in shown
+    assert re.findall(r'value="(\d)" checked', shown) == ["2"]
+    assert "\n\n&lt;/textarea&gt;&lt;b&gt;</textarea>" in shown
