@@ -31,7 +31,6 @@ MOST_FILTERED = 200
 """Of runs that are selected by filters, the newest ones: a page is made within a moment however many there are."""
 _FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
-_OF_PAGE = ("measure", "csrf", "part", "sort", "up")
 _KEPT = 8
 _lock = threading.Lock()
 Stamps = tuple[tuple[Any, ...], ...]
@@ -104,7 +103,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
-        "kept": {name: accepted for name, accepted in visit.query.items() if name not in _OF_PAGE},
+        "kept": {name: values for name, values in visit.query.items() if name in (*_FILTERS, "run", "q", "all")},
         "pairs": list(pairs(found)),
     }
 
