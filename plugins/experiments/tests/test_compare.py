@@ -284,7 +284,9 @@ def test_a_copy_of_a_run_is_never_a_second_seed(add_run: AddRun, tmp_path: Path,
     assert found.remarks() == ["Left out: other, a copy of another run, or renamed."]
 
 
-def test_what_is_left_out_is_told_once_and_of_the_runs_asked_for_only(add_run: AddRun, tmp_path: Path) -> None:
+def test_what_is_left_out_is_told_once_and_of_the_runs_asked_for_only(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path
+) -> None:
     for agent in ("x", "y", "z"):
         run = add_run("a", agent, 0, score=0.9)
         for number in range(7 if agent == "z" else 0):
