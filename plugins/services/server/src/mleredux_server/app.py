@@ -8,11 +8,11 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
+from mleredux import __version__
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server import __version__
 from mleredux_server.accounts.security import Tokens
 from mleredux_server.api import (
     agents,
