@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ def files_beside(script: Path) -> frozenset[str]:
 
 def _belongs(path: Path) -> bool:
     """Return whether a path is a file or folder; of a link out of its folder, whether it is a program or package."""
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # `resolve` refuses circles
     if not path.is_symlink() or target.is_relative_to(path.parent.resolve()):
         return path.is_file() or path.is_dir()
     return (target.is_file() and target.suffix.lower() in _PROGRAMS) or (target / "__init__.py").is_file()

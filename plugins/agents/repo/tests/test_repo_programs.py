@@ -346,11 +346,13 @@ def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Pa
         (place / name).symlink_to(target)
     (place / "key.txt").symlink_to("/etc/passwd")
     (place / "gone").symlink_to("/nowhere")
+    (place / "circle").symlink_to("circle")
     (place / "solve.py").write_text("import utils, pkg, os\nprint(utils.NAME, pkg.NAME, os.path.exists('key.txt'))")
     record = run(place / "solve.py")
     assert record["log"] == "shared of a package False\n"
     said = str(record["said"]).splitlines()
     assert [line.partition(" is left out")[0] for line in said if "is left out" in line] == ["data", "gone", "key.txt"]
+    (place / "circle").unlink()  # a folder with it is refused
     folder = agent_of(f"repo:{place}")
     assert folder.build.folder is not None
     assert sorted(path.name for path in folder.build.folder.path.iterdir()) == ["pkg", "solve.py", "utils.py"]
