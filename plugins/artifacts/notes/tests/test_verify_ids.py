@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
+from mleredux_artifact_notes.tables import nudged
 from mleredux_testing.commands import mleredux
 
 LETTERS = Path(__file__).parent / "letters_plugin.py"
@@ -160,3 +162,29 @@ def test_what_can_not_be_told_apart_is_not_verified(
     for task, code in ((task, code) for task, programs in pasted.items() for code in programs):
         brought = judged(task, code.format(**told(task)) if code is not RULE else RULE)["verdict"]
         assert brought["status"] == "not checked" and "it does not learn" in brought["verification"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "moves"),
+    [
+        (["1.25", "-2.50", "", "3.75", "0.00"], 0.01),
+        (["1250.5", "2.0", "3.7", "4.1"], 1.3),
+        ([f"{number / 7}" for number in range(1, 40)], 0.0055),
+        (["1.0", "2.0", "7.0", "5.0"], 0),
+        (["0.5", "1.5"] * 9, 0),
+        (["12", "13", "14"], 0),
+        (["1.25", "a", "3.75"], 0),
+        (["2020-01-02", "2020-01-03"], 0),
+        ([], 0),
+    ],
+)
+def test_decimal_numbers_move_by_hardly_a_digit(cells: list[str], moves: float) -> None:
+    made = list(nudged(cells, Random(1)))
+    assert (made != cells) == bool(moves)
+    for before, after in zip(cells, made, strict=True):
+        if before == after:
+            continue
+        assert abs(float(before) - float(after)) <= moves + 1e-9
+        assert len(after.partition(".")[2]) == len(before.partition(".")[2]) or moves == 0.0055
+        known = [float(cell) for cell in cells if cell]
+        assert min(known) - 1e-9 <= float(after) <= max(known) + 1e-9

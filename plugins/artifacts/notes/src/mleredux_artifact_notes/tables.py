@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,10 +99,11 @@ def nudged(cells: Sequence[str], random: Random) -> Sequence[str]:
     if all(map(float.is_integer, numbers)):
         return cells
 
+    step = max(10.0 ** -max(len(cell.partition(".")[2]) for cell in known), (numbers[-1] - numbers[0]) / 1000)
+
     def near(cell: str) -> str:
-        places = len(cell.partition(".")[2])
-        step = max(10.0**-places, (numbers[-1] - numbers[0]) / 1000)
-        return f"{min(max(float(cell) + random.choice((-step, step)), numbers[0]), numbers[-1]):.{places}f}"
+        moved = min(max(float(cell) + random.choice((-step, step)), numbers[0]), numbers[-1])
+        return f"{moved:.{max(len(cell.partition('.')[2]), math.ceil(-math.log10(step)))}f}"
 
     return [cell and near(cell) for cell in cells]
 
