@@ -36,7 +36,8 @@ def verify(trial: Trial, report: Report) -> Verification:
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
     (An upper limit is needed, since code chooses how much its repetitions differ.) The predictions of a program that
-    trains must also follow other training targets. It is not reproducible only if it ran as before.
+    trains must also follow other training targets, and it must not need the exact test rows. It is not reproducible
+    only if it ran as before.
     """
     try:
         code = _code(trial)
@@ -150,6 +151,7 @@ def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, l
     """Execute on slightly different test rows: as `_repeat`; if it is clearly worse, as a lookup is: None, and how."""
     trial, score = code.trial, report.score or 0.0
     submission = trial.run.path / report.submission_path
+    trial.say("executing the program again, on slightly different test rows")
     try:
         again, doubts = _repeat(code, restored, nudge=SystemRandom())
     except NotPermutable as error:
