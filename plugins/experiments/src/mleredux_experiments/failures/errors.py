@@ -40,7 +40,7 @@ def kind_of(line: str) -> str:
         return signals[0]
     if named := PATTERNS["class"].match(line) or PATTERNS["thrown"].search(line) or PATTERNS["shell"].search(line):
         return named[1]
-    return re.split(r"[:(\n]", PATTERNS["level"].sub("", line))[0].strip()[:60] or line[:60]
+    return re.split(r"[:(\n]| at \S+ line \d", PATTERNS["level"].sub("", line))[0].strip()[:60] or line[:60]
 
 
 def measurements(metric: str, text: str) -> list[float]:

@@ -215,7 +215,8 @@ class Evidence:
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
         logged = enumerate(self.log, start=self._log[0] + 1)
         found += [(part, f"logs/agent.log:{number}") for number, line in logged for part in _parts(line)]
-        ends = ((_ends(line), where) for line, where in found if not self._is_quoted(line))
+        labels = PATTERNS["label"]
+        ends = ((_ends(labels.sub("", line)), where) for line, where in found if not self._is_quoted(line))
         return [(line, line.lower(), where) for line, where in ends]
 
     @cached_property
@@ -246,6 +247,8 @@ class Evidence:
                 if not text.startswith((" ", "\t")):
                     found[at] = (start, text.strip())
                     chained, start = start, -1
+            elif at and PATTERNS["trailed"].match(line):
+                found[at - 1] = (at - 1, lines[at - 1].strip(FRAME))
             elif chained >= 0 and line.strip() and not PATTERNS["chained"].match(line.lstrip(FRAME)):
                 chained = -1
         return found

@@ -24,6 +24,8 @@ _STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes
 _PROBABILITIES = ("log-loss", "roc-auc", "auc", "brier", "cross-entropy")
 _EARLY, _HALF = 0.2, 0.5
 _SAME = 3
+_OWN = ("code-error", "package", "network")
+"""Categories of errors that a submission after them overcame."""
 _MORE = {"network": {"api", "package"}, "code-error": {"debug-loop"}}
 """Categories that say more of the same than another."""
 _LAST = 10
@@ -88,9 +90,11 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
     ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in there))
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
-    found = list(_named(evidence, there, ending, errors_only=row.made and not evidence.crashed))
+    ended = row.made and not evidence.crashed  # with a submission, after errors of its own
+    found = list(_named(evidence, there, ending, errors_only=ended))
     if not found and (error := _error_in(evidence, there, ending)) is not None:
-        found = [replace(error, overcome=row.made and not evidence.crashed)]
+        found = [error]
+    found = [replace(one, overcome=ended and one.category in _OWN) for one in found]
     if not found and not stopped and evidence.killed_by is not None:
         name = evidence.killed_by.name
         kill = ("resources", "memory") if name == "SIGKILL" else ("code-error", name)
@@ -272,7 +276,8 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     if others:
         found = [*others, *(finding for finding in found if finding.overcome)]
     now = {one.category for one in found if not one.overcome}
-    found = [one for one in found if not now & _MORE.get(one.category, set())]
+    earlier = [one for one in found if one.overcome and one.category == "network"]
+    found = [one for one in found if one in earlier or not now & _MORE.get(one.category, set())]
     if "ended-early" in now:  # errors before it did not end the search
         found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
     if "debug-loop" in now:  # what used up the steps
