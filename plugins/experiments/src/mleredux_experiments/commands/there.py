@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from mleredux.plugin.experiment import Plan
 
 from mleredux_experiments.execution.execution import STATES
 from mleredux_experiments.execution.plan import read_plan
+from mleredux_experiments.results.sources import seconds_between
 from mleredux_experiments.results.table import Results
 
 
@@ -124,7 +124,7 @@ def _status(found: Mapping[str, Any]) -> dict[str, Any]:
     for (arm, *_), run in cells.items():
         arms.setdefault(arm, Counter()).update(["total", _state(run)])
     spent = found.get("spent") or {}
-    hours = [_hours(run) for run in found["runs"]]
+    hours = [(seconds_between(run["started_at"], run["ended_at"]) or 0.0) / 3600 for run in found["runs"]]
     return {
         "name": found["name"],
         "question": ((found.get("plan") or {}).get("experiment") or {}).get("question", ""),
@@ -149,10 +149,3 @@ def _state(run: Mapping[str, Any]) -> str:
     if run["status"] in ("done", "failed", "timed_out"):
         return "ended"
     return "missing" if run["status"] in ("queued", "cancelled") else "running"
-
-
-def _hours(run: Mapping[str, Any]) -> float:
-    if not (run["started_at"] and run["ended_at"]):
-        return 0.0
-    start, end = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
-    return (end - start).total_seconds() / 3600

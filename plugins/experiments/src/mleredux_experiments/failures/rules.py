@@ -91,9 +91,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
     ended = row.made and not evidence.crashed  # with a submission, after errors of its own
-    found = list(_named(evidence, there, ending, errors_only=ended))
-    if not found and (error := _error_in(evidence, there, ending)) is not None:
-        found = [error]
+    found = [*_named(evidence, there, ending, errors_only=ended)] or [*_unnamed(evidence, there, ending)]
     found = [replace(one, overcome=ended and one.category in _OWN) for one in found]
     if not found and not stopped and evidence.killed_by is not None:
         name = evidence.killed_by.name
@@ -101,8 +99,8 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
         found = [Finding(kill[0], f"The agent was ended by {name}.", "events.jsonl", kill[1])]
     yield from found
     before = range(ending.start)
-    earlier = [*_named(evidence, there, before, errors_only=True), _error_in(evidence, there, before)]
-    yield from (replace(one, overcome=True) for one in earlier if one is not None)
+    earlier = [*_named(evidence, there, before, errors_only=True), *_unnamed(evidence, there, before)]
+    yield from (replace(one, overcome=True) for one in earlier)
 
 
 def _present(evidence: Evidence) -> Signs:
@@ -131,13 +129,13 @@ def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool
                 yield Finding(category, line.strip()[:300], where, kind)
 
 
-def _error_in(evidence: Evidence, there: Signs, places: range) -> Finding | None:
+def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Finding]:
     """The last of some lines that shows an error and no sign, as one of code: its kind is the exception."""
     for at in reversed(places):
         line, small, where = evidence.lines[at]
         if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
-            return Finding("code-error", line.strip()[:300], where, kind_of(evidence.error(at)))
-    return None
+            yield Finding("code-error", line.strip()[:300], where, kind_of(evidence.error(at)))
+            return
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:

@@ -157,12 +157,9 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
     rows, intervals = [], []
     for one in standings:
         found = {split: one.splits.get(split, {}).get(chosen) for split in splits}
-        cells = []
-        for split in splits:
-            if split == "all" and not one.complete and one.covers:
-                cells.append(f"only {'+'.join(one.covers)}")
-            else:
-                cells.append(shown(found[split], one.deterministic))
+        cells = [shown(found[split], one.deterministic) for split in splits]
+        if splits[:1] == ["all"] and not one.complete and one.covers:
+            cells[0] = f"only {'+'.join(one.covers)}"
         rows.append((one.name, *cells, one.runs))
         for split in splits:
             estimate = found[split]
@@ -170,19 +167,11 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
                 bounds = estimate.bounds or (None, None)
                 intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
+    heads = ("name", "split", "mean", "low", "high", "tasks", *_BOUNDS)
+    title = f"{title.capitalize()} (± these tasks again, over seeds)"
     tables = [
-        Table(
-            f"{title.capitalize()} (± these tasks again, over seeds)",
-            ("name", *splits, "runs"),
-            tuple(rows),
-            optional,
-        ),
-        Table(
-            "Tasks like these: 95 % interval",
-            ("name", "split", "mean", "low", "high", "tasks", *_BOUNDS),
-            tuple(intervals),
-            ("tasks", "mean"),
-        ),
+        Table(title, ("name", *splits, "runs"), tuple(rows), optional),
+        Table("Tasks like these: 95 % interval", heads, tuple(intervals), ("tasks", "mean")),
     ]
     return [_without_bounds(table) for table in tables if table.rows]
 
@@ -234,7 +223,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
     if found.failures:
         failures = [
-            (_words(one.category), one.a, one.b, one.difference, *_limits(one.interval)[:2], one.q)
+            (CATEGORIES[one.category].words, one.a, one.b, one.difference, *_limits(one.interval)[:2], one.q)
             for one in found.failures
         ]
         columns = ("failure", f"{found.a}, %", f"{found.b}, %", "difference", "low", "high", "q")
@@ -282,16 +271,8 @@ def analysis_tables(found: Analysis) -> list[Table]:
             intervals.append((arm.name, one.mean, one.low, one.high, *sizes))
     heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs", *_BOUNDS)
     optional = ("SE by source", "SE by task", "runs", "tasks")
-    tables.append(
-        _without_bounds(
-            Table(
-                f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval",
-                heads,
-                tuple(intervals),
-                optional,
-            )
-        )
-    )
+    caption = f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval"
+    tables.append(_without_bounds(Table(caption, heads, tuple(intervals), optional)))
     for kind in ("splits", "categories"):
         groups = list(dict.fromkeys(name for arm in found.arms for name in getattr(arm, kind)))
         if len(groups) > 1:
@@ -303,32 +284,30 @@ def analysis_tables(found: Analysis) -> list[Table]:
             tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
     if found.ranking:
         ranks = tuple(
-            (one.rank, one.arm, f"{one.low}–{one.high}", _percent(one.best), one.strength, one.iqm, one.ability)
+            (
+                one.rank,
+                one.arm,
+                f"{one.low}–{one.high}",
+                one.best and 100 * one.best,
+                one.strength,
+                one.iqm,
+                one.ability,
+            )
             for one in found.ranking
         )
         columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
         tables.append(Table("Ranking on common tasks", columns, ranks, ("ability", "IQM", "Bradley–Terry")))
     lines = [
-        (arm.name, _words(one.category), one.primary, one.runs, one.line[:_LONG], one.where)
+        (arm.name, CATEGORIES[one.category].words, one.primary, one.runs, one.line[:_LONG], one.where)
         for arm in found.arms
         for one in arm.failures
     ]
     if lines:
         columns = ("arm", "failure", "primary of", "runs", "the line that shows it, of one run", "where")
-        tables.append(
-            Table("Why runs fall short", columns, tuple(lines), ("where", "the line that shows it, of one run"))
-        )
+        tables.append(Table("Why runs fall short", columns, tuple(lines), (columns[-1], columns[-2])))
     for two in found.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
     return tables
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
-def _words(category: str) -> str:
-    return CATEGORIES[category].words
 
 
 def _unit(name: str) -> str:

@@ -81,7 +81,7 @@ def compare(
         p=p,
         **_record_of(differences),
         improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
-        again=_within(_again(cells_a, cells_b, alpha), what.reach),
+        again=_again(cells_a, cells_b, alpha, what.reach or np.inf),
         by_source=_by_source(tasks, differences, scale, alpha),
         equivalence=within,
         verdict=verdict,
@@ -147,8 +147,11 @@ def _by_source(tasks: Sequence[str], differences: Array, scale: Scale, alpha: fl
     return paired_interval(np.array([np.mean(values) for values in groups.values()]), scale, alpha)
 
 
-def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | None:
-    """The interval on these tasks, by Welch's t with Satterthwaite's degrees of freedom over all tasks and arms."""
+def _again(a: Sequence[Array], b: Sequence[Array], alpha: float, reach: float) -> Interval | None:
+    """The interval on these tasks, by Welch's t with Satterthwaite's degrees of freedom over all tasks and arms.
+
+    It is cut to the differences that there can be.
+    """
     parts = [(np.var(v, ddof=1) / len(v), len(v) - 1) for v in (*a, *b) if len(v) > 1]
     if len(parts) < len(a) + len(b):
         return None
@@ -158,14 +161,7 @@ def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | N
         return None
     freedom = total**2 / sum(variance**2 / df for variance, df in parts)
     half = student(1 - alpha / 2, float(freedom)) * float(np.sqrt(total)) / len(a)
-    return Interval(mean - half, mean + half, 1 - alpha)
-
-
-def _within(interval: Interval | None, reach: float | None) -> Interval | None:
-    """An interval by Student's t, cut to the differences that there can be."""
-    if interval is None or reach is None:
-        return interval
-    return Interval(max(interval.low, -reach), min(interval.high, reach), interval.level)
+    return Interval(max(mean - half, -reach), min(mean + half, reach), 1 - alpha)
 
 
 class Question(NamedTuple):

@@ -148,7 +148,8 @@ class Comparison:
     def _told(self) -> str:
         match self.verdict:
             case "better" | "worse":
-                return f"{self.verdict} ({self._p})"
+                p = f"{self.p:.2g}" if self.adjusted is None else f"{self.adjusted:.2g}, adjusted for all arms"
+                return f"{self.verdict} (p = {p})"
             case "equivalent":
                 return f"equivalent within {plain(self.margin)} {self.unit}"
             case "not worse":
@@ -161,12 +162,6 @@ class Comparison:
         if smallest is None:
             return "undecided; so few tasks detect no possible difference with a power of 80 %"
         return f"undecided; {len(self.tasks)} tasks detect {self.amount(smallest)} {self.unit} with a power of 80 %"
-
-    @property
-    def _p(self) -> str:
-        if self.adjusted is None:
-            return f"p = {self.p:.2g}"
-        return f"p = {self.adjusted:.2g}, adjusted for all arms"
 
     def record(self) -> dict[str, Any]:
         """What `--json` prints."""

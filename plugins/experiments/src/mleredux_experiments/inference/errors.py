@@ -132,7 +132,10 @@ def mean_interval(means: Array, bounds: tuple[float, float] | None, alpha: float
 
 def holm(p: Sequence[float]) -> list[float]:
     """Adjusted p-values that control the chance of any false alarm (Holm 1979)."""
-    return _adjusted(p, lambda rank, count: count - rank, ascending=True)
+    values = np.asarray(p, dtype=float)
+    order = np.argsort(values, kind="stable")
+    adjusted = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    return [float(value) for value in np.minimum(adjusted, 1)[np.argsort(order)]]
 
 
 def holm_levels(p: Sequence[float], alpha: float) -> list[float]:
@@ -148,15 +151,6 @@ def holm_levels(p: Sequence[float], alpha: float) -> list[float]:
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     """Adjusted p-values that control the share of false alarms among alarms (Benjamini & Hochberg 1995)."""
-    return _adjusted(p, lambda rank, count: count / (rank + 1), ascending=False)
+    from scipy.stats import false_discovery_control
 
-
-def _adjusted(p: Sequence[float], factor: Any, *, ascending: bool) -> list[float]:
-    """By ranks from 0; monotone from the smallest p upwards, or from the largest downwards."""
-    values = np.asarray(p, dtype=float)
-    order = np.argsort(values, kind="stable")
-    scaled = values[order] * [factor(rank, len(values)) for rank in range(len(values))]
-    monotone = np.maximum.accumulate(scaled) if ascending else np.minimum.accumulate(scaled[::-1])[::-1]
-    adjusted = np.empty(len(values))
-    adjusted[order] = np.minimum(monotone, 1)
-    return [float(value) for value in adjusted]
+    return [float(value) for value in false_discovery_control(p)] if p else []

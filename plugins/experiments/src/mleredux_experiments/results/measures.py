@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from mleredux.errors import MlereduxError
+from mleredux.models.units import seconds as seconds_of
 
 from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
 from mleredux_experiments.results.table import Results, Row, source
@@ -117,10 +117,10 @@ def measure(name: str) -> Measure:
     found = MEASURES[base]
     if not at:
         return found
-    amount = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", time)
-    if amount is None:
-        raise MlereduxError(f"{time!r} is not a time.", hint="Write it as any_medal@90m or any_medal@2h.")
-    seconds = float(amount[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[amount[2]]
+    try:
+        seconds = seconds_of(time)
+    except ValueError:
+        raise MlereduxError(f"{time!r} is not a time.", hint="Write it as any_medal@90m or any_medal@2h.") from None
 
     def then(row: Row) -> float | None:
         known = row.versions or not row.valid or (row.hours is not None and row.hours * 3600 <= seconds)

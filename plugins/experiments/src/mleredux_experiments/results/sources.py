@@ -323,14 +323,15 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     """Results from records as `mleredux run --json` prints them, for runs of a server."""
     rows = []
     for record in records:
-        seconds = _seconds(record.get("started_at"), record.get("ended_at"))
+        seconds = seconds_between(record.get("started_at"), record.get("ended_at"))
         spec = {**(record.get("spec") or {}), **record}
         report, status, cause = record.get("report") or {}, str(record["status"]), record.get("cause")
         rows.append(row_of(spec, report, status=status, cause=cause, seconds=seconds))
     return Results(tuple(rows), task_facts()).without_samples()
 
 
-def _seconds(start: Any, end: Any) -> float | None:
+def seconds_between(start: Any, end: Any) -> float | None:
+    """The time between two ISO timestamps; None if one is missing."""
     try:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (TypeError, ValueError):

@@ -309,10 +309,6 @@ class Results:
             return None
         return f"{name} names {len(same)} versions; the newest, {same[-1]}, is used."
 
-    def select(self, selectors: Iterable[str]) -> Results:
-        """Only these arms."""
-        return self.keep(row for selector in selectors for row in self.arm(selector))
-
     @cached_property
     def left_out(self) -> dict[str, int]:
         """Number of runs that do not count, by reason."""
