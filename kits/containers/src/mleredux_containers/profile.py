@@ -84,11 +84,12 @@ class Image:
         return folder if folder.startswith("/") and folder.strip("/") else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Container:
     """What an engine must start. Beyond what is here, each adapter gives no network (what may be reached comes through
     sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, gives an init
     and a private IPC namespace, disables core dumps, health checks and restarts, and passes on no proxy of the user's.
+    The defaults suffice for helpers such as the network of a build; an agent's come from its launch.
 
     Attributes:
         image: Id of the image.
@@ -113,20 +114,20 @@ class Container:
     image: str
     entrypoint: tuple[str, ...]
     command: tuple[str, ...]
-    environment: dict[str, str]
+    environment: dict[str, str] = field(default_factory=dict)
     user: tuple[int, int]
-    labels: dict[str, str]
-    working_dir: str | None
-    binds: tuple[Bind, ...]
-    volumes: tuple[str, ...]
-    memory: int
-    shared_memory: int
-    cpus: float
-    processes: int
-    file_size: int
-    open_files: int
-    read_only: bool
-    gpus: tuple[str, ...]
+    labels: dict[str, str] = field(default_factory=dict)
+    working_dir: str | None = "/"
+    binds: tuple[Bind, ...] = ()
+    volumes: tuple[str, ...] = ()
+    memory: int = 256 * _MIB
+    shared_memory: int = _MIB
+    cpus: float = 1
+    processes: int = 64
+    file_size: int = _MIB
+    open_files: int = 4096
+    read_only: bool = True
+    gpus: tuple[str, ...] = ()
 
 
 def container(

@@ -62,18 +62,6 @@ def try_container(image: Image) -> str | None:
             command=("exit 7",),
             environment={"HOME": "/tmp"},
             user=agent_user(),
-            labels={},
-            working_dir="/",
-            binds=(),
-            volumes=(),
-            memory=1 << 26,
-            shared_memory=1 << 20,
-            cpus=1,
-            processes=32,
-            file_size=1 << 20,
-            open_files=1024,
-            read_only=True,
-            gpus=(),
         )
         command, env = exec_command(made, source_of(image), Path(home)), variables(Path(home), image.env)
         try:
