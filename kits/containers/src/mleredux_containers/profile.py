@@ -6,6 +6,7 @@ import resource
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Exit, Launch, Layout
 
-from mleredux_containers.folders import INSIDE, Bind, written_binds
+from mleredux_containers.folders import INSIDE, Bind, prepare_folders, user_entries, written_binds
 from mleredux_containers.withheld import withheld_binds
 
 LAYOUT = Layout(
@@ -132,27 +133,36 @@ class Container:
 
 def container(
     launch: Launch,
-    binds: Sequence[Bind],
+    image: Image | None,
     *,
     user: tuple[int, int],
-    image: Image,
     cpus: int,
-    listed: Callable[[], str] = str,
+    listed: Callable[[Image], str],
+    binds: Sequence[Bind] = (),
+    entries: bool = True,
 ) -> Container:
-    """Return the container of a launch.
+    """Return the container of a launch, whose folders become usable by the agent's user.
 
     Args:
         launch: What to start.
-        binds: What is mounted.
+        image: The agent's image; None where the engine does not have it any more.
         user: User and group id of the agent.
-        image: The agent's image.
         cpus: CPUs of the engine's machine.
         listed: Returns the output of `FIND` in a container of the image, in which known answers are looked for if the
             image does not tell its layers.
+        binds: What else is mounted.
+        entries: Whether to add the agent's user to the image's own users.
 
     Raises:
-        SandboxError: Neither the launch nor the image names a command.
+        SandboxError: The image is gone, its user could not read the task, or nothing names a command.
     """
+    if image is None:
+        raise SandboxError(
+            f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
+        )
+    folders = prepare_folders(launch, user)
+    users = user_entries(image.layers, user, launch.staging_dir or launch.control_dir) if entries else []
+    withheld = withheld_binds(launch, image.id, image.layers, partial(listed, image))
     limits = launch.limits
     written = written_binds(launch, image.layers, image.volumes, image.agent_dir)
     places = (launch.validate_socket, launch.gateway_socket, launch.proxy_socket)
@@ -165,7 +175,7 @@ def container(
         user=user,
         labels=labels(launch.run_id, launch.owner),
         working_dir=LAYOUT.output if launch.command else None,
-        binds=(*binds, *(written or ()), *withheld_binds(launch, image.id, image.layers, listed)),
+        binds=(*folders, *users, *binds, *(written or ()), *withheld),
         # It starts with the image's own files: an agent may write beside its program, as in MLE-bench.
         volumes=(image.agent_dir,) if image.agent_dir and written is None else (),
         memory=limits.memory_mb * _MIB,

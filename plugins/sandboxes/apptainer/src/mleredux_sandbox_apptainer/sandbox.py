@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import (
     BuildRequest,
     Built,
@@ -19,7 +18,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
-from mleredux_containers import LAYOUT, Bind, agent_user, build, container, find_gpus, prepare_folders, user_entries
+from mleredux_containers import LAYOUT, Bind, agent_user, build, container, find_gpus
 
 from mleredux_sandbox_apptainer import engine
 
@@ -59,16 +58,9 @@ class ApptainerSandbox:
     def start(self, launch: Launch) -> Handle:
         """Start the agent in a container of its own, below a launcher that survives this program."""
         image = engine.find_image(launch.built.reference)
-        if image is None:
-            raise SandboxError(
-                f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
-            )
-        user = agent_user()
         # What lies in memory there would count for nobody: shared memory lies on the run's disk.
-        binds = [*prepare_folders(launch, user), Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
+        binds = [Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
         staging = launch.staging_dir or launch.control_dir
-        if os.getuid() == 0:  # else Apptainer adds its user's entries
-            binds += user_entries(image.layers, user, staging)
         for name, content in _FILES.items():
             file = staging / name
             file.write_text(content, encoding="utf-8")
@@ -76,12 +68,14 @@ class ApptainerSandbox:
             binds.append(Bind(file, f"/etc/{name}"))
         made = container(
             launch,
-            binds,
-            user=user,
-            image=image,
+            image,
+            user=agent_user(),
             cpus=os.cpu_count() or 1,
-            listed=lambda: engine.list_files(image),
+            listed=engine.list_files,
+            binds=binds,
+            entries=os.getuid() == 0,  # else Apptainer adds its user's entries
         )
+        assert image is not None  # else there is no container
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
         environment = engine.variables(
             launch.control_dir, {**image.env, **made.environment, **find_gpus(made.gpus).environment}

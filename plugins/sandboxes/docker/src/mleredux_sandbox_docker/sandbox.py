@@ -9,15 +9,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
-from mleredux_containers import (
-    LAYOUT,
-    OWNER_LABEL,
-    RUN_LABEL,
-    agent_user,
-    build,
-    prepare_folders,
-    user_entries,
-)
+from mleredux_containers import LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build
 from mleredux_containers import container as make_container
 
 from mleredux_sandbox_docker import container
@@ -88,26 +80,18 @@ class DockerSandbox:
         with engine_errors("The container can't be prepared", hint=_START_HINT):
             image = find_image(client, launch.built.reference)
             info = client.info()
-        if image is None:
-            raise SandboxError(
-                f"The agent's image {launch.built.reference} is not there any more.",
-                hint="Start the run again.",
-            )
         options = security_options(info)
         user = agent_user(rootless="rootless" in options)
-        binds = prepare_folders(launch, user)
-        binds += user_entries(image.layers, user, launch.staging_dir or launch.control_dir)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
         created: str | None = None
         try:
             with engine_errors("The container can't be started", hint=_START_HINT):
                 made = make_container(
                     launch,
-                    binds,
+                    image,
                     user=user,
-                    image=image,
                     cpus=int(info["NCPU"]),
-                    listed=lambda: list_files(client, image.id, user),
+                    listed=lambda image: list_files(client, image.id, user),
                 )
                 settings = container.settings(made, runtime=self.runtime, userns_remapped="userns" in options)
                 settings["host_config"] = client.create_host_config(**settings["host_config"])

@@ -12,17 +12,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
-from mleredux_containers import (
-    LAYOUT,
-    OWNER_LABEL,
-    RUN_LABEL,
-    agent_user,
-    build,
-    container,
-    labels,
-    prepare_folders,
-    user_entries,
-)
+from mleredux_containers import LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build, container, labels
 
 from mleredux_sandbox_podman import engine
 from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for_log
@@ -69,21 +59,13 @@ class PodmanSandbox:
 
     def start(self, launch: Launch) -> Handle:
         """Start the agent in a container of its own."""
-        image = engine.find_image(launch.built.reference)
-        if image is None:
-            raise SandboxError(
-                f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
-            )
         user = agent_user(rootless=os.getuid() != 0)
-        binds = prepare_folders(launch, user)
-        binds += user_entries(image.layers, user, launch.staging_dir or launch.control_dir)
         made = container(
             launch,
-            binds,
+            engine.find_image(launch.built.reference),
             user=user,
-            image=image,
             cpus=os.cpu_count() or 1,
-            listed=lambda: engine.list_files(image.id, user),
+            listed=lambda image: engine.list_files(image.id, user),
         )
         cid_file, env_file = launch.control_dir / "container.id", launch.control_dir / "container.env"
         for file in (cid_file, launch.control_dir / OUT_OF_MEMORY):
