@@ -10,7 +10,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 | `layers` | layers that images of repositories share |
 | `images` | finding, pulling and building of images, with locks and logs |
 | `host` | the engine's host: registries, mirrors, users |
-| `building`, `disk`, `download_cache` | limits, disk and network of builds, and their cache of downloads |
+| `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their cache of downloads |
 | `folders`, `withheld` | folders that are mounted by the container contract, and known files that are hidden there |
 | `gpus` | devices and driver files of GPUs and MIG slices, by CDI or the driver |
 | `profile` | a launch as a hardened container |
@@ -47,6 +47,7 @@ from mleredux_containers.profile import (
     labels,
 )
 from mleredux_containers.recipe import Recipe
+from mleredux_containers.watch import Watch
 from mleredux_containers.withheld import FIND
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "ImageBuild",
     "ImageEngine",
     "Recipe",
+    "Watch",
     "agent_user",
     "base_image",
     "build",

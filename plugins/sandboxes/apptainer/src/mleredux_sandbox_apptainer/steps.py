@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import AgentBroken, SandboxError
 from mleredux.plugin.files import disk_usage, plain_path
-from mleredux_containers import BuildLimits, BuildLog, Container, agent_user
+from mleredux_containers import BuildLimits, BuildLog, Container, Watch, agent_user
 
 from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
 
-_LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
 # In a namespace whose root is the user without privileges; that user's own limits hold for each process.
 _AS_ROOT = ("unshare", "--map-root-user")
 _LIMITED = (
@@ -102,23 +100,10 @@ class Steps:
                 f"{error.filename} is not installed.", hint="`mleredux doctor` checks Apptainer."
             ) from error
         assert process.stdout is not None
-        ended, timed_out, grown = threading.Event(), threading.Event(), threading.Event()
-
-        def watch() -> None:
-            look_at = time.monotonic() + _MEASURE_SECONDS
-            while not ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
-                if (begun := time.monotonic()) >= look_at:
-                    if disk_usage(self._folder)[0] > self._limits.disk:
-                        grown.set()
-                    # A large tree takes long to count: spend no more than a tenth of the time on it.
-                    look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
-                if self._log.seconds_left <= 0.1:
-                    timed_out.set()
-                if grown.is_set() or timed_out.is_set():
-                    os.killpg(process.pid, signal.SIGKILL)
-                    return
-
-        threading.Thread(target=watch, daemon=True).start()
+        watch = Watch(self._log, self._limits.disk)
+        watch.size = lambda: disk_usage(self._folder)[0]
+        watch.stop = lambda: _kill(process)
+        watch.start()
         said = ""
         try:
             for line in process.stdout:
@@ -126,13 +111,16 @@ class Steps:
                 said = (said + line)[-4000:]
             code = process.wait()
         finally:
-            ended.set()
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            watch.ended.set()
+            _kill(process)
+            process.wait()
             process.stdout.close()
-        if grown.is_set():
-            raise self._log.too_large(self._limits.disk)
-        if timed_out.is_set():
-            raise self._log.timed_out()
+        watch.check()
         return code, said
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a program and what it has started, unless it has ended."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

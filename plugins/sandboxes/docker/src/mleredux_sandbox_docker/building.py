@@ -16,6 +16,7 @@ from mleredux_containers import (
     Image,
     ImageBuild,
     Recipe,
+    Watch,
     build_disk,
     filled,
     instructions,
@@ -23,7 +24,7 @@ from mleredux_containers import (
 
 from mleredux_sandbox_docker.container import settings
 from mleredux_sandbox_docker.engine import connect, find_image, find_record, gone_is_fine, reason
-from mleredux_sandbox_docker.steps import STEP_LABEL, Bounds, Watch, run_step, sweep_steps
+from mleredux_sandbox_docker.steps import STEP_LABEL, Bounds, run_step, sweep_steps
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -85,7 +86,7 @@ class DockerImages:
         client = connect(_cancellable())
         client.timeout = _COMMIT_SECONDS
         sweep_steps(client)
-        watch = Watch(build.log, build.limits)
+        watch = Watch(build.log, build.limits.disk)
         watch.start()
         try:
             with build_disk(build.limits.disk) as disk:

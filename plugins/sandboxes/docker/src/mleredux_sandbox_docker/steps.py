@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from mleredux_containers import (
     BuildDisk,
     BuildLimits,
     BuildLog,
+    Watch,
     downloads,
     downloads_size,
 )
@@ -34,7 +34,6 @@ STEP_LABEL = "mleredux.step"
 """What a step's image was made by: found again, it is not run again."""
 _NAME = "mleredux-step-"
 _SHARED_MEMORY = 64 << 20
-_LOOK_SECONDS = 2.0
 _ENGINES_FILES = {"hosts": "127.0.0.1 localhost\n", "resolv.conf": "", "hostname": "build\n"}
 """Files that the engine gives a container from a place of its own, which has no limit."""
 
@@ -46,50 +45,12 @@ class Bounds:
     Attributes:
         limits: Of each step.
         network: Whose network it has, as the engine writes it.
-        disk: Where it writes; None: on the engine's disk, measured every two seconds.
+        disk: Where it writes; None: on the engine's disk, measured every two seconds at most.
     """
 
     limits: BuildLimits
     network: str
     disk: BuildDisk | None
-
-
-class Watch(threading.Thread):
-    """Ends what a build is doing at its time limit, and what can't be bounded else when it is too large.
-
-    Attributes:
-        stop: Ends what goes on.
-        size: Bytes that it has written.
-        timed_out: Whether the time limit ended it.
-        too_large: Whether its size did.
-    """
-
-    def __init__(self, log: BuildLog, limits: BuildLimits) -> None:
-        super().__init__(daemon=True)
-        self._log, self._limits = log, limits
-        self.stop: Callable[[], object] = lambda: None
-        self.size: Callable[[], int] = lambda: 0
-        self.ended = threading.Event()
-        self.timed_out = self.too_large = False
-
-    def run(self) -> None:
-        """Look until the build has ended."""
-        while not self.ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
-            self.timed_out = self._log.seconds_left <= 0.1
-            self.too_large = not self.timed_out and self.size() > self._limits.disk
-            if self.timed_out or self.too_large:
-                self.stop()
-
-    def check(self) -> None:
-        """See that it was not ended.
-
-        Raises:
-            BuildFailed: It was.
-        """
-        if self.timed_out:
-            raise self._log.timed_out()
-        if self.too_large:
-            raise self._log.too_large(self._limits.disk)
 
 
 def run_step(

@@ -8,12 +8,11 @@ import re
 import signal
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import plain_path
-from mleredux_containers import BuildLog, Container, Image, ImageBuild, build_disk
+from mleredux_containers import BuildLog, Container, Image, ImageBuild, Watch, build_disk
 
 from mleredux_sandbox_podman.control_group import limited_group
 from mleredux_sandbox_podman.engine import (
@@ -32,7 +31,6 @@ from mleredux_sandbox_podman.steps import Steps, end_steps
 
 _PERIOD = 100_000
 _MOVE_SECONDS = 1800
-_LOOK_SECONDS = 1.0
 
 
 class PodmanImages:
@@ -49,9 +47,7 @@ class PodmanImages:
         first, _, rest = name.partition("/")
         if not rest or not ("." in first or ":" in first or first == "localhost"):
             name = f"docker.io/{name}" if rest else f"docker.io/library/{name}"
-        code, said = _follow(["pull", name], log, {})
-        if code is None:
-            raise log.timed_out()
+        code, said = _follow(["pull", name], Watch(log), log, {})
         if code:
             raise SandboxError(reason(said))
 
@@ -105,10 +101,9 @@ class PodmanImages:
                 f"--network={network}",
                 *filtered(Path(aside, "seccomp.json")),
             ]
-            steps = Steps(limits, measured=disk is None, limited=bool(group))
-            code, said = _follow([*options, str(folder)], log, {**build.arguments, "TMPDIR": temporary}, steps)
-            if code is None:
-                raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
+            watch, variables = Watch(log, limits.disk), {**build.arguments, "TMPDIR": temporary}
+            steps = Steps(watch, None if group else limits.processes, measured=disk is None)
+            code, said = _follow([*options, str(folder)], watch, log, variables, steps)
             if code and disk and "no space left on device" in said.lower():
                 raise log.too_large(limits.disk)
             if code:
@@ -129,9 +124,9 @@ def _keep(store: list[str], tag: str) -> None:
 
 
 def _follow(
-    arguments: list[str], log: BuildLog, variables: dict[str, str], steps: Steps | None = None
-) -> tuple[int | None, str]:
-    """Run podman to its end with its output in the log: its exit code, None at a limit, and the last of it."""
+    arguments: list[str], watch: Watch, log: BuildLog, variables: dict[str, str], steps: Steps | None = None
+) -> tuple[int, str]:
+    """Run podman to its end, or to a limit, with its output in the log: its exit code, and the last of it."""
     try:
         process = subprocess.Popen(
             command(*arguments),
@@ -146,26 +141,18 @@ def _follow(
     except OSError as error:
         raise SandboxError("The program podman is not installed.", hint="Install it: `apt install podman`.") from error
     assert process.stdout is not None
-    timed_out = threading.Event()
 
     def stop() -> None:
-        timed_out.set()
         end_steps(process.pid)  # podman then removes what it was building, and ends
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
 
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(min(_LOOK_SECONDS, log.seconds_left)):
-            if log.seconds_left <= 0.1:
-                return stop()
-
-    threading.Thread(target=watch, daemon=True).start()
+    watch.stop = stop
     if steps is not None:
-        steps.watch(process.pid, stop)
+        steps.watch(process.pid)
+    watch.start()
     said = ""
     try:
         for line in process.stdout:
@@ -176,8 +163,7 @@ def _follow(
         stop()
         raise
     finally:
-        ended.set()
-        if steps is not None:
-            steps.ended.set()
+        watch.ended.set()
         process.stdout.close()
-    return None if timed_out.is_set() else code, said
+    watch.check()
+    return code, said

@@ -5,59 +5,47 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from mleredux_containers import BuildLimits
+from mleredux_containers import Watch
 
 from mleredux_sandbox_podman.control_group import parts_of
 
-_LOOK_SECONDS, _MEASURE_SECONDS = 0.1, 2.0
+_LOOK_SECONDS = 0.1
 
 
 class Steps:
     """Limits and measures the steps where neither a control group nor a disk of their own can, as without root.
 
     Args:
-        limits: Of each step.
+        watch: Of the build.
+        processes: Of each step; None where they are limited already, which podman's builder can't.
         measured: Whether to measure what they write.
-        limited: Whether their processes are limited already, which podman's builder can't.
-
-    Attributes:
-        too_large: Whether a step wrote more than it may.
-        ended: Set when the build has ended.
     """
 
-    def __init__(self, limits: BuildLimits, *, measured: bool, limited: bool) -> None:
-        self._limits, self._measured, self._limited = limits, measured, limited
-        self.too_large, self.ended = False, threading.Event()
+    def __init__(self, watch: Watch, processes: int | None, *, measured: bool) -> None:
+        self._watch, self._processes, self._measured = watch, processes, measured
 
-    def watch(self, podman: int, stop: Callable[[], None]) -> None:
-        """Watch the build of a process, in a thread of its own, and stop it when a step writes too much."""
-        if self._measured or not self._limited:
-            threading.Thread(target=self._watch, args=(podman, stop), daemon=True).start()
+    def watch(self, podman: int) -> None:
+        """Limit and measure the steps of a process, until its build has ended."""
+        if self._measured:
+            self._watch.size = lambda: next(map(_written, _steps(podman)), 0)
+        if self._processes is not None:
+            threading.Thread(target=self._limit_all, args=(podman,), daemon=True).start()
 
-    def _watch(self, podman: int, stop: Callable[[], None]) -> None:
-        measured = time.monotonic()
-        while not self.ended.wait(_LOOK_SECONDS):
-            steps = list(_steps(podman))
-            for step in () if self._limited else steps:
+    def _limit_all(self, podman: int) -> None:
+        while not self._watch.ended.wait(_LOOK_SECONDS):
+            for step in _steps(podman):
                 self._limit(step)
-            if self._measured and time.monotonic() - measured > _MEASURE_SECONDS:
-                if any(_written(step) > self._limits.disk for step in steps[:1]):
-                    self.too_large = True
-                    stop()
-                    return
-                measured = time.monotonic()
 
     def _limit(self, step: int) -> None:
         with suppress(OSError, KeyError, ValueError):
             group, own = parts_of(step)["pids"], parts_of(os.getpid()).get("pids")
             if group != own:
-                (group / "pids.max").write_text(str(self._limits.processes))
+                (group / "pids.max").write_text(str(self._processes))
 
 
 def end_steps(podman: int) -> None:
