@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
@@ -13,6 +14,12 @@ from mleredux.plugin.command import Duration, catalogue, data_dir_option, runs_d
 from mleredux_server.cli.context import settings_of
 
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
+
+
+def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return an option that may be repeated; its values get its name in the plural, which a setting has."""
+    plural = option.removeprefix("--").replace("-", "_") + "s"
+    return click.option(option, plural, multiple=True, metavar=metavar, help=text)
 
 
 @click.command("serve", context_settings={"show_default": True})
@@ -84,48 +91,24 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     default=True,
     help="Execute the final code of runs again to verify their results, unless a request says otherwise.",
 )
-@click.option(
-    "--repo-host",
-    "repo_hosts",
-    multiple=True,
-    metavar="HOST",
-    help="Fetch users' agent repositories from these hosts only.  [default: any public host]",
-)
-@click.option("--agent-image", "agent_images", multiple=True, metavar="PATTERN", help="Images that users may name.")
-@click.option(
-    "--agent-variable",
-    "agent_variables",
-    multiple=True,
-    metavar="NAME",
-    help="Environment variables of the server that users' agents may use.",
-)
-@click.option(
-    "--agent-host",
-    "agent_hosts",
-    multiple=True,
-    metavar="[build:]HOST",
-    help="Hosts that users' agents may reach while they run (or in builds).",
-)
-@click.option(
+@_several("--repo-host", "HOST", "Fetch users' agent repositories from these hosts only.  [default: any public host]")
+@_several("--agent-image", "PATTERN", "Images that users may name.")
+@_several("--agent-variable", "NAME", "Environment variables of the server that users' agents may use.")
+@_several("--agent-host", "[build:]HOST", "Hosts that users' agents may reach while they run (or in builds).")
+@_several(
     "--agent-llm-field",
-    "agent_llm_fields",
-    multiple=True,
-    metavar="FIELD",
-    help="Fields of requests to language models that users may grant to agents; a pattern is allowed.",
+    "FIELD",
+    "Fields of requests to language models that users may grant to agents; a pattern is allowed.",
 )
-@click.option(
+@_several(
     "--agent-llm-model",
-    "agent_llm_models",
-    multiple=True,
-    metavar="NAME",
-    help="Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
+    "NAME",
+    "Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
 )
-@click.option(
+@_several(
     "--agent-tool",
-    "agent_tools",
-    multiple=True,
-    metavar="NAME",
-    help="MCP servers and skills of installed plugins that users may give to agents; a pattern is allowed.",
+    "NAME",
+    "MCP servers and skills of installed plugins that users may give to agents; a pattern is allowed.",
 )
 @click.option(
     "--default-quota",
@@ -134,13 +117,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     envvar="MLEREDUX_DEFAULT_QUOTA",
     help="Quota of new users' projects, e.g. concurrent_runs=4, cpus=8, sandboxes=isolated,process.",
 )
-@click.option(
-    "--webhook-host",
-    "webhook_hosts",
-    multiple=True,
-    metavar="HOST[:PORT]",
-    help="A private host for webhooks.",
-)
+@_several("--webhook-host", "HOST[:PORT]", "A private host for webhooks.")
 @click.option(
     "--retain",
     multiple=True,
