@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from mleredux.plugin.agent import Agent
@@ -19,14 +19,14 @@ from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
+_View = TypeVar("_View", AgentView, TechniqueView, GraderView, SandboxView)
 _SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
 
 
 @router.get("/agents")
 def list_agents(_caller: Reader, request: Request, paging: Pages) -> Page[AgentView]:
     """List installed agents, in order of their ids."""
-    items, cursor = _page(request, "agents", paging)
-    return Page[AgentView](items=[AgentView(**row) for row in items], next=cursor)
+    return _page(request, "agents", paging, AgentView)
 
 
 @router.get("/agents/{agent_id}")
@@ -48,22 +48,19 @@ def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
 @router.get("/techniques")
 def list_techniques(_caller: Reader, request: Request, paging: Pages) -> Page[TechniqueView]:
     """List installed techniques, in order of their ids; `GET /v1/tasks?technique=` lists the tasks that one creates."""
-    items, cursor = _page(request, "techniques", paging)
-    return Page[TechniqueView](items=[TechniqueView(**row) for row in items], next=cursor)
+    return _page(request, "techniques", paging, TechniqueView)
 
 
 @router.get("/graders")
 def list_graders(_caller: Reader, request: Request, paging: Pages) -> Page[GraderView]:
     """List installed graders, in order of their ids."""
-    items, cursor = _page(request, "graders", paging)
-    return Page[GraderView](items=[GraderView(**row) for row in items], next=cursor)
+    return _page(request, "graders", paging, GraderView)
 
 
 @router.get("/sandboxes")
 def list_sandboxes(_caller: Reader, request: Request, paging: Pages) -> Page[SandboxView]:
     """List installed sandboxes, in order of their ids."""
-    items, cursor = _page(request, "sandboxes", paging)
-    return Page[SandboxView](items=[SandboxView(**row) for row in items], next=cursor)
+    return _page(request, "sandboxes", paging, SandboxView)
 
 
 def shown_agent(agent: Agent) -> dict[str, Any]:
@@ -85,7 +82,6 @@ def _without_paths(value: Any) -> Any:
     return value
 
 
-def _page(request: Request, kind: str, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
+def _page(request: Request, kind: str, paging: Paging, view: type[_View]) -> Page[_View]:
     rows = list_records(service_of(request).catalogue, kind)
-    items, cursor = paging.of_known(rows, lambda row: str(row["id"]))
-    return list(items), cursor
+    return paging.page_of_all(rows, lambda row: str(row["id"]), lambda row: view(**row))

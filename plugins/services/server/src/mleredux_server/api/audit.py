@@ -23,5 +23,4 @@ def list_changes(
     place = paging.place(int)
     with service_of(request).database.reading() as session:
         found = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)
-    shown, cursor = paging.cut(found, lambda one: one.id)
-    return Page[AuditView](items=list(shown), next=cursor)
+    return paging.page(found, lambda one: one.id, lambda one: one)

@@ -14,7 +14,7 @@ from mleredux_server.accounts.security import Reader
 from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
-from mleredux_server.schemas.pages import Page, Pages, Paging, make_cursor
+from mleredux_server.schemas.pages import Page, Pages, Paging
 from mleredux_server.service import service_of
 from mleredux_server.streams.frames import DamagedLog, EventLines
 from mleredux_server.streams.hub import Followed, hub_of
@@ -60,7 +60,4 @@ def _page(run: SeenRun, after: int, paging: Paging, hide: Callable[[str], str]) 
         raise Problem(
             "conflict", f"The event log of run {run.id} can't be read.", hint="Contact the server administrator."
         ) from error
-    shown = found[: paging.limit]
-    if len(found) <= paging.limit:
-        return Page[Event](items=shown)
-    return Page[Event](items=shown, next=paging.linked(make_cursor(shown[-1].seq)))
+    return paging.page(found, lambda event: event.seq, lambda event: event)

@@ -49,8 +49,7 @@ _MOST_LOGS = 10_000
 def list_logs(run_id: str, caller: Reader, request: Request, paging: Pages) -> Page[LogView]:
     """List the logs of a run."""
     run = run_of(service_of(request), caller, run_id)
-    logs, cursor = paging.of_known(_logs(run), lambda log: log.name)
-    return Page[LogView](items=list(logs), next=cursor)
+    return paging.page_of_all(_logs(run), lambda log: log.name, lambda log: log)
 
 
 @router.get("/logs/{name}", response_class=Response, responses=LOG)

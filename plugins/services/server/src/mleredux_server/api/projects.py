@@ -51,13 +51,10 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
 @router.get("")
 def list_projects(caller: Reader, request: Request, paging: Pages) -> Page[ProjectView]:
     """List the caller's projects, in order of their names; an admin's token sees all."""
-    query = select(Project).where(*seen_by(caller, Project.id)).order_by(Project.name).limit(paging.limit + 1)
-    if place := paging.place(str):
-        query = query.where(Project.name > place[0])
+    query = paging.in_order(select(Project).where(*seen_by(caller, Project.id)), Project.name)
     with service_of(request).database.reading() as session:
-        rows, cursor = paging.cut(session.scalars(query).all(), lambda project: project.name)
-        views = [project_view(session, row, caller) for row in rows]
-    return Page[ProjectView](items=views, next=cursor)
+        rows = session.scalars(query).all()
+        return paging.page(rows, lambda row: row.name, lambda row: project_view(session, row, caller))
 
 
 @router.get("/{project_id}")

@@ -26,8 +26,7 @@ def list_secrets(caller: Reader, request: Request, paging: Pages, project: Proje
     with service_of(request).database.reading() as session:
         query = select(Secret).where(Secret.owner == owner_of(session, caller, project)).order_by(Secret.name)
         rows = session.scalars(query).all()
-    shown, cursor = paging.of_known(rows, lambda row: row.name)
-    return Page[SecretView](items=[_view(row) for row in shown], next=cursor)
+    return paging.page_of_all(rows, lambda row: row.name, _view)
 
 
 @router.put("/{name}")

@@ -47,10 +47,7 @@ def list_sources(caller: Reader, request: Request, paging: Pages, project: Proje
     with service_of(request).database.reading() as session:
         query = select(Source).where(*of_project(session, caller, Source.project_id, project))
         found = session.scalars(query.order_by(Source.created_at.desc(), Source.id)).all()
-    place = paging.place(int)
-    start = max(0, place[0]) if place else 0
-    shown, cursor = paging.cut(list(enumerate(found))[start : start + paging.limit + 1], lambda row: row[0] + 1)
-    return Page[SourceView](items=[_view(row) for _, row in shown], next=cursor)
+    return paging.page_by_number(found, _view)
 
 
 @router.get("/{source_id}")

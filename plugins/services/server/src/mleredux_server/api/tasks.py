@@ -35,10 +35,9 @@ def list_tasks(
     if q:
         wanted = q.casefold()
         rows = [row for row in rows if wanted in row["id"].casefold() or wanted in str(row.get("title")).casefold()]
-    items, cursor = paging.of_known(rows, lambda row: str(row["id"]))
     data = service.data.path
-    return Page[TaskView](
-        items=[TaskView(**row, prepared=looks_prepared(data, row["id"])) for row in items], next=cursor
+    return paging.page_of_all(
+        rows, lambda row: str(row["id"]), lambda row: TaskView(**row, prepared=looks_prepared(data, row["id"]))
     )
 
 

@@ -63,12 +63,9 @@ def list_tokens(caller: Keeper, request: Request, paging: Pages) -> Page[TokenVi
         query = query.where(Token.user_id == caller.user_id)
     if caller.bound_to is not None:
         query = query.where(Token.project_id == caller.bound_to)
-    if place := paging.place(str):
-        query = query.where(Token.id > place[0])
     with service_of(request).database.reading() as session:
-        rows = session.execute(query.order_by(Token.id).limit(paging.limit + 1)).all()
-    shown, cursor = paging.cut(rows, lambda row: row[0].id)
-    return Page[TokenView](items=[token_view(token, name) for token, name in shown], next=cursor)
+        rows = session.execute(paging.in_order(query, Token.id)).all()
+    return paging.page(rows, lambda row: row[0].id, lambda row: token_view(*row))
 
 
 @router.delete("/{token_id}", status_code=204)

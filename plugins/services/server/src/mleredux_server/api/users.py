@@ -70,13 +70,9 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
 @router.get("")
 def list_users(_caller: Admin, request: Request, paging: Pages) -> Page[UserView]:
     """List all users, in order of their names."""
-    query = select(User).order_by(User.name).limit(paging.limit + 1)
-    if place := paging.place(str):
-        query = query.where(User.name > place[0])
     with service_of(request).database.reading() as session:
-        rows = session.scalars(query).all()
-    shown, cursor = paging.cut(rows, lambda user: user.name)
-    return Page[UserView](items=[user_view(user) for user in shown], next=cursor)
+        rows = session.scalars(paging.in_order(select(User), User.name)).all()
+    return paging.page(rows, lambda user: user.name, user_view)
 
 
 @router.get("/{user_id}")

@@ -55,8 +55,7 @@ def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Proj
     with service_of(request).database.reading() as session:
         query = select(Webhook).where(*of_project(session, caller, Webhook.project_id, project))
         rows = session.scalars(query.order_by(Webhook.id)).all()
-    shown, cursor = paging.of_known(rows, lambda row: row.id)
-    return Page[WebhookView](items=[as_view(WebhookView, row) for row in shown], next=cursor)
+    return paging.page_of_all(rows, lambda row: row.id, lambda row: as_view(WebhookView, row))
 
 
 @router.get("/{webhook_id}/deliveries")
@@ -66,10 +65,7 @@ def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: P
         hook = _found(session, caller, webhook_id)
         query = select(Delivery).where(Delivery.webhook_id == hook.id)
         rows = session.scalars(query.order_by(Delivery.created_at.desc(), Delivery.id).limit(500)).all()
-    place = paging.place(int)
-    start = max(0, place[0]) if place else 0
-    shown, cursor = paging.cut(list(enumerate(rows))[start : start + paging.limit + 1], lambda row: row[0] + 1)
-    return Page[DeliveryView](items=[as_view(DeliveryView, row) for _, row in shown], next=cursor)
+    return paging.page_by_number(rows, lambda row: as_view(DeliveryView, row))
 
 
 @router.post("/{webhook_id}/test", status_code=202)

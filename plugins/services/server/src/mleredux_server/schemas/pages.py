@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Annotated, Any, Generic, TypeVar, TypeVarTuple
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel
+from sqlalchemy import Select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from mleredux_server.protocol.problems import Problem
 
 _Item = TypeVar("_Item")
 _Row = TypeVar("_Row")
+_Columns = TypeVarTuple("_Columns")
 LONGEST_CURSOR = 2000
 
 
@@ -76,11 +80,31 @@ class Paging:
         cursor = make_cursor(*found) if isinstance(found, tuple) else make_cursor(found)
         return rows[: self.limit], self.linked(cursor)
 
-    def of_known(self, rows: Sequence[_Row], key: Callable[[_Row], str]) -> tuple[Sequence[_Row], str | None]:
-        """As `cut`, given all rows, in order of their keys."""
+    def in_order(self, query: Select[*_Columns], column: InstrumentedAttribute[str]) -> Select[*_Columns]:
+        """Query `limit` + 1 rows of this page, in the order of a unique column."""
+        query = query.order_by(column).limit(self.limit + 1)
         place = self.place(str)
-        after = [row for row in rows if key(row) > place[0]] if place else rows
-        return self.cut(after[: self.limit + 1], key)
+        return query.where(column > place[0]) if place else query
+
+    def page(self, rows: Sequence[_Row], place: Callable[[_Row], Any], view: Callable[[_Row], _Item]) -> Page[_Item]:
+        """Return this page, as `cut` does, each row by its view."""
+        shown, cursor = self.cut(rows, place)
+        return Page(items=[view(row) for row in shown], next=cursor)
+
+    def page_of_all(
+        self, rows: Iterable[_Row], key: Callable[[_Row], str], view: Callable[[_Row], _Item]
+    ) -> Page[_Item]:
+        """As `page`, given all rows, in order of their keys."""
+        place = self.place(str)
+        after = [row for row in rows if not place or key(row) > place[0]]
+        return self.page(after[: self.limit + 1], key, view)
+
+    def page_by_number(self, rows: Iterable[_Row], view: Callable[[_Row], _Item]) -> Page[_Item]:
+        """As `page`, given all rows, in an order without keys: the cursor is the number of those before."""
+        place = self.place(int)
+        start = max(0, place[0]) if place else 0
+        numbered = list(islice(enumerate(rows, 1), start, start + self.limit + 1))
+        return self.page(numbered, lambda one: one[0], lambda one: view(one[1]))
 
 
 Pages = Annotated[Paging, Depends()]
