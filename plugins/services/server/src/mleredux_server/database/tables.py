@@ -36,6 +36,28 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UtcTime(), dict[str, Any]: JSON(), list[str]: JSON()}
 
 
+class _Owned:
+    """What users create in projects."""
+
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class _Scheduled:
+    """What a run and its job both have; their indexes begin with the project in different ways."""
+
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    priority: Mapped[int] = mapped_column(default=0)
+    preemptible: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+
 class Installation(Base):
     """The runs directory that this database belongs to: one row."""
 
@@ -106,7 +128,7 @@ class Member(Base):
     role: Mapped[str] = mapped_column(String(16), default="member")
 
 
-class Job(Base):
+class Job(_Scheduled, Base):
     """A worker's job, and what the scheduler must know about it."""
 
     __tablename__ = "jobs"
@@ -115,15 +137,10 @@ class Job(Base):
         Index("ix_jobs_ended_at", "ended_at", "id"),
         Index("ix_jobs_project_id_state", "project_id", "state", "kind", "disk_mb"),
     )
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
     """`run`, `grade` or `build`; `used` for a deleted run."""
     state: Mapped[str] = mapped_column(String(16), default="creating")
     """`creating` (not acknowledged yet: dropped after a kill), `queued`, `started`, `ended`."""
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
-    priority: Mapped[int] = mapped_column(default=0)
-    preemptible: Mapped[bool] = mapped_column(default=False)
     cpus: Mapped[float] = mapped_column(default=1.0)
     memory_mb: Mapped[int] = mapped_column(default=0)
     gpus: Mapped[int] = mapped_column(default=0)
@@ -139,29 +156,22 @@ class Job(Base):
     waiting_for: Mapped[str | None] = mapped_column(Text)
     worker_pid: Mapped[int | None]
     worker_birth: Mapped[float | None]
-    created_at: Mapped[datetime] = mapped_column(default=now)
     queued_at: Mapped[datetime | None]
-    started_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
 
 
-class Experiment(Base):
+class Experiment(_Owned, Base):
     """A matrix of runs."""
 
     __tablename__ = "experiments"
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     request: Mapped[dict[str, Any]]
-    created_at: Mapped[datetime] = mapped_column(default=now)
 
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment_id", "arm")
 """Columns of runs by whose values lists are filtered; an index of all of them counts the values."""
 
 
-class RunRow(Base):
+class RunRow(_Scheduled, Base):
     """The listed and filtered fields of a run; the directory is authoritative."""
 
     __tablename__ = "runs"
@@ -178,9 +188,6 @@ class RunRow(Base):
         Index("ix_runs_facets", "project_id", *FACETS),
         Index("ix_runs_changes", "project_id", "updated_at", "log_bytes"),
     )
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"))
     arm: Mapped[str | None] = mapped_column(Text)
     retry_of: Mapped[str | None] = mapped_column(_ID)
@@ -190,8 +197,6 @@ class RunRow(Base):
     seed: Mapped[int] = mapped_column(BigInteger)
     network: Mapped[str] = mapped_column(String(16))
     obfuscated: Mapped[bool] = mapped_column(default=False)
-    priority: Mapped[int] = mapped_column(default=0)
-    preemptible: Mapped[bool] = mapped_column(default=False)
     limits: Mapped[dict[str, Any]]
     options: Mapped[dict[str, Any]]
     labels: Mapped[dict[str, Any]]
@@ -215,9 +220,6 @@ class RunRow(Base):
     """The score over time: `Run.curve`."""
     log_bytes: Mapped[int] = mapped_column(BigInteger, default=-1)
     """Size of the event log when this row was last updated from it."""
-    created_at: Mapped[datetime] = mapped_column(default=now)
-    started_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
@@ -231,30 +233,23 @@ class RunLabel(Base):
     value: Mapped[str] = mapped_column(String(128))
 
 
-class Submission(Base):
+class Submission(_Owned, Base):
     """Predictions graded without an agent."""
 
     __tablename__ = "submissions"
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     task: Mapped[str] = mapped_column(String(128))
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
     status: Mapped[str] = mapped_column(String(16), default="queued")
     message: Mapped[str | None] = mapped_column(Words)
     report: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    created_at: Mapped[datetime] = mapped_column(default=now)
     ended_at: Mapped[datetime | None]
 
 
-class BuildRow(Base):
+class BuildRow(_Owned, Base):
     """An agent's environment, built ahead of its runs."""
 
     __tablename__ = "builds"
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     agent: Mapped[str] = mapped_column(Text)
     sandbox: Mapped[str] = mapped_column(String(64))
     options: Mapped[dict[str, Any]]
@@ -262,7 +257,6 @@ class BuildRow(Base):
     message: Mapped[str | None] = mapped_column(Words)
     image: Mapped[str | None] = mapped_column(Text)
     cached: Mapped[bool | None]
-    created_at: Mapped[datetime] = mapped_column(default=now)
     ended_at: Mapped[datetime | None]
 
 
@@ -295,18 +289,14 @@ class Secret(Base):
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
-class Webhook(Base):
+class Webhook(_Owned, Base):
     """An address that is told what happens in a project."""
 
     __tablename__ = "webhooks"
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     url: Mapped[str] = mapped_column(Text)
     events: Mapped[list[str]]
     secret: Mapped[str] = mapped_column(Text)
     """Encrypted; see `mleredux_server.accounts.vault`."""
-    created_at: Mapped[datetime] = mapped_column(default=now)
     disabled_at: Mapped[datetime | None]
 
 
