@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from importlib import import_module
 
 import structlog
 from mleredux.errors import MlereduxError
@@ -32,7 +31,7 @@ from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
-from mleredux_server.work import asked_for
+from mleredux_server.work import asked_for, begin
 
 _LOG = structlog.get_logger()
 _TICK = 0.5
@@ -281,9 +280,7 @@ class Dispatcher:
                 row.worker_pid, row.worker_birth = (worker.pid, worker.birth) if worker else (None, None)
                 row.attempts += 1
                 if kind != "run":
-                    work = import_module(f"mleredux_server.work.{kind}")
-                    if hasattr(work, "begun"):
-                        work.begun(session, row)
+                    begin(session, row)
                 run = session.get(RunRow, job_id) if kind == "run" else None
                 asked: dict[str, object] = {}
                 with contextlib.suppress(OSError, ValueError):  # the worker reports it

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from mleredux_server.operations.messages import announce
 from mleredux_server.runs.summary import OPEN, PREEMPTED, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.service import Service
-from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
+from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE, settle
 
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
@@ -287,11 +286,10 @@ class Jobs:
                 self._queue_again(job, attempts)
                 return True
             answer = {"result": None, "error": _died(job, attempts)}
-        kind = import_module(f"mleredux_server.work.{job.kind}")
         with self._service.database.writing() as session:
             row = session.get(Job, job.id)
             if row is not None and row.state == "started":
-                kind.settle(session, row, answer["result"], answer["error"])
+                settle(session, row, answer["result"], answer["error"])
                 row.state, row.ended_at, row.worker_pid = "ended", now(), None
         self._tally.ended[job.kind, "failed" if answer["error"] else "done"] += 1
         return True

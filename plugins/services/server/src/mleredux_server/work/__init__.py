@@ -1,4 +1,4 @@
-"""The work of each type of job, one module per type: `work` in the worker, `begun` and `settle` in the server.
+"""The work of each type of job, one module per type: `work` in the worker; in the server `TABLE`, `BUSY`, `settle`.
 
 Only the server process writes the database; a worker only writes files, in its job's folder.
 """
@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux_executor_nodes.shared import Lease
+from sqlalchemy.orm import Session
 
+from mleredux_server.database.tables import Job, now
 from mleredux_server.settings import Settings
 
 REQUEST_FILE = "request.json"
@@ -33,6 +36,25 @@ def asked_for(folder: Path) -> dict[str, Any]:
     """
     request: dict[str, Any] = json.loads((folder / REQUEST_FILE).read_bytes())
     return request
+
+
+def begin(session: Session, job: Job) -> None:
+    """Record in the table of a job other than a run that it has started."""
+    kind = import_module(f"{__name__}.{job.kind}")
+    if (row := session.get(kind.TABLE, job.id)) is not None:
+        row.status = kind.BUSY
+
+
+def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
+    """Record in the table of a job other than a run what came of it."""
+    kind = import_module(f"{__name__}.{job.kind}")
+    if (row := session.get(kind.TABLE, job.id)) is None:
+        return
+    row.ended_at = now()
+    if result is None:
+        row.status, row.message = "failed", error or kind.FAILED
+    else:
+        kind.settle(row, result)
 
 
 @dataclass(frozen=True)

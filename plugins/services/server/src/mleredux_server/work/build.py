@@ -8,14 +8,14 @@ from mleredux.errors import BuildFailed, MlereduxError
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import is_foreign
 from mleredux.plugin.sandbox import BuildRequest, choose
-from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import BuildRow, Job, now
+from mleredux_server.database.tables import BuildRow
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_made, granted
 from mleredux_server.work import WorkContext
 
 LOG_FILE = "build.log"
+TABLE, BUSY, FAILED = BuildRow, "building", "It could not be built."
 
 
 def work(context: WorkContext) -> dict[str, Any]:
@@ -53,21 +53,7 @@ def work(context: WorkContext) -> dict[str, Any]:
     return {"agent": agent.reference or agent.id, "image": built.identity, "cached": built.cached}
 
 
-def begun(session: Session, job: Job) -> None:
-    """Mark it as started."""
-    row = session.get(BuildRow, job.id)
-    if row is not None:
-        row.status = "building"
-
-
-def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
-    """Record that it is ready, or can't be built."""
-    row = session.get(BuildRow, job.id)
-    if row is None:
-        return
-    row.ended_at = now()
-    if result is None:
-        row.status, row.message = "failed", error or "It could not be built."
-    else:
-        row.status, row.agent = "ready", result["agent"]
-        row.image, row.cached = result["image"], result["cached"]
+def settle(row: BuildRow, result: dict[str, Any]) -> None:
+    """Record that it is ready."""
+    row.status, row.agent = "ready", result["agent"]
+    row.image, row.cached = result["image"], result["cached"]

@@ -8,11 +8,11 @@ from typing import Any
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.host import grade, prepare
-from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Job, Submission, now
+from mleredux_server.database.tables import Submission
 from mleredux_server.work import WorkContext
 
+TABLE, BUSY, FAILED = Submission, "grading", "It could not be graded."
 FAULT_FILE = "fault.txt"
 """The error message, which may name files of this machine: for the server administrator."""
 
@@ -48,21 +48,7 @@ def work(context: WorkContext) -> dict[str, Any]:
     return {"report": json.loads(report.model_dump_json())}
 
 
-def begun(session: Session, job: Job) -> None:
-    """Mark it as started."""
-    row = session.get(Submission, job.id)
-    if row is not None:
-        row.status = "grading"
-
-
-def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
-    """Record the grade, or why there is none."""
-    row = session.get(Submission, job.id)
-    if row is None:
-        return
-    row.ended_at = now()
-    if result is None:
-        row.status, row.message = "failed", error or "It could not be graded."
-    else:
-        row.status, row.report = "done", result["report"]
-        row.message = result["report"].get("message")
+def settle(row: Submission, result: dict[str, Any]) -> None:
+    """Record the grade."""
+    row.status, row.report = "done", result["report"]
+    row.message = result["report"].get("message")
