@@ -10,8 +10,9 @@ import platform
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from mleredux import __version__
@@ -108,16 +109,11 @@ class Stored(Collector):
         yield _by("mleredux_runs", "Runs in the store.", "status", RUN_STATUSES, numbers.runs)
         yield _by("mleredux_submissions", "Submissions without an agent.", "status", (), numbers.submissions)
         yield _by("mleredux_builds", "Builds of agents.", "status", (), numbers.builds)
-        for state, help_ in (("queued", "Queued jobs."), ("started", "Running jobs.")):
+        for name, help_, state in (("waiting", "Queued jobs.", "queued"), ("running", "Running jobs.", "started")):
             counts = {kind: numbers.jobs.get((kind, state), 0) for kind in JOB_KINDS}
-            yield _by(
-                f"mleredux_jobs_{'waiting' if state == 'queued' else 'running'}", help_, "kind", JOB_KINDS, counts
-            )
-        yield _gauge(
-            "mleredux_queue_oldest_wait_seconds",
-            "Seconds since the oldest waiting job was queued.",
-            numbers.oldest_wait,
-        )
+            yield _by(f"mleredux_jobs_{name}", help_, "kind", JOB_KINDS, counts)
+        oldest = "Seconds since the oldest waiting job was queued."
+        yield _gauge("mleredux_queue_oldest_wait_seconds", oldest, numbers.oldest_wait)
         waiting = "Messages of webhooks that were tried three times without success."
         yield _gauge("mleredux_webhook_messages_undelivered", waiting, numbers.undelivered)
         free = shutil.disk_usage(self._service.settings.state_dir).free
@@ -186,34 +182,26 @@ def _by(name: str, help_: str, label: str, known: Iterable[str], counts: dict[st
     return family
 
 
+def _counters(name: str, help_: str, counts: Iterable[tuple[Sequence[str], float]], *labels: str) -> Metric:
+    family = CounterMetricFamily(name, help_, labels=labels)
+    for values, count in counts:
+        family.add_metric(values, count)
+    return family
+
+
 def _tallied(tally: Tally) -> Iterator[Metric]:
     yield _by("mleredux_workers", "Live worker processes.", "state", ("busy", "idle"), tally.workers)
-    for name, help_, count in (
-        ("mleredux_workers_started", "Started worker processes.", tally.workers_started),
-        ("mleredux_workers_died", "Worker processes that failed or were killed.", tally.workers_died),
-    ):
-        yield CounterMetricFamily(name, help_, value=count)
+    taken = [(pair, tally.taken_away[pair]) for pair in product(JOB_KINDS, REASONS)]
+    yield _counters("mleredux_workers_started", "Started worker processes.", [((), tally.workers_started)])
+    yield _counters("mleredux_workers_died", "Worker processes that failed or were killed.", [((), tally.workers_died)])
     for name, help_, counts in (
         ("mleredux_jobs_started", "Jobs assigned to workers.", tally.started),
         ("mleredux_jobs_retried", "Jobs queued again because their worker exited.", tally.retried),
     ):
-        family = CounterMetricFamily(name, help_, labels=["kind"])
-        for kind in JOB_KINDS:
-            family.add_metric([kind], counts[kind])
-        yield family
-    taken = CounterMetricFamily(
-        "mleredux_jobs_taken_away", "Jobs whose worker was killed by the server.", labels=["kind", "reason"]
-    )
-    for kind in JOB_KINDS:
-        for reason in REASONS:
-            taken.add_metric([kind, reason], tally.taken_away[kind, reason])
-    yield taken
-    yield _gauge(
-        "mleredux_lease_age_seconds", "Longest time since the lease of a running job was renewed.", tally.silence
-    )
-    ended = CounterMetricFamily("mleredux_jobs_ended", "Ended jobs.", labels=["kind", "outcome"])
-    for (kind, outcome), count in sorted(tally.ended.copy().items()):
-        ended.add_metric([kind, outcome], count)
-    yield ended
+        yield _counters(name, help_, [((kind,), counts[kind]) for kind in JOB_KINDS], "kind")
+    yield _counters("mleredux_jobs_taken_away", "Jobs whose worker was killed by the server.", taken, "kind", "reason")
+    longest = "Longest time since the lease of a running job was renewed."
+    yield _gauge("mleredux_lease_age_seconds", longest, tally.silence)
+    yield _counters("mleredux_jobs_ended", "Ended jobs.", sorted(tally.ended.copy().items()), "kind", "outcome")
     age = max(time.monotonic() - tally.round_at, 0.0)
     yield _gauge("mleredux_dispatcher_last_round_seconds", "Seconds since the dispatcher's last successful round.", age)
