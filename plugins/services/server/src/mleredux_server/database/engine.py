@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ _POOL: dict[str, Any] = {
     "hide_parameters": True,  # errors are logged and must not contain values
 }
 
+_MOST_IDS = 500
 _MIGRATING = threading.Lock()
 """Alembic's context is global to the process."""
 _MIGRATION_LOCK = 0x6D6C6572
@@ -152,6 +153,12 @@ class Database:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin)
         return engine
+
+
+def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split ids for statements: the number of parameters is limited, and a long one blocks other writers."""
+    for start in range(0, len(ids), _MOST_IDS):
+        yield ids[start : start + _MOST_IDS]
 
 
 def _revision_of(connection: Connection) -> str | None:

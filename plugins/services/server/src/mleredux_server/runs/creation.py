@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import default_project, note, visible_project
 from mleredux_server.accounts.security import Caller
+from mleredux_server.database import batches
 from mleredux_server.database.tables import BuildRow, Experiment, Job, Project, RunRow, Submission, now
 from mleredux_server.protocol.idempotency import Answer, Claim
 from mleredux_server.protocol.problems import Problem
@@ -22,7 +23,6 @@ from mleredux_server.service import Service
 
 _Row = TypeVar("_Row")
 _OneRow = TypeVar("_OneRow", BuildRow, Submission)
-_CHUNK = 500
 
 
 def make_jobs(
@@ -68,7 +68,7 @@ def make_jobs(
             made = rows(session, home)
         folders()
         with service.database.writing() as session:
-            for some in _chunks(ids):
+            for some in batches(ids):
                 session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
             note(session, caller, *_created(made))
             if claim is not None and answer is not None:
@@ -168,7 +168,7 @@ def settle_left(service: Service) -> None:
         ids, claim = service.left[0]
         uncreated: list[str] = []
         with service.database.reading() as session:
-            for some in _chunks(ids):
+            for some in batches(ids):
                 uncreated += session.scalars(select(Job.id).where(Job.id.in_(some), Job.state == "creating"))
         if uncreated:
             drop_uncreated(service, uncreated, claim)
@@ -181,14 +181,14 @@ def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = N
     with service.database.reading() as session:
         kinds = [
             (str(job_id), str(kind))
-            for some in _chunks(ids)
+            for some in batches(ids)
             for job_id, kind in session.execute(select(Job.id, Job.kind).where(Job.id.in_(some)))
         ]
     for job_id, kind in kinds:
         remove_tree(service.job_dir(kind, job_id))
     with service.database.writing() as session:
         experiments: set[str | None] = set()
-        for some in _chunks(ids):
+        for some in batches(ids):
             experiments |= set(session.scalars(select(RunRow.experiment_id).where(RunRow.id.in_(some)).distinct()))
             for table in (RunRow, Submission, BuildRow):
                 session.execute(delete(table).where(table.id.in_(some)))
@@ -197,8 +197,3 @@ def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = N
         session.execute(delete(Experiment).where(Experiment.id.in_(experiments - {None}), ~left))
         if claim is not None:
             claim.release(session)
-
-
-def _chunks(ids: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), _CHUNK):
-        yield list(ids[start : start + _CHUNK])

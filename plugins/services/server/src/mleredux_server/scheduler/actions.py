@@ -20,6 +20,7 @@ from mleredux_server.accounts.accounts import note
 from mleredux_server.accounts.lent import forget_lent
 from mleredux_server.accounts.secrets import lending, secrets_of
 from mleredux_server.accounts.security import Caller
+from mleredux_server.database import batches
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim
 from mleredux_server.protocol.problems import Problem
@@ -62,18 +63,9 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
 
 def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
     with service.database.writing() as session:
-        asked = [
-            run_id
-            for start in range(0, len(ids), 500)
-            for run_id in session.scalars(
-                select(RunRow.id)
-                .join(Job, Job.id == RunRow.id)
-                .where(
-                    RunRow.id.in_(ids[start : start + 500]),
-                    (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL))),
-                )
-            )
-        ]
+        goes_on = (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL)))
+        query = select(RunRow.id).join(Job, Job.id == RunRow.id).where(goes_on)
+        asked = [run_id for some in batches(ids) for run_id in session.scalars(query.where(RunRow.id.in_(some)))]
         for run_id in asked:
             session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
         if asked:

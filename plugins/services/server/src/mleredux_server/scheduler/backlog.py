@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from mleredux_server.database import Database
+from mleredux_server.database import Database, batches
 from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
 
@@ -16,7 +16,6 @@ MOST = 2000
 """Queued runs that are read, divided among groups of runs that can only start or wait together, …"""
 _LEAST = 20
 """… but at least this many of each group, the first in their order."""
-_AT_ONCE = 500
 _CANCELLED_PRIORITY = 200
 
 
@@ -82,8 +81,7 @@ def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, s
     """
     ids = [run.id for run in queued if not run.cancel]
     held: dict[str, str] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start : start + _AT_ONCE]
+    for some in batches(ids):
         query = select(RunRow.id, RunRow.sandbox).where(RunRow.sandbox.in_(broken), RunRow.id.in_(some))
         held |= {run_id: broken[sandbox] for run_id, sandbox in session.execute(query)}
     return held
@@ -98,7 +96,6 @@ def tell_waiting(database: Database, queued: Iterable[Queued], reasons: Mapping[
             if why != run.waiting_for:
                 changed.setdefault(why, []).append(run.id)
     for why, ids in changed.items():
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
+        for some in batches(ids):
             with database.writing() as session:
                 session.execute(update(Job).where(Job.id.in_(some), Job.state == "queued").values(waiting_for=why))

@@ -44,6 +44,10 @@ class Demand(NamedTuple):
         """The smaller of both, of each resource."""
         return Demand(*map(min, self, other))
 
+    def share_of(self, machine: Demand) -> float:
+        """Return the largest share of the machine's resources."""
+        return max((mine / whole for mine, whole in zip(self, machine, strict=True) if whole > 0), default=0.0)
+
     def fits(self, room: Demand) -> bool:
         """Return whether `self` fits."""
         return all(mine <= theirs + _ROUNDING for mine, theirs in zip(self, room, strict=True))
@@ -163,10 +167,7 @@ class _Round:
     def share(self, user: str) -> float:
         """Return the user's dominant share of the machine, by the weight of their projects, now and in the past."""
         used = self.shares.get(user, Demand())
-        present = max(
-            (mine / whole for mine, whole in zip(used, self.world.machine, strict=True) if whole > 0), default=0.0
-        )
-        return present + self.world.history.get(user, 0.0)
+        return used.share_of(self.world.machine) + self.world.history.get(user, 0.0)
 
     def hindrance(self, run: Waiting) -> str | None:
         """Return why a run can't start now; None if it can."""

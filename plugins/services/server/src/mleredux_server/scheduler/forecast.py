@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import select
 
-from mleredux_server.database import Database
+from mleredux_server.database import Database, batches
 from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import ENDED
 from mleredux_server.scheduler.decision import Running, Waiting, World, decide
@@ -80,15 +80,8 @@ class Forecasts:
             columns = (RunRow.task, RunRow.agent, RunRow.started_at, RunRow.ended_at)
             query = select(*columns).where(RunRow.status.in_(ENDED), RunRow.started_at.is_not(None))
             past = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()
-            rows = [
-                row
-                for start in range(0, len(ids), 500)
-                for row in session.execute(
-                    select(RunRow.id, RunRow.task, RunRow.agent, RunRow.limits).where(
-                        RunRow.id.in_(ids[start : start + 500])
-                    )
-                )
-            ]
+            own = select(RunRow.id, RunRow.task, RunRow.agent, RunRow.limits)
+            rows = [row for some in batches(ids) for row in session.execute(own.where(RunRow.id.in_(some)))]
         spans: dict[tuple[str, str], list[float]] = {}
         for task, agent, started, ended in past:
             if started is None or ended is None:

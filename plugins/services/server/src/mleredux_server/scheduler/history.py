@@ -109,7 +109,7 @@ class History:
         weights = {project.id: Quota.model_validate(project.quota).weight for project in projects}
         machine, shares = self._machine(), dict[str, float]()
         for use, value in total.items():
-            share = value * _share(use.demand, machine) / weights.get(use.project, 1.0)
+            share = value * use.demand.share_of(machine) / weights.get(use.project, 1.0)
             shares[use.user] = shares.get(use.user, 0.0) + share
         return {user: round(value, _DIGITS) for user, value in shares.items()}
 
@@ -121,7 +121,3 @@ class History:
             span = (row.started_at.timestamp(), (row.ended_at or at).timestamp())
             total[use] = total.get(use, 0.0) + decayed(*span, at.timestamp(), self._half_life)
         return total
-
-
-def _share(demand: Demand, machine: Demand) -> float:
-    return max((mine / whole for mine, whole in zip(demand, machine, strict=True) if whole > 0), default=0.0)

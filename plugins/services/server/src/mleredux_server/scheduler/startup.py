@@ -10,6 +10,7 @@ from mleredux.plugin.files import remove_tree
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
+from mleredux_server.database import batches
 from mleredux_server.database.tables import Idempotency, Job, Member, RunLabel, RunRow, User
 from mleredux_server.runs.creation import drop_uncreated
 from mleredux_server.runs.summary import facts_of, run_at
@@ -20,7 +21,6 @@ from mleredux_server.scheduler.jobs import Started, end_damaged, end_run
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
-_CHUNK = 500
 
 
 def recover(service: Service) -> dict[str, Started]:
@@ -130,9 +130,9 @@ def _adopt(service: Service, names: Sequence[str]) -> None:
     if place is None:
         return
     count = 0
-    for start in range(0, len(names), _CHUNK):
+    for some in batches(names):
         jobs, rows, labels = [], [], []
-        for name in names[start : start + _CHUNK]:
+        for name in some:
             try:
                 run = run_at(service.store, name)
                 job, row = adopted(run, facts_of(run), str(place[0]), str(place[1]))
