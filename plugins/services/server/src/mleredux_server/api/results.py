@@ -18,7 +18,7 @@ from mleredux_server.files.manifest import read_document
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_of
-from mleredux_server.schemas.artifacts import Resources, SampleView, Scores
+from mleredux_server.schemas.artifacts import Resources, Scores
 from mleredux_server.service import service_of
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])
@@ -68,7 +68,7 @@ def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
         if not run.ended:
             raise _missing(run, "resources") from None
         samples = []
-    return Resources(items=[SampleView(**vars(sample)) for sample in samples])
+    return Resources(items=samples)
 
 
 def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:

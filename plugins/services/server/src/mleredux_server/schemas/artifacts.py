@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
+from mleredux.models import Sample
 from mleredux.plugin.artifact import VersionScore
 from pydantic import BaseModel
-
-
-class SampleView(BaseModel):
-    """An agent's resource usage at a time; None if unknown."""
-
-    seconds: float
-    memory_mb: float | None
-    cpu_seconds: float | None
-    processes: int | None
-    gpu_percent: float | None
-    gpu_memory_mb: float | None
 
 
 class Scores(BaseModel):
@@ -26,7 +16,7 @@ class Scores(BaseModel):
 class Resources(BaseModel):
     """The agent's resource usage over time."""
 
-    items: list[SampleView]
+    items: list[Sample]
 
 
 class LogView(BaseModel):
