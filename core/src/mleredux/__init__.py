@@ -40,7 +40,7 @@ _HOME = {
     "mleredux._core.store": ("Run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
-"""Where a name is that is no model."""
+"""Module of each exported name that is not a model."""
 
 __all__ = [
     "CONTRACT_VERSION",

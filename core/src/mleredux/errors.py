@@ -30,15 +30,15 @@ class MlereduxError(Exception):
 
 
 class NotFound(MlereduxError):
-    """There is no task, agent, grader, sandbox or run of that name."""
+    """No task, agent, grader, sandbox or run has this name."""
 
 
 class PluginError(MlereduxError):
-    """A plugin can't be loaded, or its declarations are invalid. Names the plugin and the remedy."""
+    """A plugin can't be loaded, or its declarations are invalid. The message names the plugin and the remedy."""
 
 
 class DataError(MlereduxError):
-    """Raw or prepared data is missing, damaged, or of another version than the task's."""
+    """Raw or prepared data is missing, damaged, or belongs to another version of the task."""
 
 
 class NotApplicable(MlereduxError):
@@ -73,7 +73,7 @@ class BuildFailed(SandboxError):
     """An agent's environment could not be built; the run contains the build log.
 
     Attributes:
-        by_agent: Whether the agent's own recipe failed, so that building it again would not help.
+        by_agent: Whether the agent's own recipe failed, so building it again would not help.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, by_agent: bool = False) -> None:
@@ -82,11 +82,11 @@ class BuildFailed(SandboxError):
 
 
 class NotGranted(MlereduxError):
-    """An agent asks for something that the person who runs it did not grant, or that can't be granted."""
+    """An agent requests access that the person who runs it did not grant, or that can't be granted."""
 
 
 class ResumeRefused(MlereduxError):
-    """A run can't be resumed: it is still being executed, has finished, or was started with other versions."""
+    """A run can't be resumed: it is still running, has finished, or was started with other versions."""
 
 
 class Cancelled(MlereduxError):
@@ -96,12 +96,12 @@ class Cancelled(MlereduxError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return the type and the message of an exception in foreign code, for a sentence that states it."""
+    """Return the type and message of a foreign exception, for use in a sentence."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def disk_full(error: BaseException | None) -> str | None:
-    """A sentence if an exception, or what caused it, says that a disk is full; the same sentence everywhere."""
+    """Return a sentence if an exception or its cause indicates a full disk; the same sentence is used everywhere."""
     text = os.strerror(errno.ENOSPC)
     while error is not None:
         by_number = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -113,11 +113,11 @@ def disk_full(error: BaseException | None) -> str | None:
 
 
 def no_home(error: BaseException) -> str | None:
-    """A sentence if an exception says that a file of the user's home can't be written, as that folder can't be."""
+    """Return a sentence if an exception indicates that a file in the user's home directory can't be written."""
     if not isinstance(error, OSError) or os.access(f"{Path.home()}/.", os.W_OK):
         return None
     home, place = Path.home(), Path(str(error.filename or "."))
-    folders = (home / ".cache", home / ".config", home / ".local")  # a home that is the root folder has all else
+    folders = (home / ".cache", home / ".config", home / ".local")  # if the home directory is /, it contains every path
     if not home.is_relative_to(place) and not any(place.is_relative_to(folder) for folder in folders):
         return None
     return f"The home folder {home} can't be written ({error.strerror}). Set HOME to a folder that can be written."

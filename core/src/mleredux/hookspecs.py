@@ -1,8 +1,9 @@
-"""The complete contract between mleredux and its plugins. A plugin implements any of these with `@mleredux.hookimpl`.
+"""The complete contract between mleredux and its plugins. A plugin implements any of these hooks with
+`@mleredux.hookimpl`.
 
-A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) with
-hook implementations. It declares the contract version that it was written for as `mleredux_contract = 2` next to them;
-the default is the current version.
+A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) with hook
+implementations. Next to them it declares the contract version that it was written for, `mleredux_contract = 2`; the
+default is the current version.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2
-"""The version of the hooks; a plugin declares the one it was written for as `mleredux_contract`."""
+"""The current version of the hooks; a plugin declares the version it was written for as `mleredux_contract`."""
 CHANGED_HOOKS = {2: ("mleredux_run_agent", "mleredux_verify")}
-"""Hooks that each version changed: a plugin written for an older one is loaded if it implements none of them."""
+"""Hooks changed in each version. A plugin written for an older version is loaded if it implements none of them."""
 PROJECT = "mleredux"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -72,7 +73,7 @@ def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
 
 @hookspec
 def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) -> Iterable[Evidence] | None:
-    """Return reasons to doubt a result that was just graded; `seen` ones taint it. The answers must not be quoted."""
+    """Return reasons to doubt a result that was just graded; level `seen` taints it. The answers must not be quoted."""
 
 
 @hookspec(firstresult=True)
@@ -81,7 +82,7 @@ def mleredux_verify(
 ) -> Verification | None:
     """Execute the final code of a run again, on renamed and permuted test data, and compare the scores.
 
-    `folder` is for files that are needed until the end; sandboxes can mount its files.
+    `folder` is for files that are needed until the verification ends; sandboxes can mount them.
     """
 
 
@@ -89,15 +90,16 @@ def mleredux_verify(
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
     """Write artifacts of a finished run to its directory and return them; the results of all plugins are stored.
 
-    Anyone who can read the run can read them: on a server, use other runs only if their `spec.project` is the same.
+    Anyone who can read the run can read them: on a server, use data from other runs only if their `spec.project` is the
+    same.
     """
 
 
 @hookspec
 def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact] | None:
-    """Write pages that show a finished run as a whole, and return them, as for `mleredux_produce_artifacts`.
+    """Write pages that show a whole finished run, and return them, as for `mleredux_produce_artifacts`.
 
-    Called after that hook: `artifacts` are what all plugins returned there.
+    Called after that hook; `artifacts` contains the results of all plugins.
     """
 
 
@@ -116,7 +118,7 @@ def mleredux_register_techniques() -> Iterable[Technique | Ref]:
 
 @hookspec
 def mleredux_register_agents() -> Iterable[Agent | Ref]:
-    """Agents."""
+    """Return agents."""
 
 
 @hookspec
@@ -141,15 +143,15 @@ def mleredux_register_executors() -> Iterable[Executor | Ref]:
 
 @hookspec
 def mleredux_register_tools() -> Iterable[Tool | Ref]:
-    """Return MCP servers and skills, which are given to agents by name: `mleredux run … --tool NAME`."""
+    """Return tools for agents, MCP servers and skills, which users select with `mleredux run … --tool NAME`."""
 
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Return commands; `runs curve` is `curve` in the group `runs`, and the function of `doctor NAME` returns findings.
+    """Return commands; the name `runs curve` means `curve` in the group `runs`, and a `doctor NAME` returns findings.
 
-    A `Ref` may say `place` (`both`: works with `--server` too; `machine`: here even if `MLEREDUX_SERVER` is set) and
-    `section` (of the help: `Results`, `Compare`, …).
+    A `Ref` may set `place` (`both`: also works with `--server`; `machine`: runs locally even if `MLEREDUX_SERVER` is
+    set) and `section` (of the help: `Results`, `Compare`, …).
     """
 
 
@@ -163,7 +165,8 @@ def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
 
 @hookspec(firstresult=True)
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Return a task that is not registered, because there are many like it (`wine+planted-7`); None for other names.
+    """Return a task that is not registered because there are too many of its kind (`wine+planted-7`); None for other
+    names.
 
     `base` is the registered task before the `+`.
     """
@@ -173,7 +176,7 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 def mleredux_import_task(reference: str) -> str | None:
     """Import the task of a reference with a scheme (`harbor:PATH`), and return its id; None for other schemes.
 
-    It is refused if, of all plugins, several import it.
+    It is an error if several plugins import the same reference.
     """
 
 
@@ -181,7 +184,7 @@ def mleredux_import_task(reference: str) -> str | None:
 def mleredux_find_agent(reference: str) -> Agent | None:
     """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes.
 
-    It is refused if, of all plugins, several resolve it.
+    It is an error if several plugins resolve the same reference.
     """
 
 
@@ -202,17 +205,18 @@ def mleredux_protected_variables() -> Iterable[str] | None:
 
 @hookspec(firstresult=True)
 def mleredux_open_nodes(catalogue: Catalogue) -> Nodes | None:
-    """Return what gives runs to executors, follows them to their end, and changes what object stores have of them."""
+    """Return an object that submits runs to executors, follows them until they end, and edits their data in object
+    stores."""
 
 
 @hookspec(firstresult=True)
 def mleredux_open_store(url: str) -> ObjectStore | None:
-    """Open the object store at a URL, which carries runs and data between machines; None for other schemes."""
+    """Open the object store at a URL, which transfers runs and data between machines; None for other schemes."""
 
 
 @hookspec(firstresult=True)
 def mleredux_open_backend(url: str) -> Backend | None:
-    """Open the server at a URL as the back end of commands with `--server`; None if it is another type of server."""
+    """Open the server at a URL as the backend of commands with `--server`; None if it is another type of server."""
 
 
 # Observation

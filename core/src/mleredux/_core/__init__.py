@@ -1,21 +1,21 @@
-"""Everything of mleredux that is not public: it may change in any release. Plugins use `mleredux.plugin`.
+"""The private part of mleredux, which may change in any release. Plugins use `mleredux.plugin`.
 
-From the command line down to the ground floor, which is `mleredux.models`; `.importlinter` has the layers.
+Listed from the command line down to the lowest layer, `mleredux.models`; `.importlinter` defines the layers.
 
 | modules | contents |
 |---|---|
-| `cli`, `api` | the command line, one file a command; the Python API |
+| `cli`, `api` | the command line, one file per command; the Python API |
 | `checks` | this machine's setup; whether certain tasks and agents will run on it |
 | `records`, `pages` | tasks and agents as plain records, runs in notebooks; pages that plugins add |
-| `planning` | a request becomes run plans: validated, allowed here, and granted |
-| `executors`, `loans` | the protocols of what executes runs elsewhere; secrets that a service lends to one run |
-| `pipeline`, `resume` | a run from `queued` to its end; interrupted runs |
+| `planning` | turns a request into run plans: validated, permitted and with their grants |
+| `executors`, `loans` | the protocols for executing runs elsewhere; secrets that a service provides to one run |
+| `pipeline`, `resume` | executes a run from start to end; resumes interrupted runs |
 | `stages`, `builtin` | prepare, build, run, grade, produce; their defaults |
-| `data`, `locations` | the data of tasks: fetched, prepared, sampled; the folders of data and caches |
-| `sandboxes`, `disuse` | agents as processes, and what they get: an image, tools, hosts; old images |
+| `data`, `locations` | fetching, preparing and sampling the data of tasks; the folders of data and caches |
+| `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
 | `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
-| `masks` | secrets masked |
+| `masks` | masking of secrets |
 | `store` | runs on disk: state, events, files |
-| `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that moved to kits |
+| `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that have moved to kits |
 """

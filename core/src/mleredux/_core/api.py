@@ -19,11 +19,11 @@ from mleredux.models import Grants, Report, SubmissionSchema, Task, Verdict
 from mleredux.models.request import Request
 
 BYTES_PER_GRADER = 64 * 2**20
-"""Bytes of submissions per grading process; below this, a second process is not worth its imports."""
+"""Bytes of submissions per grading process; below this, a second process does not pay for its imports."""
 
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
-    """List tasks as `mleredux list` does, filtered by equality of fields (`category="Tabular"`)."""
+    """List tasks as `mleredux list` does, filtered by field values (`category="Tabular"`)."""
     rows = [
         {"id": entry.id, "plugin": entry.plugin.name, **entry.ref.summary}
         for entry in current().entries("tasks").values()
@@ -55,18 +55,18 @@ def run(
     """Prepare the task, run the agent on it, grade the submission, and store all artifacts.
 
     Args:
-        task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
+        task: Id of a task, optionally with a variant: `digits`, `spaceship-titanic+fixed`.
         agent: Id of an agent, or the path of a script, a notebook or a folder.
-        sandbox: Id of a sandbox; None: the best that meets the agent's requirements.
+        sandbox: Id of a sandbox; None: the best sandbox that meets the agent's requirements.
         seed: Random seed for the agent.
         time_limit: Time limit of the agent in seconds.
         limits: Other fields of `Limits` to change.
         options: Options of the agent to change.
-        network: `none`, `gateway` or `open`; None: the agent's default, but for an open network of an agent found by a
-            reference (`repo:…`), which must be named here.
-        grants: What else the agent may have: `{"variables": [...], "hosts": [...], "build_hosts": [...],
-            "images": [...], "llm_fields": [...], "llm_models": [...], "tools": [...]}`: `tools` are MCP servers
-            and skills. An agent found by a reference gets nothing that it asks for unless it is here.
+        network: `none`, `gateway` or `open`; None: the agent's default. The open network of an agent found by a
+            reference (`repo:…`) must be specified here.
+        grants: The agent's additional access: `{"variables": [...], "hosts": [...], "build_hosts": [...], "images":
+            [...], "llm_fields": [...], "llm_models": [...], "tools": [...]}`: `tools` are MCP servers and skills. An
+            agent found by a reference gets nothing that it requests unless it is listed here.
         obfuscated: Whether the agent gets the description without the competition's name and story.
         verify: Whether to execute the final code again on permuted test data, to verify the result.
         context: Additional text for the agent.
@@ -81,9 +81,9 @@ def run(
         The finished run: `run.state`, `run.report`, `run.path`.
 
     Raises:
-        NotFound: There is no such task, agent or sandbox.
-        NotGranted: The agent asks for something that was not granted.
-        MlereduxError: The request is invalid, or can't be fulfilled on this machine.
+        NotFound: The task, agent or sandbox does not exist.
+        NotGranted: The agent requests access that was not granted.
+        MlereduxError: The request is invalid, or can't be met on this machine.
     """
     store, data = RunStore(runs_dir), DataStore(data_dir)
     request = Request.single(
@@ -111,10 +111,10 @@ def experiment(
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
 ) -> Any:
-    """Freeze the plan of an experiment, or open the experiment of its name: `experiment(plan).run().analyse()`.
+    """Freeze the plan of an experiment, or open the experiment with its name: `experiment(plan).run().analyse()`.
 
     Args:
-        plan: Its fields as in a plan file, the path of one, or a folder or name of an experiment.
+        plan: The fields of a plan file, the path of a plan file, or the folder or name of an experiment.
         runs_dir: Folder for runs; None: `default_runs_dir()`.
         data_dir: Folder for data; None: `default_data_dir()`.
 
@@ -122,7 +122,7 @@ def experiment(
         A `mleredux_experiments.sdk.Experiment`.
 
     Raises:
-        MlereduxError: No installed package executes experiments, or the plan is not possible here.
+        MlereduxError: No installed package executes experiments, or the plan can't be executed on this machine.
     """
     for entry_point in entry_points(group="mleredux.api", name="experiment"):
         return entry_point.load()(plan, runs_dir=runs_dir, data_dir=data_dir)
@@ -134,8 +134,13 @@ def experiment(
 def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = False) -> Prepared:
     """Prepare a task's files, unless they are already prepared.
 
+    Args:
+        task: Id of a task.
+        data_dir: Folder for data; None: `default_data_dir()`.
+        force: Whether to prepare the files again even if they are prepared.
+
     Raises:
-        NotFound: There is no such task.
+        NotFound: The task does not exist.
         DataError: Raw data is missing or damaged.
     """
     from mleredux._core.stages.prepare import prepare as prepare_stage
@@ -146,8 +151,13 @@ def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = Fals
 def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Report:
     """Grade a submission file, valid or invalid, against the answers.
 
+    Args:
+        submission: Path of the submission file.
+        task: Id of a task.
+        data_dir: Folder for data; None: `default_data_dir()`.
+
     Raises:
-        NotFound: There is no such task.
+        NotFound: The task does not exist.
         DataError: The task is not prepared and can't be prepared.
         TaskBroken: The task is faulty, not the submission.
     """
@@ -163,17 +173,17 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
 def grade_jsonl(
     listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
 ) -> tuple[dict[str, Any], Path | None]:
-    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded costs no other one.
+    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded does not affect the others.
 
     Args:
-        listed: One JSON object a line with `competition_id` and `submission_path` (or null); empty lines and lines that
-            start with `#` or `//` are skipped.
-        output_dir: Where `<time>_grading_report.json` is written; None: not written.
+        listed: A file with one JSON object per line, with `competition_id` and `submission_path` (or null); empty lines
+            and lines that start with `#` or `//` are skipped.
+        output_dir: The folder for `<time>_grading_report.json`; None: no file is written.
         data_dir: Folder for data.
 
     Returns:
-        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` says if the
-        submission is a copy of the sample or of the answers.
+        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` states whether
+            the submission is a copy of the sample or of the answers.
 
     Raises:
         MlereduxError: The file can't be read.
@@ -220,8 +230,13 @@ def grade_jsonl(
 def validate(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Verdict:
     """Check whether a submission file is well-formed, without opening the answers.
 
+    Args:
+        submission: Path of the submission file.
+        task: Id of a task.
+        data_dir: Folder for data; None: `default_data_dir()`.
+
     Raises:
-        NotFound: There is no such task.
+        NotFound: The task does not exist.
         DataError: The task is not prepared and can't be prepared.
     """
     from mleredux._core.submissions.files import named

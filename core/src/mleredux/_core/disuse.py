@@ -1,4 +1,4 @@
-"""What builds leave on this machine: images and Python environments, when each was last used, and their removal."""
+"""Images and Python environments left by builds: when each was last used, and how to remove them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Unused:
     """An image or an environment.
 
     Attributes:
-        sandbox: The one that made it.
+        sandbox: The sandbox that created it.
         name: The image's name, or the environment's folder.
-        last_used: In Unix time.
+        last_used: The time of the last use, as Unix time.
     """
 
     sandbox: str
@@ -34,7 +34,7 @@ class Unused:
 
 
 def note_use(sandbox: str, image: str) -> None:
-    """Note that an image of this program is used now; does nothing if the cache can't be written."""
+    """Record that this program uses an image now; do nothing if the cache can't be written."""
     with contextlib.suppress(OSError):
         note = _note(sandbox, image)
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def note_use(sandbox: str, image: str) -> None:
 
 
 def unused_since(moment: float) -> list[Unused]:
-    """Images and environments last used before that time, the latest first: an image before those below it."""
+    """Return images and environments last used before that time, latest first; images precede their bases."""
     images = [Unused(path.parent.name, unquote(path.name), path.stat().st_mtime) for path in _files(f"{IMAGES}/*/*")]
     made = [Unused("process", str(path.parent), path.stat().st_mtime) for path in _files(f"{ENVIRONMENTS}/*/complete")]
     found = [one for one in (*images, *made) if one.last_used < moment]
@@ -50,7 +50,7 @@ def unused_since(moment: float) -> list[Unused]:
 
 
 def remove(catalogue: Catalogue, one: Unused) -> None:
-    """Remove it; an image that a container needs stays in its engine."""
+    """Remove an image or environment; an image that a container still needs stays in its engine."""
     if one.sandbox == "process":
         shutil.rmtree(one.name, ignore_errors=True)
         Path(f"{one.name}.lock").unlink(missing_ok=True)

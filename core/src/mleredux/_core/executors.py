@@ -1,4 +1,4 @@
-"""The protocols of executors, which place runs on machines, and of object stores, which carry files between them."""
+"""The protocols of executors, which place runs on machines, and of object stores, which transfer files between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_SERVERS = (
 
 
 def job_environment() -> dict[str, str]:
-    """Return the environment of jobs: that of this process without variables that only a server may know."""
+    """Return the environment of jobs: that of this process, without variables that only a server may know."""
     return {name: value for name, value in os.environ.items() if name not in _OF_SERVERS}
 
 
@@ -34,12 +34,12 @@ class Node:
 
     Attributes:
         gpus: Number of GPUs.
-        labels: What distinguishes it: partitions, features.
-        up: Whether it can get runs now.
+        labels: Properties of the machine, such as partitions and features.
+        up: Whether it can accept runs now.
     """
 
     name: str
-    """The name of the machine at the executor."""
+    """The executor's name for the machine."""
     cpus: float
     """Number of CPU cores."""
     memory_mb: int
@@ -54,13 +54,14 @@ class Ticket:
     """The input of `Executor.give`: one run to execute.
 
     Attributes:
-        folder: The run's directory here.
-        command: Executes the run to its end. It may be started again at any time, also on another node: only the last
-            one that was started writes. SIGUSR1 tells it that its time is nearly over, SIGTERM that it must stop; the
-            run then goes on when the command is started again.
-        limits: What the run may use; the node needs a little more memory for the command itself.
-        seconds: How long the command takes at most.
-        shared: Whether the node must see the folder, under the same path; else the command uses an object store.
+        folder: The run's directory on this machine.
+        command: Executes the run until it ends. It may be restarted at any time, even on another node; only the most
+            recently started process writes. SIGUSR1 signals that its time is nearly over, SIGTERM that it must stop;
+            the run continues when the command is started again.
+        limits: The limits of the run; the node needs a little more memory for the command itself.
+        seconds: Maximum duration of the command, in seconds.
+        shared: Whether the node must have access to the folder under the same path; otherwise the command uses an
+            object store.
     """
 
     run_id: str
@@ -73,7 +74,7 @@ class Ticket:
 
     @property
     def work_dir(self) -> Path:
-        """A directory that exists on the node, in which the command can start."""
+        """A directory that exists on the node, to start the command in."""
         return self.folder.parent if self.shared else Path("/")
 
 
@@ -82,8 +83,8 @@ class JobStatus:
     """The state of a job at its executor.
 
     Attributes:
-        state: `waiting` if it is queued, suspended, or will be started again by the executor itself.
-        detail: The executor's own words on it, for people.
+        state: `waiting` if the job is queued, suspended, or will be restarted by the executor itself.
+        detail: The executor's own description of the state, for display.
     """
 
     state: Literal["waiting", "running", "ended"]
@@ -95,14 +96,14 @@ class Executor(Protocol):
     """Places runs on machines. All methods may be called from several threads."""
 
     id: str
-    """The name that `--executor` takes."""
+    """The name to use with `--executor`."""
     title: str
     """A short description for lists."""
     allocates: bool
-    """Whether a node gives each job CPUs, memory and GPUs of its own; else runs share the slots of the machine."""
+    """Whether a node reserves CPUs, memory and GPUs for each job; otherwise runs share the slots of the machine."""
 
     def check(self) -> list[Finding]:
-        """Check whether it works."""
+        """Check whether the executor works."""
 
     def nodes(self) -> Sequence[Node]:
         """Return the machines.
@@ -112,14 +113,14 @@ class Executor(Protocol):
         """
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Start runs, or queue them in this order; return the id of each one's job.
+        """Start runs, or queue them in this order; return the id of each run's job.
 
         Raises:
             ExecutorError: The engine refused all of them, or does not respond.
         """
 
     def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
-        """Return the current state of each job; `ended` for one that is not known (any more).
+        """Return the current state of each job; `ended` for a job that is unknown or no longer known.
 
         Raises:
             ExecutorError: The engine does not respond.
@@ -133,42 +134,43 @@ class Executor(Protocol):
         """
 
     def pull(self, ticket: Ticket) -> None:
-        """Bring the run's directory up to date with the node's; nothing on a shared file system."""
+        """Update the run's directory from the node; do nothing on a shared file system."""
 
 
 class Nodes(Protocol):
-    """Gives runs to executors, and changes what object stores have of them."""
+    """Submits runs to executors, and changes their data in object stores."""
 
     def execute(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
-        """Execute runs at the pipeline's executor to their end; those that it has from an earlier call are followed.
+        """Execute runs at the pipeline's executor until they end; runs submitted by an earlier call are only followed.
 
         Raises:
-            ExecutorError: The executor refused them, or has no node that is large enough for one.
+            ExecutorError: The executor refused the runs, or none of its nodes is large enough for one of them.
         """
 
     def publish(self, run: Run) -> None:
-        """Publish an ended run that was changed here, if it was given to an executor through an object store.
+        """Publish an ended run that was changed on this machine, if it was submitted to an executor through an object
+        store.
 
         Raises:
-            StoreError: The store can't be opened, or does not respond; it can be called again.
+            StoreError: The store can't be opened, or does not respond; the call can be repeated.
         """
 
     def delete(self, folder: Path) -> None:
-        """Delete what an object store has of an ended run that was given to an executor through one.
+        """Delete the data of an ended run from the object store through which it was submitted to an executor, if any.
 
         Args:
             folder: The directory of the run.
 
         Raises:
-            StoreError: The store can't be opened, or does not respond; it can be called again.
+            StoreError: The store can't be opened, or does not respond; the call can be repeated.
         """
 
 
 def open_nodes(catalogue: Catalogue) -> Nodes:
-    """Return what gives runs to executors.
+    """Return the object that submits runs to executors.
 
     Raises:
-        ExecutorError: No installed plugin does.
+        ExecutorError: No installed plugin provides one.
     """
     nodes: Nodes | None = catalogue.hook("mleredux_open_nodes")(catalogue=catalogue)
     if nodes is None:
@@ -179,11 +181,11 @@ def open_nodes(catalogue: Catalogue) -> Nodes:
 
 
 class Stored(NamedTuple):
-    """An object as it was read.
+    """An object read from a store.
 
     Attributes:
-        content: Its bytes.
-        tag: Changes with every write of it.
+        content: The content, in bytes.
+        tag: A tag that changes with every write of the object.
     """
 
     content: bytes
@@ -192,21 +194,22 @@ class Stored(NamedTuple):
 
 @runtime_checkable
 class ObjectStore(Protocol):
-    """Objects by key. All methods may be called from several threads, and raise `StoreError` if it does not respond."""
+    """Stores objects by key. All methods may be called from several threads, and raise `StoreError` if the store does
+    not respond."""
 
     url: str
-    """Without credentials: jobs get it in their command line."""
+    """The URL without credentials, which jobs receive on their command line."""
     variables: tuple[str, ...]
     """Environment variables that may hold credentials; a node deletes them before it executes a run."""
 
     def read(self, key: str) -> Stored | None:
-        """Return an object; None if there is none."""
+        """Return an object, or None if it does not exist."""
 
     def write(self, key: str, content: bytes) -> None:
-        """Write an object, whatever is there."""
+        """Write an object, replacing any existing one."""
 
     def swap(self, key: str, content: bytes, tag: str | None) -> str | None:
-        """Replace an object if it still has this tag, or create it if there is none and `tag` is None.
+        """Replace an object if it still has this tag, or create it if it does not exist and `tag` is None.
 
         Returns:
             The new tag; None if another writer was first.

@@ -1,8 +1,8 @@
-"""Child processes that are forked from one in which what grading imports is there already.
+"""Child processes, forked from a server process that has already imported the modules needed for grading.
 
-Importing pandas for each submission would cost more than grading it. So one process imports it once, before anything is
-read that an agent wrote, and forks for each request; it reads nothing but requests of its parent. Each child is guarded
-by a process between the two, which ends the child, and all that it started, when the parent closes or dies.
+Importing pandas for each submission would cost more than grading it. So one process imports it once, before anything
+written by an agent is read, and forks for each request; it reads nothing but its parent's requests. A guard process
+between the two ends the child, and all processes that the child started, when the parent closes or dies.
 """
 
 from __future__ import annotations
@@ -39,26 +39,27 @@ PRELOADED = (
 )
 """Modules that are imported before the first fork, with those of the entry-point group `mleredux.preloaded`."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Variables by which sums have one order on every machine, and children beside one another don't wait for threads."""
+"""Variables that make sums have the same order on every machine, and keep concurrent children from competing for
+threads."""
 _IDLE_SECONDS = 60.0
 _MOST_FILES = 8
 _ACKNOWLEDGED = b"\n"
 _INHERITED = ("PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_")
-"""Variables that count where a process starts: with others, there is another server."""
+"""Prefixes of variables that take effect when a process starts: different values need another server."""
 
 _lock = threading.Lock()
 _servers: dict[Any, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
 
 class Child:
-    """A function that runs in a process of its own, without this process's input and output."""
+    """A function that runs in a separate process, without this process's input and output."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.code: int | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended; False if it has not after so many seconds."""
+        """Wait until the child has ended; return False if it has not within this many seconds."""
         if self.code is None:
             if not select.select([self._connection], [], [], seconds)[0]:
                 return False
@@ -67,7 +68,7 @@ class Child:
         return True
 
     def close(self) -> None:
-        """End it, and all that it started."""
+        """End the child and all processes that it started."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
         while not self.wait(_IDLE_SECONDS):
@@ -87,11 +88,11 @@ def start(
     """Call `module:function(request, files)` in a child process.
 
     Args:
-        function: What to call.
-        request: JSON-able; it gets `parent`, the id of the process with which the child is to end.
-        folder: Its current folder.
-        errors: The open file that becomes its standard error.
-        files: Open files that the function gets.
+        function: The function to call.
+        request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
+        folder: The child's working directory.
+        errors: The open file that becomes the child's standard error.
+        files: Open files passed to the function.
         environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.
 
     Raises:
@@ -135,7 +136,7 @@ def _joinable(path: Path) -> str:
 
 
 def warm() -> None:
-    """Start the server now, so that it imports while something else is waited for."""
+    """Start the server now, so that it imports modules while the caller waits for something else."""
     _control(child_environment())
 
 
@@ -145,7 +146,7 @@ def _key(environment: Mapping[str, str]) -> Any:
 
 
 def _control(environment: Mapping[str, str]) -> socket.socket:
-    """The connection to the server, which is started if there is none."""
+    """Return the connection to the server, which is started if necessary."""
     with _lock:
         key = _key(environment)
         if key not in _servers:
@@ -166,7 +167,7 @@ def _control(environment: Mapping[str, str]) -> socket.socket:
 
 
 def _forget(control: socket.socket) -> None:
-    """Give up a server, unless another thread did."""
+    """Drop a server, unless another thread already has."""
     with _lock:
         for key, (ours, process) in list(_servers.items()):
             if ours is control:
@@ -176,9 +177,9 @@ def _forget(control: socket.socket) -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork for each request, until the parent ends, or there was nothing to do for a while."""
-    gc.disable()  # nothing that is imported is garbage
-    if sys.platform == "linux":  # elsewhere, forks of such a process may crash
+    """Fork for each request, until the parent ends or the server has been idle for a while."""
+    gc.disable()  # nothing imported so far is garbage
+    if sys.platform == "linux":  # on other platforms, forks of such a process may crash
         for name in (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
@@ -202,7 +203,7 @@ def serve(control: socket.socket) -> None:
 
 
 def _reap() -> bool:
-    """Reap guards that have ended; whether there are others."""
+    """Reap guards that have ended; return whether others remain."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -212,7 +213,7 @@ def _reap() -> bool:
 
 
 def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoReturn:
-    """Fork the child, and end it with its group when the connection is closed; say how it ended."""
+    """Fork the child, end it with its group when the connection is closed, and report its exit status."""
     told = json.loads(connection.makefile("rb").readline() or b"null")
     if told is None:
         os._exit(1)
@@ -236,7 +237,7 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
     connection.sendall(_ACKNOWLEDGED)
     threading.Thread(target=watch, daemon=True).start()
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    end()  # what it started goes with it
+    end()  # so that its own children end too
     with lock:
         ended, (_, status) = True, os.waitpid(child, 0)
     with contextlib.suppress(OSError):
@@ -245,7 +246,7 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
 
 
 def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoReturn:
-    """Be the child."""
+    """Run as the child process."""
     code = 1
     try:
         os.setsid()
@@ -273,4 +274,4 @@ def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoRetur
 
 if __name__ == "__main__":
     serve(socket.socket(fileno=int(sys.argv[1])))
-    os._exit(0)  # taking apart what was imported takes as long as many forks
+    os._exit(0)  # tearing down the imported modules takes as long as many forks

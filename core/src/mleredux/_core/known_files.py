@@ -1,4 +1,4 @@
-"""Files that hold a task's answers in a tree of other files: of libraries that ship them, and of mleredux itself."""
+"""Find files that hold a task's answers in a file tree: files of libraries that ship them, and of mleredux itself."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ _OTHER = re.compile(
     r"\.([acfho]|cfg|class|conf|cpp|css|desktop|gif|go|hpp|html?|ini|jar|java|jpe?g|js|md|mo|pdf|pl|png|po|pxd|py[cidx]?|rb"
     r"|rs|rst|service|sh|so|svg|tex|toml|ts|ya?ml)(\.\d+)*$"
 )
-"""Code, settings, documents and pictures: any other file with a suffix may be data."""
+"""Code, settings, documents and images: files with any other suffix may be data."""
 _ARCHIVE = re.compile(r"\.(7z|conda|deb|egg|pex|rpm|t[bgx]z2?|tar(\.\w+)?|whl|zip)$")
 _DOWNLOADS = "/pip/http"
-"""Archives in pip's cache are named by hashes."""
+"""The folder of pip's cache, where archives are named by hashes."""
 _DISTRIBUTIONS = {"sklearn": "scikit_learn"}
-"""Names of archives of libraries that are named otherwise when they are imported."""
+"""Archive names of libraries whose import name differs."""
 _RUN, _RUNS, _MAKING, _PRIVATE = "events.jsonl", "index.sqlite", ".making-", "prepared/private"
 _PACKAGES = ("site-packages", "dist-packages")
 
 
 class KnownFiles:
-    """What to look for: data files named like what a function returns, and archives of its library.
+    """Known data files, with names like those of the functions that return the answers, and archives of their
+    libraries.
 
     Args:
         functions: Full names of functions that return the answers: `sklearn.datasets.load_digits`.
 
     Attributes:
-        folders: Folders of data beside these functions: `sklearn/datasets/data`.
+        folders: Data folders next to these functions, such as `sklearn/datasets/data`.
     """
 
     def __init__(self, functions: Iterable[str]) -> None:
@@ -44,7 +45,7 @@ class KnownFiles:
         self._perhaps = re.compile("|".join(words) or "(?!)", re.IGNORECASE)
 
     def has(self, path: str) -> bool:
-        """Whether a file of that path may hold the answers."""
+        """Return whether a file with this path may hold the answers."""
         name = path.rpartition("/")[2]
         if self._downloads in path:
             return True
@@ -57,7 +58,8 @@ class KnownFiles:
         return bool(_ARCHIVE.search(lower)) and re.sub(r"^_(python\d?_)?", "", plain).startswith(self._archives)
 
     def within(self, paths: Iterable[str]) -> list[str]:
-        """Those of the files of a tree that hold the answers: of a folder with none named like them, all."""
+        """Return the files of a tree that hold the answers; if a data folder has no file with a known name, all its
+        files."""
         found: list[str] = []
         beside: dict[str, list[str]] = {}
         for path in paths:
@@ -73,7 +75,7 @@ class KnownFiles:
 
 
 def tree_files(root: Path) -> Iterator[str]:
-    """The files of a tree, by their paths from its root, which is `/`."""
+    """Yield the files of a tree, by their paths from its root, which is `/`."""
     for parent, _, names in os.walk(root):
         below = os.path.relpath(parent, root)
         yield from (os.path.normpath(f"/{below}/{name}") for name in names)
@@ -82,16 +84,16 @@ def tree_files(root: Path) -> Iterator[str]:
 def hidden_paths(
     roots: Iterable[str], known: KnownFiles, private: Iterable[Path], packages: Iterable[str]
 ) -> Iterator[str]:
-    """Folders and files of trees that nobody may see who may see the trees.
+    """Yield folders and files of trees that must be hidden from anyone who sees the trees.
 
-    These are data that mleredux prepared, runs, folders by other names of private ones, known answers, and packages of
-    other environments.
+    These are data prepared by mleredux, runs, private folders under other names, known answers, and packages of other
+    environments.
 
     Args:
         roots: The trees; links in them are not followed.
         known: Known answers.
         private: Private folders.
-        packages: Folders of packages that stay.
+        packages: Package folders to keep visible.
     """
     kept = {os.path.realpath(path) for path in packages}
     secret: dict[int, list[os.stat_result]] = {}

@@ -1,4 +1,4 @@
-"""Secrets that a service lends to one run: seen by the thread that executes it, not by the process's environment."""
+"""Secrets that a service provides to one run: visible to its thread, not in the process's environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[No
 
     Args:
         secrets: Values by name.
-        earlier: Values that the run was lent before, which nobody gets now; they are masked like the others.
+        earlier: Values that the run had before, which are no longer provided; they are masked like the others.
     """
     names, values = _LENT.set(dict(secrets)), _VALUES.set(frozenset([*secrets.values(), *earlier]))
     try:
@@ -30,15 +30,15 @@ def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[No
 
 
 def lent() -> Mapping[str, str]:
-    """Return the secrets that are lent to this thread."""
+    """Return the secrets provided to this thread."""
     return _LENT.get({})
 
 
 def lent_values() -> frozenset[str]:
-    """All values to mask: of secrets that are lent to this thread, and of those that its run was lent before."""
+    """Return all values to mask: secrets provided to this thread, and those that its run had before."""
     return _VALUES.get(frozenset())
 
 
 def caller_variables() -> Mapping[str, str]:
-    """The environment of the process, and the secrets that are lent to this thread."""
+    """Return the environment of the process with the secrets provided to this thread."""
     return {**os.environ, **lent()}

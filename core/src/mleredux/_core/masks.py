@@ -1,4 +1,4 @@
-"""Masking: a secret is shown as `*`, one for each of its bytes, so that everything else in a file keeps its place."""
+"""Masking: each byte of a secret is replaced by `*`, so that everything else in a file keeps its position."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 
 SHORTEST = 6
-"""Characters that a secret has at least: shorter values are too common to be replaced."""
+"""Minimum number of characters of a secret: shorter values are too common to be replaced."""
 
 
 def forms(secrets: Iterable[str]) -> list[bytes]:
@@ -21,7 +21,7 @@ def forms(secrets: Iterable[str]) -> list[bytes]:
 
 
 class Mask:
-    """Hides secrets in bytes. Each byte that is part of one is hidden, also where two overlap.
+    """Hides secrets in bytes. Each byte that is part of a secret is hidden, even if two overlap.
 
     Attributes:
         reach: How many bytes before and after a byte decide whether it is hidden.
@@ -36,7 +36,7 @@ class Mask:
         return bool(self._forms)
 
     def __or__(self, other: Mask) -> Mask:
-        """Return what hides the secrets of both."""
+        """Return a mask that hides the secrets of both."""
         return Mask(self._secrets | other._secrets)
 
     def finds(self, data: bytes) -> bool:
@@ -55,23 +55,23 @@ class Mask:
         return data if hidden is None else bytes(hidden)
 
     def read(self, source: Callable[[int, int], bytes], offset: int, most: int) -> bytes:
-        """Return a part of a file without secrets, those that lie across its ends included.
+        """Return a part of a file with secrets masked, including those that cross its ends.
 
         Args:
-            source: Gives up to so many bytes (the second) from a place on (the first).
-            offset: Where the part begins.
-            most: How many bytes it has; fewer only at the end.
+            source: Called as `source(offset, count)`; returns up to `count` bytes from an offset.
+            offset: The offset of the part.
+            most: The number of bytes; fewer are returned only at the end of the file.
         """
         before = min(offset, self.reach)
         data = source(offset - before, before + most + self.reach)
         return self.hide(data)[before : before + most]
 
     def begun(self, data: bytes) -> int:
-        """Return how many bytes at the end may be the beginning of a secret that is not complete yet."""
+        """Return how many bytes at the end may be the beginning of an incomplete secret."""
         tail = data[-self.reach :] if self.reach else b""
         longest = 0
         for form in self._forms:
-            # Of what is longer than the best so far, from the longest on.
+            # Try suffixes longer than the best so far, starting with the longest.
             place = tail.find(form[:1], max(0, len(tail) - len(form) + 1))
             while 0 <= place < len(tail) - longest:
                 if form.startswith(tail[place:]):

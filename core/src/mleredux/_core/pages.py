@@ -1,4 +1,4 @@
-"""Web pages and panels that plugins add to the pages over runs."""
+"""Web pages and panels that plugins add to the web pages about runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class StoredExperiment(NamedTuple):
-    """An experiment that a server stores.
+    """An experiment stored by a server.
 
     Attributes:
-        id: As in the column `experiment` of its runs.
-        title: Its name, for people.
-        plan: Its design has the id as its name.
+        id: The value of the column `experiment` of its runs.
+        title: The displayed name.
+        plan: The plan, whose design has the id as its name.
         cells: All its runs.
-        changes: After its creation, each with `time`, `what` and `results`, the number of runs that had ended.
+        changes: Changes after its creation, each with `time`, `what` and `results`, the number of runs that had ended.
         stopped: Why no more runs are started, if a budget or the stopping rule ended it.
     """
 
@@ -32,30 +32,30 @@ class StoredExperiment(NamedTuple):
     title: str
     plan: Plan
     created_at: datetime
-    """When it was created, in UTC."""
+    """When the experiment was created, in UTC."""
     cells: Sequence[tuple[Cell, RunPlan]] = ()
     changes: Sequence[Mapping[str, Any]] = ()
     stopped: str | None = None
 
 
 class Visit(Protocol):
-    """A request for a page; everything shows only what its visitor may see."""
+    """A request for a page; all methods return only what the visitor may see."""
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """What the address gives for the names in braces of the page's path."""
+        """The parts of the URL that match the names in braces in the page's path."""
 
     @property
     def query(self) -> Mapping[str, list[str]]:
-        """The address's query: for each name its values."""
+        """The query of the URL: the values of each name."""
 
     @property
     def form(self) -> Mapping[str, list[str]]:
-        """Of an action: for each name of a field of its form the values."""
+        """The form of an action: the values of each field, by name."""
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """Of an action: the files that were uploaded, by the names of their fields; they exist until it returns."""
+        """The uploaded files of an action, by field name; they exist until the action returns."""
 
     @property
     def static(self) -> bool:
@@ -63,41 +63,41 @@ class Visit(Protocol):
 
     @property
     def link(self) -> Callable[..., str]:
-        """Makes addresses, as in templates: `link("runs", run.id, "log", line=7)`."""
+        """The function that creates URLs, as in templates: `link("runs", run.id, "log", line=7)`."""
 
     @property
     def user(self) -> str:
-        """Who signed in; empty where nobody does."""
+        """The signed-in user; empty if nobody is signed in."""
 
     @property
     def folder(self) -> Path | None:
-        """The directory of runs, if they are in one."""
+        """The directory of runs, if all runs are in one."""
 
     @property
     def data_dir(self) -> Path | None:
-        """The directory of prepared data; None: the default one."""
+        """The directory of prepared data; None: the default directory."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a name in the query."""
 
     def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
-        """Return rows of the list of runs, newest first, that have one of the values in each of these columns."""
+        """Return rows of the list of runs, newest first, that have one of the given values in each given column."""
 
     def open(self, run_id: str) -> Run:
         """Return a run, for reading only; raises `NotFound`."""
 
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
-        """Return experiments of a server, newest first, without cells; or the experiment with this id."""
+        """Return a server's experiments, newest first, without cells; or only the experiment with this id."""
 
     def submissions(self) -> Sequence[Record]:
-        """Return the last submission of each user to each technique task of a server by its deadline.
+        """Return each user's last submission before the deadline to each technique task of a server.
 
-        Each has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and whether
-        the task has a deadline as `class`.
+        Each record has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and
+        whether the task has a deadline as `class`.
         """
 
     def say(self, sentence: str) -> None:
-        """Show a sentence above the page that the visitor sees next."""
+        """Show a sentence above the next page that the visitor opens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +105,13 @@ class Page:
     """A page at its own address.
 
     Attributes:
-        path: Its address: `/compare`, `/tasks/{task}`.
+        path: Its URL path: `/compare`, `/tasks/{task}`.
         template: A Jinja template in the folder `templates` of the function's package; it extends `layout.html.j2`.
-        function: `package.module:function`, imported when it is used: from a `Visit` to the template's values.
-        menu: Its title in the menu of all pages; empty: it is only reached by links.
-        selection: The title of a button on the list of runs, which opens it with the selected runs as values of `run`.
+        function: `package.module:function`, imported on first use; takes a `Visit` and returns the template's
+            variables.
+        menu: Its title in the menu of all pages; empty: the page is only reached by links.
+        selection: The title of a button on the list of runs, which opens the page with the selected runs as values of
+            `run`.
     """
 
     path: str
@@ -129,10 +131,10 @@ class Panel:
 
     Attributes:
         title: Its title.
-        template: As of a page; it has the content of the section only.
-        function: `package.module:function`, imported when it is used: from a `Visit` and a `Run` (or a `Task`) to the
-            template's values, or None for one that it has nothing on.
-        place: What it is shown on.
+        template: As for a page, but with only the content of the section.
+        function: `package.module:function`, imported on first use; takes a `Visit` and a `Run` (or a `Task`) and
+            returns the template's variables, or None to show no panel.
+        place: The kind of page that shows the panel.
     """
 
     title: str
@@ -143,13 +145,15 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """What a form of a page does: it answers only requests by POST that this site's own pages made.
+    """The handler of a form on a page. It accepts only POST requests from this site's own pages.
 
-    Each form has the hidden field that `{{ csrf }}` writes. Where nothing may be changed (`static`), show no form.
+    Each form must contain the hidden field that `{{ csrf }}` writes. Show no form on `static` pages, which cannot
+    change anything.
 
     Attributes:
-        path: Its address, as of a page.
-        function: `package.module:function`: from a `Visit` to the address of the page to show next, made by `link`.
+        path: Its URL path, as for a page.
+        function: `package.module:function`; takes a `Visit` and returns the URL of the page to show next, created with
+            `link`.
     """
 
     path: str
@@ -157,7 +161,7 @@ class Action:
 
 
 class Download(NamedTuple):
-    """What the function of a page returns to send a file instead of the page; the file is closed when it was sent."""
+    """Returned by the function of a page to send a file instead of the page; the file is closed after sending."""
 
     name: str
     """The file name that the browser suggests."""

@@ -1,4 +1,4 @@
-"""Plain names for paths of any kind: links, in a folder of this user, that need no quoting anywhere."""
+"""Plain names for paths of any kind: links in a folder of this user that need no quoting anywhere."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, SandboxError
 
 SOCKETS = 48
-"""Length of a folder in which sockets still have room for their names, which together may have 103 bytes."""
+"""Maximum length of a folder in which socket names still fit; the whole path may have 103 bytes."""
 _PLAIN = re.compile(r"[\w@+./-]+", re.ASCII)
 
 
 def plain_path(path: Path, longest: int = 4096) -> Path:
     """Return a path without special characters: the path itself, or a link to it.
 
-    Options that take lists, commands, search paths and sockets can't take all paths.
+    Options with lists, commands, search paths and sockets don't support all paths.
 
     Args:
-        path: A file or folder; links are removed when it is gone.
+        path: A file or folder; links are removed when it no longer exists.
         longest: Maximum number of characters.
 
     Raises:
-        SandboxError: The folder of links is another user's.
+        SandboxError: The folder of links belongs to another user.
     """
     whole = str(path.absolute())
     if len(whole) <= longest and _PLAIN.fullmatch(whole):
@@ -41,10 +41,10 @@ def plain_path(path: Path, longest: int = 4096) -> Path:
 
 
 def recorded_path(path: Path) -> Path:
-    """Return the absolute path of a folder that records name.
+    """Return the absolute path of a folder for use in records.
 
     Raises:
-        MlereduxError: Records, which are UTF-8, can't name it.
+        MlereduxError: The path is not UTF-8, as records must be.
     """
     found = path.absolute()
     if os.fsencode(found).decode("utf-8", "replace") != str(found):
@@ -54,7 +54,7 @@ def recorded_path(path: Path) -> Path:
 
 
 def _folder() -> Path:
-    """Return the folder of links; users of containers pass through it."""
+    """Return the folder of links; users in containers can traverse it."""
     folder = Path("/tmp", f"mleredux-{os.getuid()}-links")
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o711)

@@ -1,4 +1,4 @@
-"""Tasks, agents, graders and sandboxes as plain records; runs in notebooks. Lists import no plugin, and little else."""
+"""Tasks, agents, graders and sandboxes as plain records, and runs in notebooks. Listing imports no plugins."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def listed(
     category: str | None = None,
     technique: str | None = None,
 ) -> list[Record]:
-    """Return everything of a kind, in order of ids, without importing any of it.
+    """Return all objects of a kind, sorted by id, without importing any of them.
 
     Args:
-        catalogue: What is installed.
+        catalogue: The installed plugins.
         kind: `tasks`, `techniques`, `agents`, `graders`, `sandboxes`, `formats` or `executors`. Agents come with the
             installed sandboxes that can run them, best first.
-        sets: Only tasks of one of these sets; all where empty.
-        category: Only tasks of this category, in capitals or not.
-        technique: The tasks that this technique makes of them, in place of them.
+        sets: Only tasks in one of these sets; empty: all tasks.
+        category: Only tasks of this category; case is ignored.
+        technique: Return the tasks that this technique derives from them instead.
 
     Raises:
         NotFound: There is no such set or technique.
@@ -52,10 +52,10 @@ def listed(
 
 
 def task_record(task: Task, *, obfuscated: bool = False) -> Record:
-    """Return a task in full, with its description.
+    """Return the full record of a task, with its description.
 
     Raises:
-        TaskBroken: It has no such description, or it can't be read.
+        TaskBroken: The task has no such description, or it can't be read.
     """
     from mleredux._core.plugins.summaries import check_and_summarise
 
@@ -68,14 +68,14 @@ def task_record(task: Task, *, obfuscated: bool = False) -> Record:
 
 
 def agent_record(agent: Agent) -> Record:
-    """Return an agent in full: command, options, limits, environment."""
+    """Return the full record of an agent: command, options, limits, environment."""
     return agent.model_dump(mode="json", exclude={"rollout_reader", "configure", "outside"})
 
 
 def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[Record]:
-    """The technique's tasks, as far as categories tell; the rest shows when one is prepared."""
+    """Return the technique's tasks as far as categories determine them; the rest is known once a task is prepared."""
     if technique not in catalogue.entries("techniques"):
-        catalogue.technique(technique)  # says what there is
+        catalogue.technique(technique)  # lists the available techniques
     summary = catalogue.entries("techniques")[technique].ref.summary
     facts = {"kind": "technique", "metric": technique, "direction": "maximize", "variants": summary["variants"]}
     return [
@@ -86,7 +86,7 @@ def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[
 
 
 def run_html(run: Run) -> str:
-    """A run as a small table: what was asked, how it ended, and its report."""
+    """Return a run as a small HTML table: its request, how it ended, and its report."""
     from html import escape
 
     from mleredux.models.formats import facts

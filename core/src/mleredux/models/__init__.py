@@ -1,18 +1,18 @@
-"""The ground floor: pydantic models of what plugins declare, what a run is, and what its stages return.
+"""The lowest layer: pydantic models of plugin declarations, runs, and the results of their stages.
 
-Nothing here imports the rest of mleredux, so that programs which only read runs, like
-`mleredux_client`, import these alone.
+Nothing here imports the rest of mleredux, so programs that only read runs, like `mleredux_client`, need to import
+nothing else.
 
 - `base`: the class of all models: frozen, without unknown fields
 - `formats`, `units`: durations, sizes and scores as text for people; durations and sizes from text
 - `paths`: paths of any bytes as text
-- `schema`, `grader`, `execution`, `task`: what tasks declare: submissions, metrics, environments
-- `tool`, `agent`, `grants`: what agents declare, and what they are granted
+- `schema`, `grader`, `execution`, `task`: the declarations of tasks: submissions, metrics, environments
+- `tool`, `agent`, `grants`: the declarations of agents, and the access they are granted
 - `request`, `experiment`: requested runs: tasks, arms, seeds; the plan of an experiment
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
 - `rollout`: an agent's trajectory, as an ATIF document
-- `verdict`, `report`: how far a result can be trusted; a graded submission
-- `export`: a format in which runs are exported
+- `verdict`, `report`: whether a result can be trusted; a graded submission
+- `export`: formats for exporting runs
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _HOME = {
     "task": "Competition KnownLeak Metric Resources Submission Task Technique Thresholds",
     "verdict": "Evidence ResultVerdict Verification",
 }
-"""Names by module; each is imported on first use, for `formats` and `units` need no pydantic."""
+"""Names by module. Each is imported on first use, because `formats` and `units` do not need pydantic."""
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
 
 __all__ = [

@@ -32,25 +32,25 @@ def _accept_text(value: Any, handler: ValidatorFunctionWrapHandler, info: Valida
 
 
 Open = WrapValidator(_accept_text)
-"""Beside a `Literal` in an annotation: later versions may have more texts, and `read` accepts them."""
+"""Used next to a `Literal` in an annotation: `read` also accepts other strings, which later versions may add."""
 
 
 def read(model: type[AnyModel], document: Any) -> AnyModel:
-    """Return a model of a document that another version wrote: fields and texts that this one does not know are kept.
+    """Return the model of a document written by another version; unknown fields and strings are kept.
 
     Raises:
-        pydantic.ValidationError: A known field is missing, or has another type.
+        pydantic.ValidationError: A known field is missing, or has the wrong type.
     """
     return model.model_validate(document, extra="allow", context=_OTHER_VERSION)
 
 
 def parse(content: bytes) -> Any:
-    """Return the value of a JSON document; what other programs write that is not JSON spoils no more than itself.
+    """Return the value of a JSON document, tolerating common deviations from the standard.
 
-    A byte order mark is ignored, NaN and infinity are null, and text that is not Unicode is replaced.
+    A byte order mark is ignored, NaN and infinities become null, and invalid Unicode is replaced.
 
     Raises:
-        ValueError: It is not JSON, or nests too deeply.
+        ValueError: The document is not JSON, or is nested too deeply.
     """
     try:
         return from_json(content, allow_inf_nan=False)
@@ -64,12 +64,12 @@ def parse(content: bytes) -> Any:
 
 
 class Problem(NamedTuple):
-    """What a model does not accept.
+    """A validation problem.
 
     Attributes:
-        place: The names that lead to the field, joined by dots; empty for the whole.
-        message: The end of a sentence, without its full stop.
-        value: What was given.
+        place: The path of the field, joined by dots; empty for the whole document.
+        message: The end of a sentence, without the full stop.
+        value: The invalid value.
     """
 
     place: str
@@ -78,7 +78,7 @@ class Problem(NamedTuple):
 
 
 def first_problem(error: ValidationError) -> Problem:
-    """Return the first problem of a document, for a sentence on it."""
+    """Return the first problem in a document, for an error message."""
     first = error.errors(include_url=False, include_context=False)[0]
     message = first["msg"].removeprefix("Value error, ").rstrip(".")
     return Problem(".".join(str(part) for part in first["loc"] if part != "[key]"), message, first["input"])

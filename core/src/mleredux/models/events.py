@@ -41,7 +41,7 @@ class Payload(Model):
 
 
 class StateEntered(Payload):
-    """The run entered a state; with the cause if it failed."""
+    """The run entered a state. If it failed, the cause is included."""
 
     type: Literal["state"] = "state"
     """The event's name."""
@@ -54,7 +54,7 @@ class StateEntered(Payload):
 
 
 class StageEnded(Payload):
-    """A stage finished, failed or was cancelled. For stages without a result; the others have their own type."""
+    """A stage finished, failed or was cancelled. Stages that have a result use their own event types."""
 
     type: Literal["stage"] = "stage"
     """The event's name."""
@@ -102,7 +102,7 @@ class AgentEnded(StageEnded):
 
     @property
     def submitted(self) -> Submitted:
-        """The submission, relative to the run, or what was found in its place."""
+        """The submission, relative to the run, or the problem that was found in its place."""
         if self.submission is not None:
             return Path(self.submission)
         return NotSubmitted() if self.problem in (None, NotSubmitted.problem) else Unusable(problem=self.problem)
@@ -129,7 +129,7 @@ class ProduceEnded(StageEnded):
 
 
 class Judged(Payload):
-    """The result of the run has a verdict, or another one than before."""
+    """The result of the run received a verdict, or its verdict changed."""
 
     type: Literal["verdict"] = "verdict"
     status: str
@@ -139,7 +139,7 @@ class Judged(Payload):
 
 
 class Attempt(Payload):
-    """An agent is about to start, has ended, or was interrupted because its machine is taken away."""
+    """An agent is about to start, has ended, or was interrupted because its machine is being reclaimed."""
 
     type: Literal["attempt"] = "attempt"
     """The event's name."""
@@ -163,7 +163,7 @@ class AgentFound(Payload):
     agent: str | None = None
     """Id of the agent."""
     started_at: float | None = None
-    """Unix time."""
+    """Unix time of the start."""
     monotonic: float | None = None
     """When it was started, in seconds of the machine's monotonic clock."""
 
@@ -228,12 +228,12 @@ class SubmissionKept(Payload):
 
 
 class Retry(Payload):
-    """A stage is tried once more."""
+    """A stage is retried."""
 
     type: Literal["retry"] = "retry"
     """The event's name."""
     stage: State
-    """The stage that is repeated."""
+    """The stage that is retried."""
     cause: Cause
     """Why it failed."""
     message: str
@@ -254,7 +254,7 @@ class DataNoted(Payload):
 
 
 class DiskOpened(Payload):
-    """The disk of the run is there: what holds its limit."""
+    """The disk of the run is ready; records how its limit is enforced."""
 
     type: Literal["disk"] = "disk"
     limit_mb: int
@@ -281,15 +281,15 @@ class GatewayUse(Payload):
 
 
 class NetworkUse(Payload):
-    """A host was contacted first, or what was counted of it when its phase ended."""
+    """A host was contacted for the first time, or the final traffic counts of a host at the end of a phase."""
 
     type: Literal["network"] = "network"
     use: HostUse
-    """The host, and what was counted of it."""
+    """The host with its traffic counts."""
 
 
 class Warned(Payload):
-    """Something failed that does not end a run."""
+    """A failure that does not end the run."""
 
     type: Literal["warning"] = "warning"
     """The event's name."""
@@ -302,7 +302,7 @@ class Warned(Payload):
 
     @property
     def sentence(self) -> str:
-        """The message, with the plugin or the file that it is about."""
+        """The message, with the plugin or file it refers to."""
         return ": ".join(filter(None, (self.plugin, self.path, self.message)))
 
 
@@ -339,9 +339,9 @@ class Event(Model):
     """One line of `events.jsonl`."""
 
     seq: int
-    """From 0, without gaps."""
+    """The sequence number, counted from 0 without gaps."""
     time: datetime
-    """When it happened, in UTC."""
+    """The time of the event, in UTC."""
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
     `disk`, `gateway`, `network`, `verdict`, `warning`."""
@@ -350,7 +350,7 @@ class Event(Model):
 
     @cached_property
     def payload(self) -> Payload:
-        """The data as a value of its type; `Other` if this version does not know the type."""
+        """The data as an object of its event type, or `Other` if this version does not know the type."""
         try:
             payload: Payload = _known().validate_python({**self.data, "type": self.type})
         except ValueError:

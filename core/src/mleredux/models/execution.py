@@ -15,29 +15,35 @@ if TYPE_CHECKING:
 
 
 class Execution(Model):
-    """How a submission that is a program is executed while it is graded; `mleredux_programs.Execution` does it."""
+    """How a submitted program is executed during grading; `mleredux_programs.Execution` implements it."""
 
     seconds: float = Field(default=60.0, gt=0)
-    """Of wall time, for all inputs."""
+    """Wall time for all inputs, in seconds."""
 
     def instructions(self, task: Task) -> str:
-        """Return the part of an agent's instructions on the program to submit."""
+        """Return the part of an agent's instructions that describes the program to submit."""
         raise NotImplementedError
 
     def check(self, task: Task, program: BinaryIO, public: Path, seconds: float) -> None:
-        """Check a program by its predictions for the sample inputs, within so many seconds.
+        """Check a program by its predictions for the sample inputs.
+
+        Args:
+            task: The task, whose schema the predictions must match.
+            program: The submitted program.
+            public: The folder of public files, which contains the sample inputs.
+            seconds: The time limit, in seconds of wall time.
 
         Raises:
-            InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
+            InvalidSubmission: The program is too large or fails, or its predictions are not well-formed.
             TaskBroken: The task has no sample inputs.
         """
         raise NotImplementedError
 
     def score(self, task: Task, grader: Grader, program: Path, private: Path) -> Score:
-        """Execute a program on the private inputs, and score its predictions by the task's grader.
+        """Execute a program on the private inputs and score its predictions with the task's grader.
 
         Raises:
-            InvalidSubmission: It can't be scored.
-            TaskBroken: The task is at fault.
+            InvalidSubmission: The program can't be scored.
+            TaskBroken: The task itself is faulty.
         """
         raise NotImplementedError

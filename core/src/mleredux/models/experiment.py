@@ -1,4 +1,4 @@
-"""Experiments: the plan of a matrix of runs, as a user writes it."""
+"""Experiments: the plan of a matrix of runs, as written by a user."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from mleredux.models.base import Model
 from mleredux.models.request import Arm, Name, Order, PlanLimits, Request, Seed
 
 MOST_ARMS = 1000
-"""Maximum number of arms of a plan, all combinations of grids counted."""
+"""Maximum number of arms in a plan, counting every combination of grid values."""
 
 
 class Design(Model):
-    """What is asked, and of which tasks and seeds: the table `experiment` of a plan."""
+    """The question of an experiment, its tasks and its seeds: the table `experiment` of a plan."""
 
     name: Name
     """The name of the experiment, unique in its runs directory or project."""
     question: str = Field(default="", max_length=2000)
     """The question that the experiment answers, printed with its results."""
     primary: str = "any_medal"
-    """The measure that decides."""
+    """The primary measure, which decides the comparison."""
     margin: float = Field(default=0, ge=0, allow_inf_nan=False)
     """The smallest difference that matters, in the unit of the primary measure."""
     alpha: float = Field(default=0.05, gt=0, lt=1)
-    """The probability of a false alarm."""
+    """The significance level: the probability of a false positive."""
     analysis: Literal["paired", "equivalence"] = "paired"
-    """Whether arms differ, or whether they differ by less than the margin."""
+    """`paired` tests whether arms differ; `equivalence` tests whether they differ by less than the margin."""
     tasks: tuple[str, ...] = Field(min_length=1)
-    """Ids of tasks, and sets as `set:lite`."""
+    """Ids of tasks; sets of tasks are written as `set:lite`."""
     seeds: tuple[Seed, ...] = Field(default=(0,), min_length=1)
     """Seeds; each task is run with each arm and each seed."""
     order: Order = "interleaved"
@@ -46,25 +46,25 @@ class Design(Model):
 
 
 class Stop(Model):
-    """When no new run is started: budgets, and the stopping rule."""
+    """When to stop starting new runs: budgets and the stopping rule."""
 
     max_cost_usd: float | None = Field(default=None, gt=0)
-    """Cost of all runs by the gateway's prices."""
+    """Total cost of all runs, according to the gateway's prices."""
     max_hours: float | None = Field(default=None, gt=0)
-    """Time of all runs added up."""
+    """Total time of all runs, in hours."""
     rule: Literal["fixed", "sequential"] = "fixed"
-    """`sequential`: stop as soon as a test that allows looking at any time has decided."""
+    """`sequential`: stop as soon as a test that stays valid under repeated looks has decided."""
 
 
 class Plan(Model):
-    """The plan of an experiment: each task with each arm and each seed."""
+    """The plan of an experiment: each task is run with each arm and each seed."""
 
     experiment: Design
     """The question, the tasks and the seeds."""
     limits: PlanLimits = PlanLimits()
     """Limits of all arms."""
     arms: dict[Name, Arm] = Field(min_length=1, max_length=MOST_ARMS)
-    """The compared ways to run, by name."""
+    """The configurations to compare, by name."""
     stop: Stop = Stop()
     """When the experiment ends before all runs are done."""
 
@@ -74,10 +74,10 @@ class Plan(Model):
         return self
 
     def all_arms(self) -> dict[str, Arm]:
-        """Return all arms by name, with the limits of the plan; a grid is replaced by an arm for each combination.
+        """Return all arms by name, with the limits of the plan; each grid is expanded into one arm per combination.
 
         Raises:
-            ValidationError: A grid has no such field, or an invalid value.
+            ValidationError: A grid names an unknown field or contains an invalid value.
         """
         found: dict[str, Arm] = {}
         for name, arm in self.arms.items():
@@ -94,7 +94,7 @@ class Plan(Model):
 
     @property
     def request(self) -> Request:
-        """The request of all runs."""
+        """The request for all runs."""
         design = self.experiment
         return Request(
             tasks=design.tasks,
@@ -110,7 +110,7 @@ def _given(limits: PlanLimits) -> dict[str, Any]:
 
 
 def _axes(arm: str, grid: dict[str, Any], prefix: str = "") -> dict[str, list[Any]]:
-    """The fields of a grid with their values; nested tables become dotted names."""
+    """Return the fields of a grid with their values; nested tables become dotted names."""
     axes: dict[str, list[Any]] = {}
     for key, value in grid.items():
         if isinstance(value, dict) and not prefix:

@@ -1,4 +1,4 @@
-"""The declaration of a format in which runs are exported."""
+"""The declaration of a format for exporting runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format of another system in which runs can be written.
+    """A format of another system that runs can be exported to.
 
     Attributes:
-        id: Its name: `mleredux export … --to ID`.
-        title: What it is, for `mleredux list formats`.
-        suffix: The end of the names of its files: `.jsonl`.
-        write: `write(runs, options)` yields the content of one file, which holds these `ExportedRun`s, in pieces.
-        together: Whether one file holds all runs; otherwise `write` is called with each run alone.
-        needs: What a run must have to be exported: `rollout`, `score`, `public` files.
-        trusted: Whether tainted and irreproducible results are left out, as of data for training or publication.
-        options: The options that `write` gets, with their defaults.
+        id: The name of the format, as in `mleredux export … --to ID`.
+        title: A short description for `mleredux list formats`.
+        suffix: The suffix of its files, such as `.jsonl`.
+        write: `write(runs, options)` yields the content of one file with these `ExportedRun`s, in chunks.
+        together: Whether one file holds all runs; otherwise `write` is called once per run.
+        needs: Requirements for exporting a run: `rollout`, `score`, `public` files.
+        trusted: Whether tainted and irreproducible results are excluded, as they should be from data for training or
+            publication.
+        options: The options passed to `write`, with their defaults.
     """
 
     id: str

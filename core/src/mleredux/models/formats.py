@@ -1,6 +1,6 @@
-"""How values are written for people, wherever they are shown: terminals, notebooks, HTML pages, tables.
+"""Format values for display in terminals, notebooks, HTML pages and tables.
 
-Standard library only, so that the client can use it without importing more of mleredux.
+Standard library only, so the client can use it without importing the rest of mleredux.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from datetime import datetime
 from typing import Any
 
 TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "warn", "interrupted": "warn"}
-"""States of a run that nothing follows, and how good they are: `good`, `warn`, `bad`."""
+"""Tone of each final state of a run: `good`, `warn` or `bad`."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Beside the type of a model's field: that and how it is shown, everywhere the model is.
+    """Annotation of a model field that is displayed wherever the model is displayed, and how.
 
     Attributes:
-        title: Its label.
-        parts: Formats of all the model's attributes, joined by commas without those that have no value; the field's
-            own value where empty.
-        when: Another field that must have a value too.
-        brief: Also in tables of several runs.
+        title: The label.
+        parts: Format strings over the model's attributes, joined by commas; those without a value are omitted. Empty:
+            the field's own value.
+        when: Another field that must also have a value.
+        brief: Whether the field is also displayed in tables of several runs.
     """
 
     title: str
@@ -35,10 +35,11 @@ class Shown:
 
 
 def facts(model: Any, *, brief: bool = False) -> Iterator[tuple[str, str]]:
-    """Label and text of each field of a model that is shown and has a value, in the order of its fields.
+    """Yield the label and text of each displayed field that has a value, in field order.
 
     Args:
-        brief: Only those that stand in tables of several runs too.
+        model: The model to display.
+        brief: Whether to yield only the fields that tables of several runs display.
     """
     for name, field in type(model).model_fields.items():
         for shown in (extra for extra in field.metadata if isinstance(extra, Shown)):
@@ -50,14 +51,14 @@ def facts(model: Any, *, brief: bool = False) -> Iterator[tuple[str, str]]:
 
 
 class _Number(float):
-    """A number whose format `g` has no exponent."""
+    """A number whose format `g` never uses an exponent."""
 
     def __format__(self, form: str) -> str:
         return plain(self, 6) if form == "g" else super().__format__(form)
 
 
 class _Attributes(dict[str, Any]):
-    """A model's attributes for `str.format_map`."""
+    """Expose a model's attributes to `str.format_map`."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ def _part(form: str, model: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """Any value, in a few words."""
+    """Return any value as a short text."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -100,7 +101,7 @@ def duration(seconds: float) -> str:
 
 
 def round_duration(seconds: float) -> str:
-    """Format seconds for the marks of an axis: `0`, `5 s`, `2 min`, `1.5 h`."""
+    """Format seconds for axis ticks: `0`, `5 s`, `2 min`, `1.5 h`."""
     for unit, length in (("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.3g} {unit}"
@@ -124,7 +125,7 @@ def megabytes(count: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a score with up to five decimals, as reports round it."""
+    """Format a score with up to five decimals, as rounded in reports."""
     if value is None:
         return "–"
     if not math.isfinite(value):
@@ -137,8 +138,8 @@ def plain(value: float, digits: int = 12, *, grouped: bool = False) -> str:
     """Format a number in full, without an exponent: `0.00005`, `3600`, `2592000`.
 
     Args:
-        digits: Significant digits, where it has no more before the point.
-        grouped: Whether thousands are separated by commas.
+        digits: Number of significant digits; digits before the decimal point are never dropped.
+        grouped: Whether to separate thousands with commas.
     """
     from decimal import Decimal
 
@@ -160,7 +161,8 @@ def ordinal(value: float) -> str:
 
 
 def short_reference(agent: str) -> str:
-    """Return an agent's name for lists: of a reference, the end of its place and seven digits of its version.
+    """Return an agent's name for lists; a reference is shortened to the end of its location and seven digits of its
+    version.
 
     `repo:https://host/team/solver.git@COMMIT#fast` is `solver/fast@4f2c1aa`; other names are unchanged.
     """
@@ -169,7 +171,7 @@ def short_reference(agent: str) -> str:
         return agent
     place, _, folder = rest.partition("#")
     path, at, version = place.rpartition("@")
-    if not at or re.search("[/:]", version):  # no version: the @ is of a user or a folder
+    if not at or re.search("[/:]", version):  # without a version: the @ belongs to a user or a folder
         path, at, version = place, "", ""
     version = version.removeprefix("copy-")
     name = re.split("[/:]", path.rstrip("/"))[-1].removesuffix(".git") or scheme

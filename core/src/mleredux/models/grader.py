@@ -24,9 +24,9 @@ class GradingInput:
     """The input of a grader.
 
     Attributes:
-        submission: The submission file; a regular file, otherwise hostile.
+        submission: The submission file: a regular file with untrusted content.
         private: The folder of the answers.
-        task: The task's declaration (its `submission` names id and target columns, its `answers` the answers' file).
+        task: The task's declaration (its `submission` names id and target columns, its `answers` the answers file).
         options: The options of the task's metric.
     """
 
@@ -38,10 +38,10 @@ class GradingInput:
 
 @dataclass(frozen=True)
 class FormInput:
-    """The input of the check of a submission's form; never the answers.
+    """The input for checking whether a submission is well-formed; never contains the answers.
 
     Attributes:
-        submission: The submission file, hostile; an open file if it is in a folder of an agent.
+        submission: The submission file, with untrusted content; an open file if it is in an agent's folder.
         reference: The file that `Grader.reference` wrote when preparing the task; without one, the sample submission.
         task: The task's declaration.
     """
@@ -72,18 +72,19 @@ class Grader(Model):
     direction: Direction
     """Whether a larger or a smaller score is better."""
     requires: dict[str, str] = {}
-    """Optional libraries that `score` or `check` imports: the module → what pip installs for it. They are looked for
-    before an agent starts."""
+    """Optional libraries that `score` or `check` imports: module name → the requirement that pip installs for it. Their
+    presence is checked before an agent starts."""
     perfect: float | None = None
-    """The best possible value, if there is one."""
+    """The best possible score, if there is one."""
     score: Callable[[GradingInput], Score | float]
-    """Computes the score; raises `InvalidSubmission`, with one sentence for the agent, if that is impossible."""
+    """Computes the score, or raises `InvalidSubmission` with one sentence for the agent if that is impossible."""
     score_tables: Callable[[Any, Any, Any, dict[str, Any]], Score | float] | None = None
-    """`score_tables(submission, answers, task, options)`: the same from two tables in memory, as
-    `mleredux_tables.read_table` would read them; None if only files can be graded."""
+    """`score_tables(submission, answers, task, options)` computes the same score from two tables in memory, as returned
+    by `mleredux_tables.read_table`; None if only files can be graded."""
     check: Callable[[FormInput], None] | None = None
     """Raises `InvalidSubmission` if `score` would, as far as that can be determined without the answers. Validation
-    calls this; if it is None, both validation and grading check columns, ids and types by the submission schema."""
+    calls this. If None, both validation and grading check columns, ids and types against the submission schema."""
     reference: Callable[[GradingInput, Path], None] | None = None
-    """`reference(given, path)` writes the data that `check` needs in addition to the task, from the sample submission
-    (`given.submission`) and the answers, when the task is prepared. It must not reveal anything about the answers."""
+    """`reference(given, path)` is called when the task is prepared. It writes the data that `check` needs in addition
+    to the task, from the sample submission (`given.submission`) and the answers. It must not reveal anything about the
+    answers."""

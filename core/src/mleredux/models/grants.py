@@ -1,4 +1,4 @@
-"""Models of grants: what agents that are not installed ask for, and what the person who runs them gives."""
+"""Models of grants: what agents that are not installed request, and what the person who runs them allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOST = re.compile(
 
 
 def _name(holds: Callable[[str], object], fault: str) -> AfterValidator:
-    """Return the validator of names for which `holds` is true."""
+    """Return a validator for names that satisfy `holds`."""
 
     def check(name: str) -> str:
         if not holds(name):
@@ -31,34 +31,35 @@ VariableName = Annotated[str, _name(re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmat
 HostName = Annotated[
     str, _name(_HOST.fullmatch, "a host: write NAME, NAME:PORT or *.DOMAIN"), AfterValidator(str.lower)
 ]
-"""`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
-that address, a private one too."""
+"""`NAME`, `NAME:PORT` or `*.DOMAIN`; without a port, ports 80 and 443. `NAME=ADDRESS` or a plain address reaches
+exactly that address, even a private one."""
 _A_FIELD = "a field of requests: write its name as refusals state it"
 FieldName = Annotated[str, _name(re.compile(r"[\w$:.*?\[\]-]{1,128}").fullmatch, _A_FIELD)]
-"""A field of requests to language models, as the gateway's refusals name it, or a pattern: `tools.web_search*`."""
+"""A field of LLM requests, as named in the gateway's error messages, or a pattern: `tools.web_search*`."""
 
 ModelName = Annotated[str, _name(re.compile(r"[\w./:@*?\[\]+-]{1,200}").fullmatch, "the name of a language model")]
-"""A language model, or a pattern: `gpt-5*`. One that searches by itself is granted only by its exact name."""
+"""A language model, or a pattern: `gpt-5*`. Models that search the web are granted only by their exact name."""
 
 
 ToolName = Annotated[str, _name(lambda name: name.isprintable() and 0 < len(name) <= 4096, "the name of a tool")]
-"""The id of a tool, or the path of a skill's folder or of a file of MCP servers."""
+"""The id of a tool, or the path of a skill folder or of a file of MCP servers."""
 
 
 class Grants(Model):
-    """What an agent gets beyond a sandbox without network; or, as `Agent.asks` returns it, what an agent asks for."""
+    """What an agent gets beyond a sandbox without network or, as returned by `Agent.asks`, what an agent requests."""
 
     variables: tuple[VariableName, ...] = ()
     """Names of variables of the caller's environment; their values are masked in all stored files."""
     hosts: tuple[HostName, ...] = ()
-    """Hosts that the agent may reach while it runs."""
+    """Hosts that the agent can reach while it runs."""
     build_hosts: tuple[HostName, ...] = ()
-    """Hosts that its build may reach, besides package registries."""
+    """Hosts that its build can reach, besides package registries."""
     images: tuple[str, ...] = ()
     """Images that its build may use besides the base image: names, or patterns (`ghcr.io/team/*`)."""
     llm_fields: tuple[FieldName, ...] = ()
-    """Fields of requests to language models that the gateway lets through besides the usual ones; no manifest asks."""
+    """Additional fields that the gateway allows in requests to language models; a manifest cannot request them."""
     llm_models: tuple[ModelName, ...] = ()
-    """Language models besides those that the gateway's configuration offers; no manifest asks."""
+    """Language models in addition to those in the gateway's configuration; a manifest cannot request them."""
     tools: tuple[ToolName, ...] = ()
-    """MCP servers and skills: ids of `mleredux list tools`, and on one's own machine paths; no manifest asks."""
+    """MCP servers and skills: ids from `mleredux list tools` or, on the user's own machine, paths; a manifest cannot
+    request them."""

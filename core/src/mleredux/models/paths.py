@@ -1,6 +1,6 @@
-"""Paths of any bytes as text, as manifests and pages have them.
+"""Convert paths of arbitrary bytes to text for manifests and pages, and back.
 
-Standard library only, so that the client can use it without importing more of mleredux.
+Standard library only, so the client can use it without importing the rest of mleredux.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import re
 
 _ESCAPE = re.compile(r"(\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U00(?:0[0-9a-f]|10)[0-9a-f]{4}|\\[\\tnr])")
 _MAX_PATH = 4096
-"""Length of a path in bytes for the kernel."""
+"""The kernel's maximum length of a path, in bytes."""
 
 
 def readable(path: bytes) -> str:
-    """Return a path of any bytes as text, no two alike.
+    """Return a path of arbitrary bytes as text; different paths give different texts.
 
-    What is not UTF-8, control characters and backslashes are escaped.
+    Bytes that are not UTF-8, control characters and backslashes are escaped.
     """
     text = path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else _escape(char) for char in text)
@@ -28,7 +28,7 @@ def _escape(char: str) -> str:
 
 
 def path_of(text: str) -> bytes | None:
-    """Return the path that `readable` made this text of; None if no file below a folder can have that path."""
+    """Return the path for which `readable` returned this text; None if no file in a folder can have that path."""
     path = unescaped(text)
     if b"\0" in path or len(path) >= _MAX_PATH or any(part in (b"", b".", b"..") for part in path.split(b"/")):
         return None
@@ -36,7 +36,7 @@ def path_of(text: str) -> bytes | None:
 
 
 def unescaped(text: str) -> bytes:
-    """Return a text's bytes with the escapes of `readable` undone, though it may not have made this text."""
+    """Return a text's bytes with the escapes of `readable` undone, even if `readable` did not produce the text."""
     return b"".join(map(_unescape, _ESCAPE.split(text)))
 
 

@@ -1,4 +1,4 @@
-"""The report of a graded submission: MLE-bench's fields, and additional ones."""
+"""The report on a graded submission: MLE-bench's fields, and additional ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EARNED: dict[str, Any] = {
     **dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False),
     "percentile": None,
 }
-"""What only a trusted result has, and its value in the report of another."""
+"""Fields that only a trusted result has, with their values in the report of any other result."""
 
 
 class LlmUse(Model):
@@ -24,9 +24,9 @@ class LlmUse(Model):
     calls: int = 0
     """Calls that were forwarded."""
     failed: int = 0
-    """Of these, calls that the upstream answered with an error."""
+    """The number of these calls to which the upstream returned an error."""
     refused: int = 0
-    """Calls that were not forwarded: for the budget, the model, or a field that is not granted."""
+    """Calls that were not forwarded because of a budget, the model, or a field that is not granted."""
     prompt_tokens: int = 0
     """Input tokens, cached ones included."""
     cached_tokens: int = 0
@@ -34,39 +34,39 @@ class LlmUse(Model):
     completion_tokens: int = 0
     """Tokens that the models generated."""
     cost_usd: float | None = None
-    """Cost by the gateway's price table; None if a model has no price there."""
+    """Cost according to the gateway's price table; None if a model has no price there."""
     models: tuple[str, ...] = ()
     """Names of the models that were called."""
     hosts: tuple[str, ...] = ()
     """Upstream hosts."""
     exhausted: str | None = None
-    """The budget for which calls were refused: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
+    """The budget that caused calls to be refused: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
     refused_fields: dict[str, int] = {}
-    """Fields and headers of requests that were not forwarded, without their contents, and how often."""
+    """Fields and headers removed from requests, without their contents, and how often."""
     excess_tokens: int = 0
-    """Tokens of answers beyond the maximum that the gateway set: a provider did not observe it."""
+    """Output tokens beyond the maximum that the gateway set and a provider ignored."""
     price_tables: tuple[str, ...] = ()
-    """The tables by which cost was computed: name, date, checksum."""
+    """The price tables used to compute the cost: name, date, checksum."""
     replay: str | None = None
-    """The run whose recorded answers were given, in place of models."""
+    """The run whose recorded responses were replayed instead of calling models."""
     repeated: int = 0
-    """Calls that were answered from there."""
+    """Calls that were answered from the recording."""
     differences: tuple[str, ...] = ()
-    """A sentence for each call that has no counterpart there, and what differs."""
+    """For each call without a counterpart in the recording, a sentence on the difference."""
 
 
 class DiskLimit(Model):
-    """The disk limit of a run, and how firmly it is held."""
+    """The disk limit of a run, and how strictly it is enforced."""
 
     limit_mb: int
     """The limit in MiB."""
     enforced_by: Annotated[Literal["volume", "walk"], Open]
-    """`volume`: a file system of that size, which can't be exceeded. `walk`: the supervisor counts files about once a
-    second and stops the agent; files without a name are not counted."""
+    """`volume`: a file system of that size, which can't be exceeded. `walk`: the supervisor measures files about once a
+    second and stops the agent; deleted files that are still open are not counted."""
 
 
 class HostUse(Model):
-    """A host that a build or an agent reached, or tried to."""
+    """A host that a build or an agent reached, or tried to reach."""
 
     phase: str
     """`build` or `run`."""
@@ -79,9 +79,9 @@ class HostUse(Model):
     connections: int = 0
     """Number of connections."""
     sent: int = 0
-    """Bytes to the host."""
+    """Bytes sent to the host."""
     received: int = 0
-    """Bytes from the host."""
+    """Bytes received from the host."""
 
     def plus(self, other: HostUse | None) -> HostUse:
         """Return the sum of two counts of the same host."""
@@ -97,16 +97,17 @@ class Ledger(Model):
     validations: int = 0
     """Number of times the agent validated its submission."""
     validation_seconds: float = 0.0
-    """CPU seconds outside the agent's limits in which these validations executed the submission, if it is a program."""
+    """CPU seconds spent, outside the agent's limits, on executing the submission for these validations if it is a
+    program."""
     network: str = "none"
     """The network access that the agent had."""
     hosts: tuple[str, ...] = ()
-    """Hosts reached while the agent ran, those of the gateway's upstreams included."""
+    """Hosts reached while the agent ran, including the gateway's upstreams."""
     egress: tuple[HostUse, ...] = ()
-    """Every host that the agent or its build reached or was refused, with counts. Hosts of an image that was
-    built earlier are in the run that built it."""
+    """Every host that the agent or its build reached or was denied, with counts. The hosts of an image that was built
+    earlier are recorded in the run that built it."""
     llm_calls: int | None = None
-    """Calls through the gateway; None if there was no gateway."""
+    """LLM calls through the gateway; None if there was no gateway."""
     llm: LlmUse | None = None
     """The usage of these calls."""
     disk: DiskLimit | None = None
@@ -114,9 +115,9 @@ class Ledger(Model):
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False
-    """Whether any held-out data was within the agent's reach."""
+    """Whether any held-out data was accessible to the agent."""
     answers_seen: bool = False
-    """Whether something the agent left or printed proves that it had held-out data."""
+    """Whether the agent's files or output prove that it had held-out data."""
     notes: tuple[str, ...] = ()
     """Further sentences that qualify the result."""
 
@@ -125,15 +126,15 @@ class VersionScore(Model):
     """One version of a run's submission, graded after the run."""
 
     number: int
-    """From 1, in order of submission."""
+    """The version number, counted from 1 in order of submission."""
     time: datetime
     """When the version was copied, in UTC."""
     seconds: float
-    """Seconds after the agent's start."""
+    """Seconds since the agent's start."""
     size: int
     """Size in bytes."""
     score: float | None
-    """As in the report."""
+    """The score, rounded as in the report."""
     valid: bool
     """Whether the version could be scored."""
     medal: str | None = None
@@ -148,7 +149,7 @@ class Report(Model):
     competition_id: str
     """Id of the task."""
     score: Annotated[float | None, Shown("score", ("{score:.5f} ({metric})",), brief=True)]
-    """Rounded to five decimals; None if there is no score. JSON has no NaN and no infinities: these become null, and
+    """Rounded to five decimals; None if there is no score. JSON has no NaN or infinities: they become null, and
     `valid_submission` is true."""
     gold_threshold: Annotated[float | None, Shown("thresholds", _THRESHOLDS)] = None
     """The score needed for gold; None if the task has no medals."""
@@ -161,11 +162,11 @@ class Report(Model):
     any_medal: Annotated[bool, Shown("medal", ("{medal_name}",), when="gold_threshold", brief=True)] = False
     """Whether the score earns a medal."""
     gold_medal: bool = False
-    """Whether the best medal that the score earns is gold."""
+    """Whether the best medal for the score is gold."""
     silver_medal: bool = False
-    """Whether the best medal that the score earns is silver."""
+    """Whether the best medal for the score is silver."""
     bronze_medal: bool = False
-    """Whether the best medal that the score earns is bronze."""
+    """Whether the best medal for the score is bronze."""
     above_median: Annotated[bool, Shown("above median", when="median_threshold", brief=True)] = False
     """Whether the score is strictly better than the median."""
     submission_exists: bool
@@ -175,14 +176,14 @@ class Report(Model):
     is_lower_better: bool
     """Whether smaller scores are better."""
     created_at: datetime
-    """When it was graded, in UTC."""
+    """When the submission was graded, in UTC."""
     submission_path: str
     """The path of the graded file."""
 
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
-    """What the score can't be compared with, if the task declares it."""
+    """What the scores can't be compared with, if the task declares it."""
     task_version: str
     """The version of the task."""
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]
@@ -192,17 +193,20 @@ class Report(Model):
     teams: int | None = None
     """Number of entries on the leaderboard."""
     details: dict[str, Any] = {}
-    """Additional values that the grader returned, by name."""
+    """Additional values returned by the grader, by name."""
     limit: Annotated[str | None, Shown("ended by limit")] = None
-    """Which limit ended the agent: time, memory, disk, processes."""
+    """The limit that ended the agent: time, memory, disk, processes."""
     ledger: Ledger | None = None
     """The feedback and access that the agent had; None outside a run."""
     verdict: Annotated[ResultVerdict, Shown("verdict", ("{verdict.status}",), brief=True)] = ResultVerdict()
-    """How far the result can be trusted. If `verdict.trusted` is false, the medals, `above_median` and `percentile` of
-    this report are withheld, so that sums over reports respect the verdict; `score` stays, and is not for averages."""
+    """Whether the result can be trusted. If `verdict.trusted` is false, this report omits the medals, `above_median`
+    and `percentile`, so that totals over reports respect the verdict; `score` remains, but should not be averaged."""
 
     def judged(self, evidence: tuple[Evidence, ...], verification: Verification | None) -> Report:
-        """Return the report with the verdict that follows; fields withheld by an earlier verdict are decided again."""
+        """Return the report with the verdict that follows from the evidence and the verification.
+
+        Fields withheld by an earlier verdict are restored or withheld again.
+        """
         verdict = verdict_on(evidence, verification)
         earned = {name: getattr(self, name) for name in _EARNED} | self.verdict.withheld
         if not verdict.trusted:
@@ -211,7 +215,7 @@ class Report(Model):
         return self.model_copy(update={**earned, "verdict": verdict})
 
     def medal_of(self, score: float | None) -> str | None:
-        """Return the medal of another score of the same run, by the thresholds of this report and its verdict."""
+        """Return the medal for another score of the same run, using this report's thresholds and verdict."""
         if score is None or not self.verdict.trusted:
             return None
         for name in ("gold", "silver", "bronze"):

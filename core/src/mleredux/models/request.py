@@ -1,4 +1,4 @@
-"""Requests: the tasks, arms and seeds of runs, as a command, a program, a plan or a service states them."""
+"""Requests: the tasks, arms and seeds of runs, from a command, a program, a plan or a service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux.models.grants import Grants
 from mleredux.models.units import MAX_SEED, megabytes, seconds
 
 SET = "set:"
-"""Prefix of a task that stands for all tasks of a set."""
+"""Prefix of a task name that stands for all tasks of a set."""
 Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 """A seed of a run."""
@@ -45,7 +45,7 @@ else:
 
 
 class Arm(Model):
-    """One of the compared ways to run."""
+    """One of the configurations to compare."""
 
     agent: str
     """Id or reference of the agent."""
@@ -54,27 +54,27 @@ class Arm(Model):
     options: dict[str, Any] = {}
     """Options of the agent."""
     limits: PlanLimits = PlanLimits()
-    """Limits that differ from the defaults of the agent."""
+    """Limits that differ from the agent's defaults."""
     sandbox: str | None = None
-    """Id of the sandbox; None: the first that can run the agent."""
+    """Id of the sandbox; None: the first sandbox that can run the agent."""
     network: Network | None = None
-    """Network access; None: the default of the agent."""
+    """Network access; None: the agent's default."""
     grants: Grants = Grants()
-    """What the agent may have besides its network; on a server, within what its administrator allows."""
+    """The agent's access beyond its network; on a server, within the administrator's limits."""
     image: str | None = None
     """Base image of the agent's image."""
     obfuscated: bool = False
     """Whether the agent gets descriptions without the competition's name and story."""
     verify: bool | None = None
-    """Whether the final code is executed again to verify the result; None: no, on a server as configured there."""
+    """Whether to execute the final code again to verify the result; None: no, or on a server as configured there."""
     variant: str = ""
-    """Variant of every task, e.g. `fixed` or `private`; pairs are formed by the task without it."""
+    """Variant of every task, such as `fixed` or `private`; pairs are matched by the task without its variant."""
     context: str | None = None
     """A text file to append to the agent's instructions; `{task}` stands for the task's id."""
     contexts: dict[str, str] = {}
-    """The texts themselves by task, `*` for all others; filled in when a plan file is read."""
+    """The texts themselves, by task, with `*` for all other tasks; filled in when a plan file is read."""
     grid: dict[str, Any] = {}
-    """Fields with lists of values: one arm for each combination. Options are `options.NAME`, limits `limits.NAME`."""
+    """Fields with lists of values: one arm per combination. Options are `options.NAME`, limits `limits.NAME`."""
 
     @field_validator("variant")
     @classmethod
@@ -82,7 +82,7 @@ class Arm(Model):
         return value.removeprefix("+")
 
     def request(self, task: str) -> dict[str, Any]:
-        """Return the fields of the request for a run of a task, without the seed."""
+        """Return the fields of the request for a run of a task, except the seed."""
         options = {**self.options, **({"model": self.model} if self.model is not None else {})}
         return {
             "task": f"{task}+{self.variant}" if self.variant else task,
@@ -104,7 +104,7 @@ class Cell(NamedTuple):
     arm: str
     """The name of the arm."""
     task: str
-    """Without the arm's variant: the pair's task."""
+    """The task without the arm's variant, by which pairs are matched."""
     seed: int
     """The seed of the run."""
 
@@ -115,19 +115,19 @@ class Request(Model):
     tasks: tuple[str, ...]
     """Ids or references; `set:NAME` stands for all tasks of a set."""
     arms: dict[str, Arm]
-    """The ways to run, by name."""
+    """The configurations, by name."""
     seeds: tuple[Seed, ...] = (0,)
     """Seeds; each task is run with each arm and each seed."""
     order: Order = "by_task"
-    """`by_task`: all runs of a task in a row; `interleaved`: the arms take turns."""
+    """`by_task`: all runs of a task in sequence; `interleaved`: the arms alternate."""
     experiment: str | None = None
-    """The experiment that the runs belong to, if any: they then record their arms."""
+    """The experiment that the runs belong to, if any; the runs then record their arms."""
 
     @classmethod
     def single(
         cls, task: str, agent: str, *, seed: int = 0, limits: Mapping[str, Any] | None = None, **arm: Any
     ) -> Request:
-        """Return the request of one run; `arm` has fields of `Arm`.
+        """Return the request for one run; `arm` holds fields of `Arm`.
 
         Raises:
             MlereduxError: A value is not valid.
@@ -145,14 +145,14 @@ class Request(Model):
         context: str | None = None,
         **arm: Any,
     ) -> Request:
-        """Return a request of each task with each agent and each seed, all run in the same way.
+        """Return a request for each task with each agent and each seed, with the same settings for all.
 
         Args:
-            tasks: Ids, references, and sets as `set:NAME`.
+            tasks: Ids, references, or sets as `set:NAME`.
             agents: Ids, references or paths.
-            seeds: None: the default seed.
-            limits: Those that differ from the agents' own.
-            context: A text for each agent.
+            seeds: The seeds; None: the default seed.
+            limits: Limits that differ from the agents' own.
+            context: A text to append to each agent's instructions.
             arm: Other fields of `Arm`.
 
         Raises:
@@ -173,11 +173,11 @@ class Request(Model):
         return cls(tasks=tuple(tasks), arms=arms, **({"seeds": chosen} if chosen else {}))
 
     def cells(self) -> list[Cell]:
-        """Return all runs in the order in which they are started; sets are resolved before."""
+        """Return all runs in the order in which they start; sets must be resolved first."""
         tasks, arms, seeds = list(dict.fromkeys(self.tasks)), list(self.arms), list(dict.fromkeys(self.seeds))
         if self.order == "by_task":
             return [Cell(arm, task, seed) for task in tasks for arm in arms for seed in seeds]
-        # The arm that comes first changes from task to task, so that none always meets the emptier machine.
+        # The first arm changes from task to task, so that no arm always gets the idle machine.
         return [
             Cell(arms[(number + turn) % len(arms)], task, seed)
             for number, (seed, task) in enumerate(itertools.product(seeds, tasks))
@@ -185,7 +185,7 @@ class Request(Model):
         ]
 
     def pinned(self, references: Mapping[str, str]) -> Request:
-        """Return the request with exact references (`repo:…@COMMIT`) of its agents."""
+        """Return the request with its agents' exact references (`repo:…@COMMIT`)."""
         arms = {
             name: arm.model_copy(update={"agent": references.get(arm.agent, arm.agent)})
             for name, arm in self.arms.items()
@@ -197,7 +197,7 @@ def checked_limits(kind: type[AnyModel], limits: Mapping[str, Any]) -> AnyModel:
     """Return limits as a model.
 
     Raises:
-        MlereduxError: One of them is out of range.
+        MlereduxError: A limit is out of range.
     """
     try:
         return kind.model_validate(dict(limits))

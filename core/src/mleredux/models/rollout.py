@@ -1,4 +1,4 @@
-"""ATIF as pydantic models: the same fields and the same rules as Harbor's, and nothing besides."""
+"""ATIF as pydantic models: exactly the fields and rules of Harbor's models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SchemaVersion = Literal[
     "ATIF-v1.8",
 ]
 SCHEMA_VERSION: SchemaVersion = "ATIF-v1.8"
-"""What new documents are written as."""
+"""The version of the schema for new documents."""
 
 ImageType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
 AudioType = Literal[
@@ -44,32 +44,32 @@ AudioType = Literal[
 ]
 
 AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
-"""Fields of a step that only an agent's step may have."""
+"""Fields that only an agent's step may have."""
 NO_CALL = ("metrics", "reasoning_content")
-"""Fields that a step made without calling a language model (`llm_call_count` 0) can't have."""
+"""Fields that a step made without calling a language model (`llm_call_count` 0) cannot have."""
 
 Extra = dict[str, Any]
 
 
 class _First(FailFast):
-    """Report only the first bad item of a list, so that a hostile document can't make a million errors."""
+    """Report only the first invalid item of a list, so that a hostile document can't cause a million errors."""
 
-    __hash__ = object.__hash__  # members of a union must have one
+    __hash__ = object.__hash__  # members of a union need one
 
 
 _FIRST = _First()
 
 
 def _broken(rule: str, sentence: str, **values: Any) -> PydanticCustomError:
-    """An error whose value `at`, where given, is the place beneath the model (`.steps[3]`)."""
+    """Return an error for a broken rule. Its value `at`, if any, is the location below the model (`.steps[3]`)."""
     return PydanticCustomError(rule, sentence, values)
 
 
 @classmethod  # type: ignore[misc]
 def described(cls: type[BaseModel], schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-    """A model's JSON schema, with the texts below its fields as their descriptions.
+    """Return a model's JSON schema, with the docstrings of its fields as descriptions.
 
-    pydantic's `use_attribute_docstrings` reads the source of each model whenever it is imported.
+    Pydantic's `use_attribute_docstrings` would read the source of each model at every import.
     """
     import ast
     import inspect
@@ -87,7 +87,7 @@ def described(cls: type[BaseModel], schema: CoreSchema, handler: GetJsonSchemaHa
 
 
 class _Part(BaseModel):
-    """What all parts of a document share. Types are exact: `"1"` is no integer, `1` no text."""
+    """Base class of all parts of a document. Types are strict: `"1"` is not an integer, and `1` is not a string."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -101,24 +101,24 @@ class _Part(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_not_a_million_unknown_fields(cls, value: Any) -> Any:
-        """pydantic makes an error of each, which takes minutes and gigabytes for a hostile document."""
+        """Reject floods of unknown fields: pydantic creates an error for each, which can take gigabytes."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields) + 100:
             raise _broken("extra_forbidden_many", "the format has none of most of these {n} fields", n=len(value))
         return value
 
 
 class Source(_Part):
-    """Where an image or a recording is."""
+    """The location of an image or a recording."""
 
     media_type: Annotated[Literal[ImageType, AudioType], Open]
     path: str
-    """Relative to the document, or a URL."""
+    """A URL, or a path relative to the document."""
     duration_sec: Annotated[float, Field(ge=0)] | None = None
-    """Seconds; of recordings only."""
+    """Duration in seconds, for recordings only."""
 
 
 class ContentPart(_Part):
-    """A piece of a message of several kinds."""
+    """A part of a message with several kinds of content."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -163,7 +163,7 @@ def _branch_of(value: Any) -> str | None:
 
 
 BRANCHES = ("<text>", "<parts>", "<number>")
-"""Names of the members of unions, which pydantic mentions in the place of an error."""
+"""Names of union members, which pydantic includes in the location of an error."""
 
 Message = Annotated[
     Annotated[str, Tag("<text>")] | Annotated[list[ContentPart], _FIRST, Tag("<parts>")],
@@ -183,9 +183,9 @@ class SubagentTrajectoryRef(_Part):
     """Points to the trajectory of an agent that this one started."""
 
     trajectory_id: str | None = None
-    """That of an embedded document (`Trajectory.subagent_trajectories`)."""
+    """Id of an embedded document in `Trajectory.subagent_trajectories`."""
     session_id: str | None = None
-    """For information; nothing is found by it."""
+    """For information only; not used to resolve the reference."""
     trajectory_path: str | None = None
     """A file or URL."""
     extra: Extra | None = None
@@ -207,26 +207,26 @@ class ToolCall(_Part):
 
 
 class ObservationResult(_Part):
-    """What came back from one action."""
+    """The result of one action."""
 
     source_call_id: str | None = None
-    """The `tool_call_id` of an action of the same step; None where no action asked for it."""
+    """The `tool_call_id` of an action of the same step; None if the result does not belong to an action."""
     content: Message | None = None  #: The text, or parts with images.
-    subagent_trajectory_ref: Annotated[list[SubagentTrajectoryRef], _FIRST] | None = None  #: Agents that it started.
+    subagent_trajectory_ref: Annotated[list[SubagentTrajectoryRef], _FIRST] | None = None  #: Agents that were started.
     extra: Extra | None = None  #: Further facts.
 
 
 class Observation(_Part):
-    """What came back from the environment."""
+    """The results that the environment returned."""
 
     results: Annotated[list[ObservationResult], _FIRST]  #: One result per action.
 
 
 class Metrics(_Part):
-    """What one step's calls of a language model took."""
+    """Tokens and cost of one step's calls to language models."""
 
     prompt_tokens: int | None = None
-    """Cached ones included."""
+    """Prompt tokens, including cached ones."""
     completion_tokens: int | None = None  #: Generated tokens.
     cached_tokens: int | None = None  #: Prompt tokens read from a cache.
     cost_usd: float | None = None  #: Cost in US dollars.
@@ -237,19 +237,19 @@ class Metrics(_Part):
 
 
 class FinalMetrics(_Part):
-    """What the whole trajectory took."""
+    """Tokens and cost of the whole trajectory."""
 
-    total_prompt_tokens: int | None = None  #: Prompt tokens, cached ones included.
+    total_prompt_tokens: int | None = None  #: Prompt tokens, including cached ones.
     total_completion_tokens: int | None = None  #: Generated tokens.
     total_cached_tokens: int | None = None  #: Prompt tokens read from a cache.
     total_cost_usd: float | None = None  #: Cost in US dollars.
     total_steps: Annotated[int, Field(ge=0)] | None = None
-    """May differ from the number of steps in the document, where copied context is not counted."""
+    """May differ from the number of steps in the document if copied context is not counted."""
     extra: Extra | None = None  #: Further facts.
 
 
 class Step(_Part):
-    """One turn: of the system, of a user, or of the agent with its actions and what came back."""
+    """One turn: of the system, of a user, or of the agent with its actions and their results."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -267,9 +267,9 @@ class Step(_Part):
     )
 
     step_id: Annotated[int, Field(ge=1)]
-    """1 for the first step of a document, then one more each."""
+    """1 for the first step of a document, incremented by one for each step."""
     timestamp: str | None = None
-    """ISO 8601."""
+    """Time of the step in ISO 8601 format."""
     source: Annotated[Literal["system", "user", "agent"], Open]  #: Who acted.
     model_name: str | None = None  #: The model that was called.
     reasoning_effort: Effort | None = None  #: The effort requested of the model.
@@ -281,9 +281,9 @@ class Step(_Part):
     is_copied_context: bool | None = None
     """Whether the step repeats one of an earlier document, for context."""
     llm_call_count: Annotated[int, Field(ge=0)] | None = None
-    """Calls of a language model behind this step; 0 where none was called, None where unknown."""
+    """Number of language model calls behind this step; 0 if there were none, None if unknown."""
     extra: Extra | None = None
-    """For ML engineering: the fields of `mleredux_rollout.StepExtra`."""
+    """Fields for ML engineering, as in `mleredux_rollout.StepExtra`."""
 
     @field_validator("timestamp")
     @classmethod
@@ -317,14 +317,14 @@ class Step(_Part):
 
 
 class AgentInfo(_Part):
-    """Who acted."""
+    """The agent that acted."""
 
     name: str  #: The name of the agent.
     version: str  #: The version of the agent.
     model_name: str | None = None
-    """The default one; a step may name another."""
+    """The default model; a step may name another."""
     tool_definitions: Annotated[list[dict[str, Any]], _FIRST] | None = None
-    """In the form of OpenAI's function schema."""
+    """Tool definitions in OpenAI's function schema."""
     extra: Extra | None = None  #: Further facts.
 
 
@@ -333,18 +333,18 @@ class Trajectory(_Part):
 
     schema_version: Annotated[SchemaVersion, Open] = SCHEMA_VERSION  #: The version of the format.
     session_id: str | None = None
-    """The run's id in `rollout.json`; several documents may share it. An agent's own goes to `extra`."""
+    """The run's id in `rollout.json`; several documents may share it. An agent's own session id is kept in `extra`."""
     trajectory_id: str | None = None
-    """This document, the run's id in `rollout.json`; needed where it is embedded in another."""
+    """The id of this document (in `rollout.json`, the run's id); required if it is embedded in another document."""
     agent: AgentInfo  #: The agent that acted.
     steps: Annotated[list[Step], _FIRST, Field(min_length=1)]  #: The steps, in order.
     notes: str | None = None  #: Remarks on the document.
     final_metrics: FinalMetrics | None = None  #: Tokens and cost of all steps.
     continued_trajectory_ref: str | None = None
-    """The file in which the trajectory continues."""
+    """The file that continues the trajectory."""
     extra: Extra | None = None
-    """For ML engineering: key `mleredux` holds the fields of `mleredux_rollout.RunExtra`."""
-    subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None  #: Agents that it started.
+    """For ML engineering: the key `mleredux` holds the fields of `mleredux_rollout.RunExtra`."""
+    subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None  #: Agents started by this agent.
 
     @model_validator(mode="after")
     def _steps_are_counted_from_one(self) -> Trajectory:
@@ -370,7 +370,7 @@ class Trajectory(_Part):
 
 
 def text_of(message: Message | None) -> str:
-    """Return the words of a message; images and recordings as `[image: path]`."""
+    """Return the text of a message, with images and recordings as `[image: path]`."""
     if message is None:
         return ""
     if isinstance(message, str):

@@ -16,21 +16,21 @@ class State(StrEnum):
     """The state of a run."""
 
     QUEUED = "queued"
-    """Waits for resources."""
+    """The run is waiting for resources."""
     PREPARING = "preparing"
     """The data of the task is prepared."""
     BUILDING = "building"
     """The environment of the agent is built."""
     RUNNING = "running"
-    """The agent works."""
+    """The agent is running."""
     GRADING = "grading"
     """The submission is graded."""
     PRODUCING = "producing"
     """Artifacts are created from the agent's files."""
     DONE = "done"
-    """Complete: the agent ended on its own, or with its budget, and its submission was graded."""
+    """Complete: the agent ended by itself or used up its budget, and its submission was graded."""
     FAILED = "failed"
-    """Ended by a failure; the cause says whose."""
+    """Ended by a failure; the cause states its kind."""
     TIMED_OUT = "timed_out"
     """The agent exceeded its time limit; its latest submission was graded."""
     CANCELLED = "cancelled"
@@ -92,15 +92,15 @@ class Outcome(Model):
     signal: int | None = None
     """The number of the signal that ended the agent."""
     cause: Cause | None = None
-    """None if the agent ended on its own with exit code 0, or where its budget was to end it."""
+    """The cause of failure; None if the agent exited with code 0, or used up a budget that was meant to end it."""
     limit: str | None = None
-    """The limit that ended it: time, memory, disk, processes, or a budget for language models."""
+    """The limit that ended the agent: time, memory, disk, processes, or a budget for language models."""
     message: str | None = None
     """One sentence on the cause."""
     seconds: float = 0.0
-    """Seconds that the agent ran."""
+    """How many seconds the agent ran."""
     max_memory_mb: float | None = None
-    """The most memory in use at a time, in MiB."""
+    """Peak memory in MiB."""
     cpu_seconds: float | None = None
     """CPU seconds used."""
 
@@ -113,31 +113,31 @@ class NotSubmitted(Model):
 
 
 class Unusable(Model):
-    """The submission's path holds something that can't be graded: a link, a folder, a file that is too large."""
+    """The submission's path holds something that can't be graded: a link, a folder, or a file that is too large."""
 
     problem: str
     """The end of a sentence that starts with the file's name."""
 
 
 Submitted = Path | NotSubmitted | Unusable
-"""What was submitted: a regular file, or what was found in its place."""
+"""The submission: a regular file, or the problem that was found in its place."""
 
 
 class Attempts(Model):
     """The agents of a run started so far, according to its event log."""
 
     unfinished: bool = False
-    """Whether the last attempt was neither abandoned nor recorded as the stage's result, and is therefore continued."""
+    """Whether the last attempt was neither abandoned nor recorded as the stage's result, and so can be continued."""
     outcome: Outcome | None = None
-    """How that attempt ended, if it has."""
+    """The outcome of that attempt, if it has ended."""
     started: bool = False
-    """Whether any agent was ever started."""
+    """Whether any agent was started."""
     monotonic: float | None = None
-    """When the last agent was started, by the monotonic clock."""
+    """When the last agent was started, in seconds of the monotonic clock."""
 
 
 class RunPlan(Model):
-    """A run that can be created: its request, validated, with all defaults."""
+    """A run that can be created: its validated request, with all defaults filled in."""
 
     task: str
     """Id of the task."""
@@ -152,23 +152,23 @@ class RunPlan(Model):
     network: Network = "none"
     """The network access."""
     grants: Grants = Grants()
-    """What the agent gets beyond its sandbox, and the hosts it may reach."""
+    """The agent's access beyond its sandbox, including the hosts that it can reach."""
     options: dict[str, Any] = {}
-    """Agent options given for this run."""
+    """Options of the agent for this run."""
     obfuscated: bool = False
     """Whether the agent gets the description without the competition's name and story."""
     context: str | None = None
-    """Additional text for the agent, if given."""
+    """Additional text for the agent, if any."""
     replay: str | None = None
-    """The run in the same directory whose recorded answers of language models are given; None: models are asked."""
+    """The run in the same directory whose recorded LLM responses are replayed; None: models are called."""
     verify: bool = False
-    """Whether the final code is executed again after grading, to verify the result."""
+    """Whether to execute the final code again after grading, to verify the result."""
     project: str | None = None
-    """The owner, if several projects share a runs directory: plugins reveal a run only within its project."""
+    """The owner, if several projects share a runs directory; plugins reveal a run only within its project."""
     experiment: str | None = None
     """The experiment that the run belongs to, if any."""
     arm: str | None = None
-    """The experiment's arm."""
+    """The arm of the experiment."""
 
 
 class RunSpec(RunPlan):
@@ -183,12 +183,12 @@ class RunSpec(RunPlan):
 
 
 class RunUse(Model):
-    """The environment of a run; a run is resumed only with the same one."""
+    """The environment of a run, which can only be resumed in the same environment."""
 
     task_version: str | None = None
     """The version of the task."""
     task_data: str | None = None
-    """Digest of the prepared files' record."""
+    """Digest of the record of prepared files."""
     agent_version: str | None = None
     """The version of the agent."""
     image: str | None = None
@@ -196,7 +196,7 @@ class RunUse(Model):
     packages: dict[str, str] = {}
     """Versions of mleredux and its plugins."""
     tools: dict[str, str] = {}
-    """The SHA-256 of each tool that the agent was given, its declaration and its files, by id."""
+    """The SHA-256 of each tool given to the agent (its declaration and its files), by id."""
     python: str | None = None
     """The version of Python that executed the run."""
     git_commit: str | None = None
@@ -206,7 +206,7 @@ class RunUse(Model):
 
 
 class RunRecord(Model):
-    """`run.json`."""
+    """The content of `run.json`."""
 
     spec: RunSpec
     """The specification of the run."""
@@ -215,7 +215,7 @@ class RunRecord(Model):
 
 
 class Sample(Model):
-    """What an agent uses at one time; None if that is not known."""
+    """Resource use of an agent at one point in time; None if unknown."""
 
     seconds: float
     """Seconds since the agent's start."""
@@ -235,7 +235,7 @@ class Artifact(Model):
     """A file of a run that is listed in its manifest."""
 
     path: str
-    """Relative to the run directory, with `/`; bytes that are not UTF-8 as backslash escapes."""
+    """Relative to the run directory, with `/` as separator; bytes that are not UTF-8 are escaped with backslashes."""
     media_type: str = "application/octet-stream"
     """The media type."""
     size: int = 0
@@ -249,11 +249,11 @@ class Artifact(Model):
 
 
 class Manifest(Model):
-    """`artifacts.json`: every stored file, and the skipped files with the reason."""
+    """The content of `artifacts.json`: every stored file, and every skipped file with the reason."""
 
     run: str
     """Id of the run."""
     artifacts: tuple[Artifact, ...] = ()
     """The stored files."""
     left_out: tuple[dict[str, str], ...] = ()
-    """`{"path": …, "reason": …}`; at most 1,000 entries; a last entry counts the rest."""
+    """Skipped files as `{"path": …, "reason": …}`, at most 1,000 entries; the last entry then counts the rest."""

@@ -1,4 +1,4 @@
-"""The submission schema: all that validation needs, without the answers."""
+"""The submission schema: everything that validation needs, without the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Column(Model):
     name: str
     """The column's name in the header."""
     role: Literal["id", "target"]
-    """`id` identifies rows, `target` is scored."""
+    """`id` identifies rows; `target` is scored."""
     type: ColumnType = "string"
     """The type of the values."""
     nullable: bool = False
@@ -40,26 +40,26 @@ class SubmissionSchema(Model):
     rows: int | None = None
     """Exact number of rows, if ids are fixed."""
     ids: Path | None = None
-    """A CSV with the id columns, in the order of the sample; relative to the schema's own folder."""
+    """A CSV with the id columns, in the order of the sample submission; relative to the schema's own folder."""
     reference: Path | None = None
-    """The file that the task's grader checks a submission against, in the schema's own folder; None if only columns,
+    """The file against which the task's grader checks a submission, in the schema's own folder; None if only columns,
     ids and types are checked."""
     public: Path | None = None
-    """For a submission that is a program: the folder of public files, on whose sample inputs it is checked."""
+    """For a program: the folder of public files that contains the sample inputs for checking it."""
     extra_columns: bool = True
-    """Whether other columns are permitted, and ignored."""
+    """Whether other columns are permitted; they are ignored."""
     json_schema: dict[str, object] | None = None
-    """For a submission that is a JSON document: its JSON schema."""
+    """The JSON schema, for a submission that is a JSON document."""
     document: str | None = None
-    """The pydantic model it is generated from, `module:name`."""
+    """The pydantic model from which the JSON schema is generated, as `module:name`."""
 
 
 class Verdict(Model):
-    """The result of validation: whether a submission is well-formed, never its score."""
+    """The result of validation: whether a submission is well-formed; never its score."""
 
     valid: bool
     """Whether the submission is well-formed."""
     message: str
-    """One fixed sentence; names columns and row numbers of the submission, never values of answers."""
+    """One fixed sentence, which may name columns and row numbers of the submission, but never values of the answers."""
     seconds: float = 0.0
-    """Seconds on one processor that executing it took, if it is a program."""
+    """CPU seconds that executing the submission took, if it is a program."""

@@ -18,7 +18,7 @@ TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za
 
 
 class Metric(Model):
-    """How a task is scored: a grader by its id (or the task's own grader), and its options."""
+    """How a task is scored: the id of a grader (or the task's own grader), and its options."""
 
     grader: str | Grader
     """Id of an installed grader, or the task's own."""
@@ -37,24 +37,24 @@ class Submission(Model):
     file: str = "submission.csv"
     """The name of the file in the agent's output folder."""
     sample: str | None = "sample_submission.csv"
-    """A well-formed example among the public files; the submission schema is read from it. A sample
-    that is not for the agent is also given relative to the public files: `../private/sample_submission.csv`."""
+    """A well-formed example among the public files, from which the submission schema is read. If the agent must not see
+    the sample, give its path relative to the public files: `../private/sample_submission.csv`."""
     id_columns: tuple[str, ...] = ()
     """Columns that identify a row. Empty: rows are matched by position, or not at all."""
     target_columns: tuple[str, ...] = ()
-    """Columns with the predictions. Empty: all columns of the sample except the ids."""
+    """Columns with the predictions. Empty: all columns of the sample except the id columns."""
     types: dict[str, ColumnType] = {}
-    """Types of columns whose sample values are misleading (a text column that the sample fills with `0`)."""
+    """Types of columns whose sample values are misleading, such as a text column that the sample fills with `0`."""
     ids_fixed: bool = True
-    """Whether exactly the sample's ids must occur, each once; False if an agent chooses its rows."""
+    """Whether exactly the ids of the sample must occur, each once; False if agents choose the rows."""
     extra_columns: bool = True
     """Whether additional columns are ignored (True) or rejected."""
     document: type[BaseModel] | None = None
-    """For a submission that is a JSON document: its type. It must be importable from its module by its name, since
+    """The type of a submission that is a JSON document. It must be importable by name from its module, because
     validation imports it."""
     execution: Execution | None = None
-    """For a submission that is a program: how it is executed while it is graded. `sample` is a program, then, and
-    columns and types are those of its predictions."""
+    """For a submission that is a program: how it is executed during grading. `sample` is then a program, and columns
+    and types are those of its predictions."""
 
     @field_serializer("document", when_used="json")
     def _name(self, document: type[BaseModel] | None) -> str | None:
@@ -75,16 +75,16 @@ class Thresholds(Model):
 
 
 class KnownLeak(Model):
-    """A leak that persists into the test, so that no comparison of the tables can find it."""
+    """A leak that is also present in the test data, so that comparing the tables cannot reveal it."""
 
     columns: tuple[str, ...] = Field(min_length=1)
-    """Columns that tell the target together, and could not at the time of prediction."""
+    """Columns that together determine the target, and would not be known at the time of prediction."""
     explanation: str
-    """One sentence on how they come to know the target."""
+    """One sentence on why these columns contain the target."""
 
 
 class Resources(Model):
-    """Properties of a task, for planning."""
+    """The size of a task, for planning."""
 
     size_gb: float | None = None
     """Size of the raw data, if known."""
@@ -95,14 +95,14 @@ class Resources(Model):
     gpus: int = 0
     """Number of GPUs to plan for."""
     time_limit: int | None = None
-    """A reasonable time limit for an agent in seconds, if the task declares one."""
+    """A reasonable time limit for an agent, in seconds, if the task declares one."""
 
 
 class Task(Model):
     """A problem to solve, with public files, a submission format and a grader."""
 
     id: str = Field(pattern=TASK_ID_PATTERN)
-    """The name that commands take, unique among installed tasks."""
+    """The name to use in commands, unique among installed tasks."""
     version: str = "1"
     """Incremented whenever prepared bytes, the metric or the thresholds change."""
     kind: Literal["competition", "technique"] = "competition"
@@ -116,11 +116,12 @@ class Task(Model):
     prepare: Callable[[Path, Path, Path], None] | None = None
     """`prepare(raw, public, private)`; None if a plugin's `mleredux_prepare` does this."""
     fetch: Callable[[Path], None] | None = None
-    """`fetch(raw)` writes the raw files into an empty folder; None if they are given with `--from`. It may keep a
+    """`fetch(raw)` writes the raw files into an empty folder; None if users provide them with `--from`. It may keep a
     partial download in the sibling folder `download`, to resume after an interruption; that folder is deleted once the
     raw files are complete. It reports progress with `mleredux.plugin.task.tell_progress`."""
     check_fetch: Callable[[], None] | None = None
-    """Raises `DataError` if `fetch` would not succeed, say without credentials or accepted rules; downloads nothing."""
+    """Raises `DataError` if `fetch` would fail, for example because of missing credentials or rules that are not
+    accepted; downloads nothing."""
     fetch_leaderboard: Callable[[Path], None] | None = None
     """`fetch_leaderboard(path)` writes the current leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()
@@ -132,46 +133,46 @@ class Task(Model):
     direction: Direction
     """Whether a larger or a smaller score is better."""
     rounding: Literal["decimal", "numpy"] = "decimal"
-    """How reports round the score to five decimals: correctly, or by NumPy's scaling (`x * 1e5`, to the nearest
-    integer, `/ 1e5`), as a published grader that returns a NumPy float does. They differ next to ties."""
+    """How reports round the score to five decimals: correctly (`decimal`), or by NumPy's scaling (`x * 1e5`, to the
+    nearest integer, `/ 1e5`), as in a published grader that returns a NumPy float. They differ next to ties."""
     thresholds: Thresholds | None = None
     """Scores that earn medals; None: the task has no medals."""
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""
     known_answers: tuple[str, ...] = ()
-    """Functions of libraries in agents' images that return this task's answers, by their full names:
-    `sklearn.datasets.load_digits`. Calls of them taint a result, and the data files of their package are withheld
-    from submitted programs, from agents in containers, and in verification."""
+    """Full names of library functions in agents' images that return this task's answers, such as
+    `sklearn.datasets.load_digits`. Calling them taints a result. The data files of their packages are hidden from
+    submitted programs, from agents in containers, and in verification."""
     checksums: dict[str, dict[str, str]] = {}
     """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()
     """Size of the data, and resources to plan for."""
     known_leaks: tuple[KnownLeak, ...] = ()
-    """Leaks that a competition declares; technique tasks count them as true."""
+    """Leaks that a competition declares; technique tasks treat them as true leaks."""
     category: str = "Tabular"
-    """The kind of data, by which lists are filtered."""
+    """The kind of data, for filtering lists."""
     complexity: Literal["low", "medium", "high"] | None = None
-    """The effort of a solution, by which lists are filtered."""
+    """The effort that a solution takes, for filtering lists."""
     sets: tuple[str, ...] = ()
     """Named sets the task belongs to: `low`, `dev`, `starter`."""
     tags: tuple[str, ...] = ()
-    """Words by which lists are filtered."""
+    """Words for filtering lists."""
     variants: dict[str, Callable[[Any], Any]] = {}
-    """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
+    """Variant name → function that returns this task's variant (`spaceship-titanic+fixed`)."""
     license: str | None = None
     """The licence of the data, as an SPDX expression; None: unknown, or rules that are not a licence."""
     license_source: str | None = None
-    """The address where the licence is stated; without a licence, what the rules say of redistribution, without a full
-    stop."""
+    """The URL where the licence is stated or, without a licence, what the rules say about redistribution, without a
+    full stop."""
     note: str | None = None
-    """One sentence included in each report: what the scores can't be compared with."""
+    """One sentence included in each report on what the scores can't be compared with."""
     raw_id: str | None = None
     """The task whose raw data this one uses; None: its own."""
     environment: Build | None = None
-    """The image in which agents work instead of the base image, for a task that brings its own: agents are built on
-    it, run in isolated sandboxes only and may write anywhere in it, and `resources` are their default limits."""
+    """The image in which agents work instead of the base image, for a task with its own environment. Agents are built
+    on it, run only in isolated sandboxes and may write anywhere in it; `resources` are their default limits."""
     base: Task | None = None
-    """The task whose prepared folder (with `public` and `private`) this one is prepared from, instead of raw data."""
+    """The task whose prepared folder (with `public` and `private`) this task is prepared from, instead of raw data."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the description for the agent.
@@ -190,7 +191,7 @@ class Task(Model):
 
 
 def known_answers(task: Task) -> tuple[str, ...]:
-    """Functions of libraries that return a task's answers, or those of a task that it is prepared from."""
+    """Return the library functions that return the answers of a task, or of a task that it is prepared from."""
     return task.known_answers + (known_answers(task.base) if task.base is not None else ())
 
 
@@ -204,12 +205,12 @@ class Technique(Model):
     title: str
     """A short description for lists."""
     derive: Callable[[Task, str | None], Task]
-    """`derive(task, variant)` returns the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`.
-    It raises `NotApplicable` with one sentence on why the technique does not apply to the task."""
+    """`derive(task, variant)` returns the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`. It
+    raises `NotApplicable`, with one sentence on the reason, if the technique does not apply to the task."""
     variants: tuple[str, ...] = ()
     """Names of variants, with a placeholder in capitals if there are many: `planted-SEED`."""
     categories: tuple[str, ...] = ()
-    """Categories of tasks that the technique applies to, for listing; empty: all."""
+    """Categories of tasks to which the technique applies, for lists; empty: all."""
 
 
 class Competition(Task):

@@ -1,4 +1,4 @@
-"""Tools that agents are given: MCP servers, and skills."""
+"""Tools for agents: MCP servers and skills."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ToolKind = Literal["mcp", "skill"]
 
 
 class Tool(Model):
-    """An MCP server, by its command or its address, or a skill, a folder with the file SKILL.md."""
+    """An MCP server, given by its command or its URL, or a skill: a folder with the file SKILL.md."""
 
     id: str = Field(pattern=ID_PATTERN)
     """The name that `--tool` takes."""
@@ -23,21 +23,21 @@ class Tool(Model):
     title: str
     """A short description for lists."""
     command: tuple[str, ...] = ()
-    """Of an MCP server that speaks on its standard streams: the agent starts it in its own sandbox, with its network.
-    `{folder}` stands for the server's files there."""
+    """The command of an MCP server that uses standard input and output: the agent starts it in its own sandbox, with
+    its own network. `{folder}` stands for the location of the server's files there."""
     env: dict[str, str] = {}
-    """Variables of that command. They are stored with the run: a key belongs into a variable of the caller, passed by
-    `--pass-env`."""
+    """Environment variables of the command. They are stored with the run; pass keys from the caller's environment with
+    `--pass-env` instead."""
     url: str | None = Field(default=None, pattern=r"^https?://[^/\s@]+(/\S*)?$")
-    """Of an MCP server over HTTP; its host must be granted."""
+    """The URL of an MCP server over HTTP, whose host must be granted."""
     headers: dict[str, str] = {}
-    """Of requests to it; stored with the run, too."""
+    """Headers of requests to that server; they are stored with the run as well."""
     folder: Path | None = None
-    """Files that are given to the agent, read-only."""
+    """Files given to the agent, read-only."""
 
     @property
     def kind(self) -> ToolKind:
-        """What it is."""
+        """The kind of the tool."""
         return "mcp" if self.command or self.url else "skill"
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Durations and sizes in human-readable notation."""
+"""Parse durations and sizes in human-readable notation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 MAX_SEED = 2**32 - 1
-"""The largest seed that all libraries take: NumPy and scikit-learn refuse larger ones, and negative ones."""
+"""The largest seed that all libraries accept: NumPy and scikit-learn reject larger and negative seeds."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 1024**2}
 
@@ -15,11 +15,11 @@ def seconds(value: Any, *, zero: bool = False) -> float:
     """Parse `90`, `90s`, `30m`, `2h` or `1h30m` as seconds.
 
     Args:
-        value: A number, or text.
-        zero: Whether text may be zero.
+        value: A number, or a string.
+        zero: Whether a string may be zero.
 
     Raises:
-        ValueError: It is not a duration.
+        ValueError: The value is not a duration.
     """
     if isinstance(value, (int, float)):
         return float(value)
@@ -34,10 +34,10 @@ def seconds(value: Any, *, zero: bool = False) -> float:
 
 
 def megabytes(value: Any) -> int:
-    """`4096`, `512m`, `4g` → MB.
+    """Parse `4096`, `512m` or `4g` as MiB.
 
     Raises:
-        ValueError: It is not a size.
+        ValueError: The value is not a size.
     """
     if isinstance(value, int):
         return value

@@ -1,4 +1,4 @@
-"""The verdict on a result: how far its score can be trusted, and why."""
+"""The verdict on a result: whether its score can be trusted, and why."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from mleredux.models.base import Model, Open
 SUBMITTED_ANSWERS = "submitted-answers"
 """The kind of evidence for a submission that equals the answers."""
 _LOOKED_UP = (SUBMITTED_ANSWERS, "public-labels")
-"""Kinds of evidence that answers were looked up, which executing the code again does not refute."""
+"""Kinds of evidence for looked-up answers, which executing the code again does not refute."""
 SCORE_GIVEN = "score-given"
-"""The kind of evidence for a test score that was given out, say as a reward to a policy that learns."""
+"""The kind of evidence for a test score that was disclosed, for example as the reward of a policy that learns."""
 VerdictStatus = Literal["verified", "not reproducible", "not checked", "score given", "tainted"]
 
 
@@ -19,10 +19,10 @@ class Evidence(Model):
     """One reason to doubt a result."""
 
     kind: str
-    """What was found: `canary`, `private-file`, `known-answers`, `noise-ceiling`, `copied`, `jump`, …"""
+    """The kind of evidence: `canary`, `private-file`, `known-answers`, `noise-ceiling`, `copied`, `jump`, …"""
     level: Annotated[Literal["seen", "within reach", "suspicious"], Open]
-    """`seen`: proof that the agent had the answers, which taints the result. `within reach`: nothing kept the agent
-    from them. `suspicious`: improbable for an honest run; for people to review."""
+    """`seen`: proof that the agent had the answers, which taints the result. `within reach`: nothing prevented the
+    agent from reading them. `suspicious`: improbable for an honest run, for people to review."""
     why: str
     """One sentence."""
 
@@ -35,7 +35,7 @@ class Verification(Model):
     why: str
     """One sentence."""
     entry: str | None = None
-    """What was executed: a file of `output/code`, a command, or the agent."""
+    """What was executed: a file in `output/code`, a command, or the agent."""
     score: float | None = None
     """Score of the submission."""
     scores: tuple[float | None, ...] = ()
@@ -45,14 +45,14 @@ class Verification(Model):
 
 
 class ResultVerdict(Model):
-    """How far a result can be trusted. Lists, medals and aggregates go by `status`, which `Report.judged` derives."""
+    """Whether a result can be trusted. Lists, medals and aggregates use `status`, which `Report.judged` derives."""
 
     status: Annotated[VerdictStatus, Open] = "not checked"
-    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again as
-    before, the program did not achieve the score. `score given`: its test score was given out as a reward, so that
-    whoever learned from it is no longer tested by this task. `verified`: the program achieved the score again, and
-    nothing says that it looks answers up.
-    `not checked`: it was not executed again, did not run as before, or can't be judged."""
+    """`tainted`: the agent demonstrably had the answers, regardless of other evidence. `not reproducible`: executed
+    again under the same conditions, the program did not achieve the score. `score given`: the test score was disclosed
+    as a reward, so this task no longer tests a policy that learned from it. `verified`: the program achieved the score
+    again, and nothing indicates that it looks answers up. `not checked`: the program was not executed again, did not
+    run under the same conditions, or can't be judged."""
     why: str | None = None
     """One sentence on the reason for the status."""
     evidence: tuple[Evidence, ...] = ()
@@ -60,8 +60,8 @@ class ResultVerdict(Model):
     verification: Verification | None = None
     """The result of executing the code again; None if that was not requested."""
     withheld: dict[str, Any] = {}
-    """The report's fields that an untrusted result loses (`gold_medal`, `above_median`, `percentile`, …), as they would
-    be by the score alone."""
+    """The report fields that an untrusted result loses (`gold_medal`, `above_median`, `percentile`, …), with the values
+    that the score alone would give."""
 
     @property
     def trusted(self) -> bool:
@@ -70,15 +70,15 @@ class ResultVerdict(Model):
 
     @property
     def ranked(self) -> bool:
-        """Whether leaderboards have the result by default: it is trusted, and its test score was not given out."""
+        """Whether leaderboards include the result by default: it is trusted, and its test score was not disclosed."""
         return self.trusted and self.status != "score given"
 
 
 def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None) -> ResultVerdict:
     """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides.
 
-    A submission that equals the answers does not taint a result if the code achieves its score again: it may just be
-    perfect. But code that looks answers up achieves it again, too, so the result is not verified either.
+    A submission that equals the answers does not taint a result if the code achieves its score again: it may simply be
+    perfect. However, code that looks answers up also achieves its score again, so the result is not verified either.
     """
     failed = verification is None or verification.status == "not reproducible"
     if verification is not None and not failed and verification.score in verification.scores:

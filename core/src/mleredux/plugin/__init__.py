@@ -17,10 +17,10 @@
 | `page` | authors of web pages and panels |
 | `host` | services that prepare data, run agents and grade submissions |
 | `files` | code that handles files in folders of agents |
-| `container`, `export`, `program`, `rollout`, `session` | plugins of older releases: names that moved to kits |
+| `container`, `export`, `program`, `rollout`, `session` | plugins of older releases: names that have moved to kits |
 
 Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog.
-Public are also `mleredux.models` (with its modules `events`, for events of runs, and `formats`) and `mleredux.errors`;
+`mleredux.models` (with its modules `events`, for events of runs, and `formats`) and `mleredux.errors` are also public;
 everything else in mleredux is private. A module of your package registers its objects::
 
     from mleredux.plugin import Ref, hookimpl

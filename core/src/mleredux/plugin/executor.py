@@ -1,10 +1,10 @@
 """For authors of executors, which place runs on machines: a cluster's queue, a cloud.
 
-An object store carries runs and data to nodes that share no file system. A plugin opens one by its URL with
+An object store transfers runs and data to nodes that do not share a file system. A plugin opens one by its URL with
 `mleredux_open_store`, as an object with the methods of `ObjectStore`.
 
 An executor is an object with the attributes and methods of `Executor`, registered by a plugin. It starts the command of
-each ticket on some node, tells whether it waits, runs or has ended, and kills it::
+each ticket on a node, reports whether the command is waiting, running or has ended, and can kill it::
 
     from mleredux.plugin.executor import JobStatus, Ticket
 

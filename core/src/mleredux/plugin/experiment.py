@@ -1,7 +1,7 @@
-"""For code that plans runs: tasks with arms and seeds, requested together.
+"""For code that plans runs: tasks with arms and seeds, in one request.
 
-`plan` turns a request into runs that can be created, each validated. The plan of an experiment is a file, or made of
-the same fields, and has a request, too::
+`plan` turns a request into runs that can be created, each validated. The plan of an experiment is a file, or an object
+with the same fields, and also has a request::
 
     from mleredux.plugin.command import current
     from mleredux.plugin.experiment import Plan, Request, plan

@@ -1,6 +1,6 @@
-"""For code that handles files: safe reading of files written by agents (hostile), fetching, and atomic writing.
+"""For code that handles files: safe reading of files written by (hostile) agents, downloads, and atomic writes.
 
-Names, sizes and links in an agent's folder may be anything; these functions follow no link::
+Names, sizes and links in an agent's folder are untrusted; these functions do not follow links::
 
     from mleredux.plugin.artifact import Run
     from mleredux.plugin.files import open_below

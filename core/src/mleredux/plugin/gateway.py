@@ -1,6 +1,6 @@
 """For authors of gateways: the metered access of a run to LLMs.
 
-Checks of runs open the installed gateway for a model that judges runs by `open_judge` of the kit `mleredux_rollout`.
+Checks that judge runs with a model open the installed gateway with `open_judge` of the kit `mleredux_rollout`.
 The hook `mleredux_open_gateway` returns an object with the methods of `Gateway`, which provides the agent's environment
 variables before the agent starts, and its usage afterwards::
 

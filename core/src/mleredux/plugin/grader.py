@@ -1,6 +1,6 @@
 """For authors of graders: the declaration of a metric.
 
-Functions that read, check and match tables, and that make a grader of a function, are in the kit `mleredux_tables`. The
+Functions that read, check and match tables, or create a grader from a function, are in the kit `mleredux_tables`. The
 kit `mleredux_programs` has `run_confined`, which executes submitted code; never execute it in the grader's process::
 
     from mleredux.plugin.grader import Grader, GradingInput, Score

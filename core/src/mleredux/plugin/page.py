@@ -1,13 +1,13 @@
 """For authors of web pages and panels, which `mleredux view` shows, live and in exports.
 
-A plugin registers pages at their own addresses, panels on the page of each run or task, and actions of forms. The
-function of each is imported when it is used, and returns the values of its template, or None for no panel.
+A plugin registers pages at their own addresses, panels on the page of each run or task, and actions of forms. Their
+functions are imported on first use, and return the template's variables, or None for no panel.
 
 `my_package/templates/words.html.j2` is a Jinja template in which every value is escaped, such as
 `<a href="{{ link("runs", run.id, "log") }}">{{ count|thousands }} words</a>`. The template of a page extends
 `layout.html.j2`, and fills its blocks `title` and `content`. Every template has `visit`, `link`, `static` and, in a
 panel, `run`. Scripts and styles in a page are not executed (content security policy); the style classes are those
-of `report.css` and `view.css`. Addresses are made by `link`, so that an export can follow them::
+of `report.css` and `view.css`. Create URLs with `link`, so that an export can follow them::
 
     from mleredux.plugin import hookimpl
     from mleredux.plugin.artifact import Run

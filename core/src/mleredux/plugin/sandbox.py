@@ -53,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import names for launchers on first use: they need psutil."""
+    """Import launcher names on first use, because they need psutil."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from mleredux._core.sandboxes import launched

@@ -1,6 +1,6 @@
-"""For authors of tools: MCP servers and skills that are given to agents by name.
+"""For authors of tools: MCP servers and skills that users give to agents by name.
 
-A plugin registers them; users name them as `mleredux run … --tool NAME`::
+A plugin registers them; users select them with `mleredux run … --tool NAME`::
 
     from pathlib import Path
 

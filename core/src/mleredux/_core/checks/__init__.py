@@ -1,7 +1,7 @@
-"""Checks before anything is started: this machine's setup, and whether certain tasks and agents will run on it.
+"""Checks before anything is started: this machine's setup, and whether given tasks and agents will run on it.
 
 | modules | contents |
 |---|---|
 | `machine` | plugins, sandboxes, disk space |
-| `readiness` | metrics, data and room for tasks; sandbox, keys and resources for an agent on a task |
+| `readiness` | metrics, data and disk space for tasks; sandbox, keys and resources for an agent on a task |
 """

@@ -46,7 +46,7 @@ class Diagnosis:
         return "ok" if self.finding.ok else "error" if self.required else "warning"
 
     def as_json(self) -> dict[str, Any]:
-        """JSON-able."""
+        """Return the diagnosis in JSON-serializable form."""
         found = self.finding
         return {
             "area": self.area,
@@ -58,7 +58,7 @@ class Diagnosis:
 
 
 def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diagnosis]:
-    """Check everything that all runs, or some runs, need on this machine."""
+    """Check everything that all or some runs need on this machine."""
     return [
         *_python(),
         *_plugins(catalogue),
@@ -73,7 +73,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
 
 
 def healthy(found: list[Diagnosis]) -> bool:
-    """Whether runs work on this machine."""
+    """Return whether runs work on this machine."""
     return all(diagnosis.level != "error" for diagnosis in found)
 
 
@@ -119,7 +119,7 @@ def _remedy_of(distribution: str | None) -> str:
 
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
-    """The findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
+    """Return the findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
     looked = _checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
@@ -129,27 +129,27 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
 
 
 def _executors(catalogue: Catalogue) -> list[Diagnosis]:
-    """The findings of each executor's own check; runs need none of them."""
+    """Return the findings of each executor's own check; runs do not need executors."""
     looked = _checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
     return [Diagnosis("executors", finding) for findings in looked for finding in findings]
 
 
 def _checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:
-    """The findings of each one's own check."""
+    """Return the findings of each object's own check."""
     looked = []
     for name in names:
         try:
             looked.append(list(check(name)))
         except MlereduxError as error:
             looked.append([Finding(name, False, error.message, error.hint)])
-        except Exception as error:  # a plugin may raise anything; it becomes the finding
+        except Exception as error:  # a plugin may raise anything; the exception becomes a finding
             remedy = "Upgrade or uninstall its package."
             looked.append([Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)])
     return looked
 
 
 def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
-    """Check whether a folder is writable, and its free disk space."""
+    """Check whether a folder is writable and how much disk space is free."""
     there = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     other = f"Choose another folder with {option}."
@@ -166,7 +166,7 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
 
 
 def _prepared(data: DataStore) -> Diagnosis:
-    """Check whether files of prepared data tell nothing by their inodes."""
+    """Check whether the inodes of prepared files reveal anything."""
     older = []
     for folder in sorted(data.path.glob("*/prepared/public")):
         record = {}
@@ -192,7 +192,7 @@ def _memory() -> Diagnosis:
 
 
 def _own(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of what plugins check: their commands `doctor AREA`, whose functions return findings."""
+    """Return the findings of plugins' commands `doctor AREA`."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
     looked = _checked(names, lambda name: catalogue.get("commands", name).callback())
     return [

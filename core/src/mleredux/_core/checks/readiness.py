@@ -1,4 +1,4 @@
-"""Whether certain tasks and agents will run on this machine, asked before anything is downloaded or started."""
+"""Check whether given tasks and agents will run on this machine, before anything is downloaded or started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = 30
 def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore) -> list[Diagnosis]:
     """Check the metrics of tasks, whether their data is here or can be downloaded, and the disk space for all of it.
 
-    Account, credentials and accepted rules are asked for where the data is published; nothing is downloaded.
+    Account, credentials and accepted rules are checked with the publisher of the data; nothing is downloaded.
     """
     diagnoses = _grouped("metric", "Metrics", tasks, [_refused(check_metric, catalogue, task) for task in tasks])
     with ThreadPoolExecutor(_QUESTIONS) as pool:
@@ -42,7 +42,7 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
 
 
 def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str | None = None) -> list[Diagnosis]:
-    """Check whether an agent can run on a task here: plugins, sandbox, resources, keys of language models."""
+    """Check whether an agent can run on a task on this machine: plugins, sandbox, resources, LLM keys."""
     name = f"{agent} on {task}"
     try:
         [planned] = plan(Request.single(task, agent, sandbox=sandbox), catalogue, own_machine=True)
@@ -86,7 +86,7 @@ def _refused(question: Any, *arguments: Any) -> MlereduxError | None:
 
 
 def _grouped(area: str, what: str, tasks: Sequence[Task], refusals: Sequence[MlereduxError | None]) -> list[Diagnosis]:
-    """A diagnosis for each reason, with the tasks that have it."""
+    """Return a diagnosis for each reason, with the tasks it applies to."""
     reasons: dict[str, list[tuple[Task, MlereduxError]]] = {}
     for task, error in zip(tasks, refusals, strict=True):
         if error is not None:

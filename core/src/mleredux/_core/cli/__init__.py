@@ -1,10 +1,10 @@
-"""The command line. One file a command, imported when it is used, so that `--help` costs next to nothing.
+"""The command line. One file per command, imported on use, so that `--help` is fast.
 
 | modules | contents |
 |---|---|
-| `root`, `groups`, `context` | global options; groups that plugins add to; what a command works with |
-| `backend`, `local` | the interface of back ends; this machine as one |
-| `consent` | what an agent asks for, and the question |
+| `root`, `groups`, `context` | global options; groups that plugins extend; the plugins and backend of a command |
+| `backend`, `local` | the interface of backends; the backend of this machine |
+| `consent` | an agent's requests, and the question to the user |
 | `commands` | the commands of core |
 | `prepare_progress`, `run_progress`, `interrupts` | progress of data and of runs; Ctrl-C |
 | `options` | `--server`; options of many commands, and their types |

@@ -1,4 +1,4 @@
-"""The back end of commands: this machine, or the server given by `--server`. Commands depend only on this interface."""
+"""The backend of commands: this machine, or the server given by `--server`. Commands depend only on this interface."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """Runs to create, and how a back end executes them."""
+    """Runs to create, and how a backend executes them."""
 
     runs: Request
     """The tasks, arms and seeds."""
@@ -28,19 +28,19 @@ class RunRequest:
     source: Path | None = None
     """A folder or zip file with the raw data of the task, if it is not prepared yet."""
     watch: bool = False
-    """Whether it runs again when its agents change: the run itself then takes the place of a smoke run."""
+    """Whether to run again when the agents change; the run itself then replaces the smoke run."""
     executor: str | None = None
     """The executor of the runs; None: this process."""
     store: str | None = None
-    """URL of the object store through which its nodes get runs; None: they share the file system."""
+    """URL of the object store through which the executor's nodes get runs; None: they share the file system."""
     last_failed: bool = False
-    """Whether only those are created whose newest earlier run failed."""
+    """Whether to create only the runs whose most recent earlier run failed."""
     replay: str | None = None
-    """The run whose recorded answers of language models are given."""
+    """The run whose recorded LLM responses are replayed."""
     jobs: int = 1
     """Maximum number of runs that execute at the same time."""
     plan: Plan | None = None
-    """The experiment's plan that the runs are of. This field and all that follow apply to a server only."""
+    """The plan of the experiment that the runs belong to. This field and all that follow apply to a server only."""
     project: str | None = None
     """The project of the runs; None: the default project of the token."""
     priority: int | None = None
@@ -48,7 +48,7 @@ class RunRequest:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of the runs, by name."""
     name: str | None = None
-    """The name of the batch, if the user gave one."""
+    """The name of the batch, if the user chose one."""
     secrets: tuple[str, ...] = ()
     """Names of stored secrets that the runs get as environment variables."""
     preemptible: bool = False
@@ -60,7 +60,7 @@ class Batch:
     """Runs that were requested together.
 
     Attributes:
-        runs: The back end's own objects.
+        runs: The backend's own objects.
         records: The current records, as `--json` prints them.
         experiment: The server's id for the batch, if it has one.
         note: A sentence on what was requested from which back end.
@@ -75,7 +75,7 @@ class Batch:
 
 
 class RunPage(NamedTuple):
-    """Some runs, newest first.
+    """A page of runs, newest first.
 
     Attributes:
         rows: Records as `--json` prints them.
@@ -88,16 +88,16 @@ class RunPage(NamedTuple):
 
 @dataclass(frozen=True)
 class RunView:
-    """The details of a run that are displayed, whichever back end stores it.
+    """The details of a run that are displayed, independent of the backend that stores it.
 
     Attributes:
         message: Why the run failed, if it did.
         waiting_for: Why the run is still queued.
-        seconds: Time from its turn to the latest event; the wait in the queue is not part of it.
+        seconds: Time from the start of its execution to the latest event, without the time in the queue.
         artifacts: Where the artifacts are, or how to get them.
         record: The record as `--json` prints it.
         page: Where the HTML report is, if there is one.
-        warnings: What failed without ending it, such as a plugin that makes artifacts.
+        warnings: Failures that did not end the run, such as those of plugins that create artifacts.
     """
 
     task: str
@@ -164,7 +164,7 @@ class Backend(Protocol):
         """Yield the events of a run."""
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
-        """Yield the log of the agent or of its build, in pieces; with `follow`, until the run has ended."""
+        """Yield the log of the agent or of its build, in chunks; with `follow`, until the run has ended."""
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
         """Return the artifacts of a run, and the files that were skipped and why."""
@@ -182,10 +182,10 @@ class Backend(Protocol):
         """Return a server's experiment, also after an action (`extend`, `retry`), or its `analysis` or `table`."""
 
     def check(self, request: RunRequest) -> Record:
-        """Check the request of an experiment by its plan, as `mleredux experiment check --json` prints it."""
+        """Check the request for an experiment against its plan, as `mleredux experiment check --json` prints it."""
 
     def delete(self, run_id: str) -> None:
         """Delete a run with all its files."""
 
     def explain(self, error: Exception) -> Exception | None:
-        """Convert an error of the back end into one of mleredux's; None for any other."""
+        """Convert a backend's error into one of mleredux's; return None for any other error."""

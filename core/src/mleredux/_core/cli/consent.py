@@ -1,4 +1,4 @@
-"""What an agent that is not installed asks for: options that grant it, and the question before its first run."""
+"""Requests of an agent that is not installed: the options that grant them, and the question before its first run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _OPTIONS = {
     "--tool tools NAME": "MCP server or skill for the agent: of `mleredux list tools`, a folder with SKILL.md, or a "
     "JSON file with `mcpServers`.",
 }
-"""The help of each option, by its name, its parameter and what it takes."""
+"""The help text of each option, by its name, its parameter and its value."""
 OPTIONS = tuple(names.split()[1] for names in _OPTIONS)
 """Parameters of `grant_options`."""
 
 
 def grant_options(command: _Command) -> _Command:
-    """Add the options that grant what a foreign agent asks for; on a server, within what its administrator allows."""
+    """Add the options that grant a foreign agent's requests; on a server, within the administrator's limits."""
     for names, text in reversed(_OPTIONS.items()):
         option, parameter, metavar = names.split()
         command = click.option(option, parameter, multiple=True, metavar=metavar, help=text)(command)
@@ -51,7 +51,7 @@ def granted(
     allow_llm_models: Sequence[str] = (),
     tools: Sequence[str] = (),
 ) -> Grants:
-    """Return the grants that the options state.
+    """Return the grants given by the options.
 
     Raises:
         MlereduxError: A name is not valid.
@@ -73,19 +73,19 @@ def granted(
 def consent(
     catalogue: Catalogue, agent: Agent, grants: Grants, network: str | None, *, shown: bool = False
 ) -> tuple[Grants, str | None]:
-    """Show what a foreign agent asks for before its first run, and ask for what no option grants.
+    """Show a foreign agent's requests before its first run, and ask the user to grant those that no option grants.
 
-    An answer is remembered for the same commit (or content) that asks for the same.
+    An answer is remembered for the same commit (or content) with the same requests.
 
     Args:
-        catalogue: What is installed.
+        catalogue: The installed plugins.
         agent: The agent.
-        grants: What options grant.
-        network: The network mode that an option names.
+        grants: The grants given by options.
+        network: The network mode given by an option.
         shown: Whether the caller has printed its `statement`.
 
     Returns:
-        The grants and the network mode to run it with; without a terminal, as they were.
+        The grants and the network mode to run it with; without a terminal, they are unchanged.
     """
     from mleredux._core.planning.grants import asks_of, missing_grants, with_all
     from mleredux._core.sandboxes.variables import is_foreign, protected_variables
@@ -116,7 +116,7 @@ def consent(
 
 
 def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
-    """Return lines that say who an agent is, and what it asks for."""
+    """Return lines that describe an agent and its requests."""
     from mleredux._core.planning.grants import asks_of
 
     asked = asks_of(agent)

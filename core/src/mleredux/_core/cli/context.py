@@ -1,4 +1,4 @@
-"""What the global options ask for: the plugins, and where commands work."""
+"""Resolve the global options: the plugins, and the backend of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BACKEND = "mleredux.backend"
 
 
 def catalogue(ctx: click.Context) -> Catalogue:
-    """Return the catalogue that the global options select."""
+    """Return the catalogue of the plugins selected by the global options."""
     from mleredux._core.plugins.catalogue import Catalogue, set_current
 
     root = ctx.find_root()
@@ -30,13 +30,13 @@ def catalogue(ctx: click.Context) -> Catalogue:
 
 
 def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | None = None) -> Backend:
-    """Return the back end of this command line: the server that is named, opened once, or this machine.
+    """Return the backend of this command line: the given server, opened once, or this machine.
 
     Args:
-        runs_dir, data_dir: Folders of runs and data on this machine; the default ones if None.
+        runs_dir, data_dir: Folders of runs and data on this machine; None: the default folders.
 
     Raises:
-        click.UsageError: A server is named, and the client is not installed.
+        click.UsageError: A server is given, but the client is not installed.
     """
     url = server_of(ctx)
     if url is None:
@@ -56,6 +56,6 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
 
 
 def explained(ctx: click.Context, error: Exception) -> Exception | None:
-    """What the opened back end says of an error of its own."""
+    """Return the open backend's explanation of one of its own errors."""
     opened: Backend | None = ctx.meta.get(_BACKEND)
     return opened.explain(error) if opened is not None else None

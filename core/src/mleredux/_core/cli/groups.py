@@ -1,4 +1,4 @@
-"""Groups of commands that plugins add to (their `runs curve` is `curve` of the group `runs`), each with its place."""
+"""Groups of commands that plugins extend (their `runs curve` is `curve` in the group `runs`), each with its place."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _KINDS = {
     "sandbox": "sandboxes",
     "executor": "executors",
 }
-"""What parameters of these names are completed with."""
+"""Values used to complete parameters with these names."""
 
 
 class _Name(click.types.StringParamType):
-    """A name that a shell completes."""
+    """A name that the shell completes."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return what is installed, or the runs of the folder."""
+        """Return installed objects, or the runs in the folder."""
         names: Iterable[str]
         if self.kind == "runs":
             from mleredux._core.store import RunStore
@@ -42,7 +42,7 @@ class _Name(click.types.StringParamType):
 
 
 class CommandGroup(click.Group):
-    """The group's own commands first, then those of plugins, imported on use.
+    """A group with its own commands first, then those of plugins, imported on use.
 
     Args:
         here: Names of the group's own commands that run on this machine only.
@@ -64,7 +64,7 @@ class CommandGroup(click.Group):
         }
 
     def known(self, ctx: click.Context) -> dict[str, tuple[str, Place]]:
-        """Return all commands of the group, those of plugins included, with their short help and place."""
+        """Return all commands of the group, including those of plugins, with their short help and place."""
         prefix = _prefix(ctx)
         added = {
             name.removeprefix(prefix): (str(entry.ref.summary.get("title", "")), place_of(entry.ref.summary))
@@ -74,11 +74,11 @@ class CommandGroup(click.Group):
         return {**added, **self.own()}
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
-        """Return the commands that are available with the selected back end, sorted, with their short help."""
+        """Return the commands that are available with the selected backend, sorted, with their short help."""
         return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if works(ctx, place)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands of the group that are available with the selected back end."""
+        """Return the names of all commands of the group that are available with the selected backend."""
         return list(self.shown(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -89,7 +89,7 @@ class CommandGroup(click.Group):
         return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
 
     def _renamed(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command that had this name before, with a warning; for the first word of one, a group."""
+        """Return the command that formerly had this name, with a warning; a group for the first word of one."""
         former = f"{_prefix(ctx)}{cmd_name}"
         names = {f"{_prefix(ctx)}{old}": f"{_prefix(ctx)}{new}" for old, new in self.renamed.items()}
         for name, entry in catalogue(ctx).entries("commands").items():
@@ -114,7 +114,7 @@ class CommandGroup(click.Group):
             raise
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """Reject a command that needs the other back end, or a package that is not installed, by name."""
+        """Reject a command that needs the other backend, or a package that is not installed, by name."""
         from mleredux._core.plugins.directory import installing
 
         known = self.known(ctx)
@@ -134,5 +134,5 @@ class CommandGroup(click.Group):
 
 
 def _prefix(ctx: click.Context) -> str:
-    """The prefix of the names of a group's commands in the catalogue."""
+    """Return the prefix of the names of a group's commands in the catalogue."""
     return f"{ctx.info_name} " if ctx.parent else ""

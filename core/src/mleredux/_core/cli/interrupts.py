@@ -1,4 +1,4 @@
-"""What signals do to a command that executes runs."""
+"""Signal handling of commands that execute runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def cancelling(cancel: Callable[[], object]) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP cancel inside the block; a second signal ends the program at once.
+    """Let Ctrl-C, SIGTERM and SIGHUP cancel the work in the block; a second signal ends the program at once.
 
-    What is ignored (SIGHUP under `nohup`) stays ignored. Outside the main thread it does nothing.
+    Ignored signals (SIGHUP under `nohup`) stay ignored. Outside the main thread it does nothing.
 
     Args:
-        cancel: Called in the signal handler: it must do next to nothing.
+        cancel: Called in the signal handler, so it must do as little as possible.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -44,7 +44,7 @@ def cancelling(cancel: Callable[[], object]) -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Read and write nothing there any more: each attempt would fail."""
+    """Stop reading from and writing to the terminal: each attempt would fail."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         if os.isatty(descriptor):

@@ -1,4 +1,4 @@
-"""This machine as a back end: its plugins, runs and data."""
+"""The backend of this machine: its plugins, runs and data."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _POLL_SECONDS = 0.1
 
 
 class LocalBackend:
-    """The back end of commands without `--server`.
+    """The backend of commands without `--server`.
 
     Args:
-        catalogue: Plugins.
+        catalogue: The plugins.
         runs_dir, data_dir: Folders for runs and data; None means the default folders.
     """
 
@@ -62,12 +62,12 @@ class LocalBackend:
         return self.store.path, Path(self._data_dir) if self._data_dir else default_data_dir()
 
     def worked(self, run_id: str) -> float:
-        """Seconds that a run's agent worked."""
+        """Return the seconds that a run's agent worked."""
         outcome = self.store.get(run_id).outcome
         return outcome.seconds if outcome else 0.0
 
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
-        """All objects of a type; for tasks also whether they are prepared."""
+        """Return all objects of a type; for tasks, also whether they are prepared."""
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
         if kind != "tasks":
             return rows
@@ -75,7 +75,7 @@ class LocalBackend:
         return [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
-        """The properties of a task, its description, and where its data is stored."""
+        """Return the properties of a task, its description, and where its data is stored."""
         from mleredux._core.data.datastore import DataStore
 
         declared = self._catalogue.task(name)
@@ -88,7 +88,7 @@ class LocalBackend:
         return {**record, "prepared": prepared is not None, "data": state}
 
     def agent(self, name: str) -> Record:
-        """The properties of an agent."""
+        """Return the properties of an agent."""
         return agent_record(self._catalogue.agent(name))
 
     def grade(self, submission: Path, task: str, *, project: str | None) -> Report:
@@ -169,7 +169,7 @@ class LocalBackend:
         return plan(request.runs, self._catalogue, granted=partial(consent, self._catalogue), own_machine=True)
 
     def _repeated(self, request: RunRequest, plans: list[RunPlan]) -> list[RunPlan]:
-        """Return a run that repeats another: with what its agent got, unless the request names something else."""
+        """Return a run that repeats another with the same grants, unless the request specifies others."""
         source = self.store.get(str(request.replay)).spec
         [plan, *others] = plans
         if others:
@@ -193,7 +193,8 @@ class LocalBackend:
         return [plan.model_copy(update=same)]
 
     def _have_data(self, request: RunRequest, data: DataStore, plans: list[RunPlan]) -> None:
-        """Check before the first run is created that each task's data is here or can be had; prepare what was given."""
+        """Check that each task's data is available before the first run is created; prepare data that the user
+        provided."""
         from mleredux._core.stages.prepare import prepare
 
         tasks = [self._catalogue.task(name) for name in dict.fromkeys(plan.task for plan in plans)]
@@ -215,31 +216,31 @@ class LocalBackend:
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
 
     def _remarks(self, plans: list[RunPlan]) -> Iterator[str]:
-        """Yield what agents' plugins remark on them."""
+        """Yield the remarks of plugins on their agents."""
         for agent in dict.fromkeys(plan.agent for plan in plans):
             yield from self._catalogue.agent(agent).remarks
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
-        """Rows of the store's index."""
+        """Return rows of the store's index."""
         wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in filters.items() if value}
         rows = [row for row in self.store.rows() if all(row[name] in values for name, values in wanted.items())]
         return RunPage(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
 
     def find(self, name: str) -> str:
-        """The id of a run; its path if it is stored in another folder."""
+        """Return the id of a run, or its path if it is stored in another folder."""
         folder = self.store.locate(name)
         return folder.name if folder.parent.resolve() == self.store.path.resolve() else str(folder)
 
     def view(self, run_id: str) -> RunView:
-        """The current state of a run."""
+        """Return the current state of a run."""
         return _view(self.store.get(run_id))
 
     def events(self, run_id: str) -> list[Event]:
-        """The event log of a run."""
+        """Return the event log of a run."""
         return self.store.get(run_id).events()
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
-        """The content of a log file, read while it grows."""
+        """Yield the content of a log file, read while it grows."""
         run = self.store.get(run_id)
         path = run.logs_dir / "build.log" if build else run.agent_log
         if not path.exists() and not (follow and run.alive):
@@ -247,7 +248,7 @@ class LocalBackend:
         yield from _growing(path, lambda: not (follow and run.alive), time.sleep)
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
-        """The entries of the run's manifest."""
+        """Return the entries of the run's manifest."""
         run = self.store.get(run_id)
         manifest = run.manifest
         if manifest is None:
@@ -272,7 +273,7 @@ class LocalBackend:
                 raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error
 
     def location(self, run_id: str) -> str:
-        """The folder of a run."""
+        """Return the folder of a run."""
         return str(self.store.get(run_id).path)
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
@@ -287,15 +288,15 @@ class LocalBackend:
                 yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` deletes it."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """None: experiments of this machine are folders."""
+        """Return None: experiments of this machine are folders."""
         raise NotFound(f"There is no experiment {name} on a server.", hint="Give a server with --server URL.")
 
     def check(self, request: RunRequest) -> Record:
-        """None: plans are checked by their plugin here."""
+        """Return None: plans of this machine are checked by their plugin."""
         raise NotFound("There is no server to check the plan.", hint="Give a server with --server URL.")
 
     def delete(self, run_id: str) -> None:
-        """Delete the folder of a run, and what an object store has of it."""
+        """Delete the folder of a run, and its data in an object store."""
         from mleredux._core.executors import open_nodes
         from mleredux._core.store.files import FileLock
         from mleredux._core.store.run import read_ticket
@@ -310,7 +311,7 @@ class LocalBackend:
         self.store.delete(folder)
 
     def explain(self, error: Exception) -> None:
-        """Return None: errors of this back end are already mleredux's own."""
+        """Return None: errors of this backend are already mleredux's own."""
 
 
 class _LocalBatch(Batch):
@@ -348,12 +349,12 @@ def _view(run: Run) -> RunView:
 def _short(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, FileNotFoundError):  # elsewhere, or the current folder is gone
+    except (ValueError, FileNotFoundError):  # different drives, or the current folder no longer exists
         return str(path.resolve())
 
 
 def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
-    """Show which version of the submission there is, whether it is valid, and in the end its score."""
+    """Show the current version of the submission, whether it is valid, and at the end its score."""
     from mleredux.models.events import StateEntered, SubmissionKept, Validation
 
     what = event.payload

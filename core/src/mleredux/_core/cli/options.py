@@ -1,4 +1,4 @@
-"""Options: `--server`, and what only this machine or a server accepts; those of many commands; durations and sizes.
+"""Options: `--server`; those for this machine or a server only; those of many commands; durations and sizes.
 
 Nothing here uses HTTP: a plugin opens the server as a `Backend` (`mleredux_open_backend`).
 """
@@ -14,8 +14,8 @@ import click
 from mleredux.models.units import megabytes, seconds
 
 Place = Literal["here", "machine", "server", "both"]
-"""Where a command runs: on this machine only (the default; `machine`: even if `MLEREDUX_SERVER` is set, for it is about
-this machine), on a server only, or on either."""
+"""Where a command runs: on this machine only (`here`, the default; `machine` even if `MLEREDUX_SERVER` is set, because
+the command is about this machine), on a server only, or on either."""
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 SERVER_VARIABLE = "MLEREDUX_SERVER"
 """The environment variable with the URL of a server."""
@@ -31,8 +31,8 @@ NO_CLIENT = (
 def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
     """Store the requested server and return the other arguments.
 
-    `--server URL` may appear anywhere before `--`; the last one counts, then `MLEREDUX_SERVER`; an empty value means
-    this machine.
+    `--server URL` may appear anywhere before `--`; the last one takes precedence, then `MLEREDUX_SERVER`; an empty
+    value means this machine.
 
     Raises:
         click.BadOptionUsage: `--server` has no value.
@@ -59,37 +59,37 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 
 def server_of(ctx: click.Context) -> str | None:
-    """Return the requested server, as the user wrote it; None for this machine."""
+    """Return the requested server, as written by the user; None for this machine."""
     found: str | None = ctx.meta.get(_SERVER)
     return found
 
 
 def stay_here(ctx: click.Context, place: Place) -> None:
-    """Ignore a server set only by the environment if the command at that place is about this machine."""
+    """Ignore a server set only by the environment if a command with this place is about this machine."""
     if place == "machine" and not ctx.meta.get(_EXPLICIT):
         ctx.meta[_SERVER] = None
 
 
 def works(ctx: click.Context, place: Place) -> bool:
-    """Whether something for that place is available with the selected back end."""
+    """Return whether something with this place is available with the selected backend."""
     return place in (("both", "here", "machine") if server_of(ctx) is None else ("both", "server"))
 
 
 def place_of(facts: Mapping[str, Any]) -> Place:
-    """Where a registered command runs, from its listing."""
+    """Return where a registered command runs, according to its entry."""
     found: Place = facts.get("place", "here")
     return found
 
 
 def elsewhere(command: str, place: Place) -> str:
-    """The error message for a command that runs only in the other place."""
+    """Return the error message for a command that runs only in the other place."""
     if place == "server":
         return f"`{command}` runs on a server only; give one with --server URL (or {SERVER_VARIABLE})."
     return f"`{command}` runs on this machine only; omit --server (or unset {SERVER_VARIABLE})."
 
 
 class PlacedOption(click.Option):
-    """An option that only one place accepts: listed in the help there, rejected elsewhere.
+    """An option that is valid in one place only: listed in its help, rejected elsewhere.
 
     Args:
         place: `here` or `server`.
@@ -107,7 +107,7 @@ class PlacedOption(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """As in click, after rejecting an option of the other place."""
+        """As in click, after rejecting an option that belongs to the other place."""
         if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
             if self.place == "server":
                 raise click.UsageError(f"{self.opts[0]} needs a server; give one with --server URL.", ctx)
@@ -116,12 +116,12 @@ class PlacedOption(click.Option):
 
 
 def local_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
-    """Like `click.option`, for this machine only."""
+    """Return the decorator of an option for this machine only, like `click.option`."""
     return click.option(*names, cls=PlacedOption, place="here", **facts)
 
 
 def server_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
-    """Like `click.option`, for a server only."""
+    """Return the decorator of an option for a server only, like `click.option`."""
     return click.option(*names, cls=PlacedOption, place="server", **facts)
 
 
@@ -153,7 +153,7 @@ data_dir_option = local_option(
 
 
 class Duration(click.ParamType[float]):
-    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds."""
+    """A duration in seconds, written as `90`, `90s`, `30m`, `2h` or `1h30m`."""
 
     name = "duration"
     """The type's name in messages."""
@@ -167,7 +167,7 @@ class Duration(click.ParamType[float]):
 
 
 class Megabytes(click.ParamType[int]):
-    """`4096`, `512m`, `4g` → MB."""
+    """A size in MiB, written as `4096`, `512m` or `4g`."""
 
     name = "size"
     """The type's name in messages."""

@@ -18,7 +18,7 @@ import click
 from mleredux.models.formats import plain
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What JSON need not escape, but a terminal may act on."""
+"""Characters that JSON need not escape, but that a terminal may interpret."""
 _NARROW = 32
 """Columns are not truncated below this width."""
 
@@ -47,14 +47,16 @@ def print_table(
     *,
     as_json: bool = False,
 ) -> None:
-    """Format rows in aligned columns, as wide as the terminal; last columns without room are named below it.
+    """Print rows in aligned columns, as wide as the terminal; last columns without room are listed below the table.
 
     Args:
-        give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
-        least: Columns that are then shortened to that width, one after the other.
-        as_json: Print one JSON document instead, of all that the rows have.
+        rows: The rows.
+        columns: The names of the columns.
+        give_way: Columns to shorten in the middle first, the widest most, before lines are truncated.
+        least: Columns to shorten next, one after the other, with their minimum width.
+        as_json: Whether to print one JSON document with all values of the rows instead.
 
-    Rich is not imported for this: a list must appear without delay.
+    Rich is not imported for this, so that lists appear without delay.
     """
     if as_json:
         print_json(list(rows))
@@ -97,7 +99,7 @@ def cut(text: str, width: int) -> str:
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Format names and values, one pair per line; names without a value are omitted."""
+    """Print names and values, one pair per line; names without a value are omitted."""
     for name, value in facts.items():
         if value in (None, [], (), {}, ""):
             continue
@@ -107,7 +109,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def cell(value: Any) -> str:
-    """Write a value for a cell of a table."""
+    """Return the text of a value in a table cell."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -133,7 +135,7 @@ def printable(block: bytes) -> str:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text that may contain foreign names or words, with what would control the terminal escaped."""
+    """Print text that may contain foreign names or words; terminal control characters are escaped."""
     click.echo(printable(text.encode("utf-8", "surrogatepass")), err=err)
 
 
@@ -151,6 +153,6 @@ def _escape(char: str) -> str:
 
 
 def check_order(ctx: click.Context, submission: Path, task: str) -> None:
-    """Refuse a file and a task in the wrong order."""
+    """Reject a file and a task in the wrong order."""
     if not submission.exists() and Path(task).is_file():
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")

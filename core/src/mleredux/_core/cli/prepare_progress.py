@@ -27,10 +27,10 @@ _PLAIN_SECONDS = 10.0
 
 
 class PreparingDisplay:
-    """Show a bar for each task that is being prepared, or lines. Errors are shown even if `quiet`.
+    """Shows a bar or plain lines for each task that is being prepared. Errors are shown even if `quiet`.
 
     Args:
-        quiet: Show errors only (`--json`).
+        quiet: Whether to show errors only (`--json`).
     """
 
     def __init__(self, *, quiet: bool) -> None:

@@ -31,10 +31,10 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "show": ("Show a task: description, files, metric, medals.", "both"),
     "validate": ("Check that a submission is well-formed; never its score.", "both"),
 }
-"""Commands with their short help and back end; each is `mleredux._core.cli.commands.<command>:command`."""
+"""Commands with their short help and place; each is `mleredux._core.cli.commands.<command>:command`."""
 
 _COMMON = "Common"
-"""The section whose commands the help explains; it lists those of other sections by name."""
+"""The section whose commands the help describes; for other sections, it lists only names."""
 SECTIONS = {
     _COMMON: ("list", "show", "prepare", "run", "grade", "runs", "logs", "doctor"),
     "Tasks": (),
@@ -45,19 +45,19 @@ SECTIONS = {
     "Servers": (),
     "Set up and extend": ("agent", "plugins", "prune"),
 }
-"""Sections of the help with core's commands; a plugin's name theirs in their `Ref` (`{"section": "Compare"}`)."""
+"""Sections of the help with the core's commands; plugins specify theirs in their `Ref` (`{"section": "Compare"}`)."""
 _OTHERS = "Other commands"
 
 
 class Root(CommandGroup):
-    """Finds commands by name, ours first, then those of plugins; with `--server`, those that work there."""
+    """Finds commands by name, first the core's, then those of plugins; with `--server`, those for servers."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in click; `--server URL` is accepted in any position."""
         return super().parse_args(ctx, note_server(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As in click; errors of a back end become mleredux's own."""
+        """As in click, but errors of a backend are converted to mleredux's own."""
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -67,17 +67,17 @@ class Root(CommandGroup):
             raise told from error
 
     def own(self) -> dict[str, tuple[str, Place]]:
-        """Those of core."""
+        """Return the commands of the core."""
         return COMMANDS
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
-        """As of any group; none on a server without its client."""
+        """Return the available commands as in any group; none for a server if its client is not installed."""
         if server_of(ctx) is not None and not catalogue(ctx).offers("mleredux_open_backend"):
             return {}
         return super().shown(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
+        """Import a command."""
         if cmd_name in COMMANDS or server_of(ctx) is not None:
             stay_here(ctx, self.known(ctx).get(cmd_name, ("", "here"))[1])
         if cmd_name in COMMANDS and cmd_name in self.shown(ctx):
@@ -86,7 +86,7 @@ class Root(CommandGroup):
         return super().get_command(ctx, cmd_name)
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """As of any group, with near names suggested."""
+        """Reject a command as in any group, with similar names as suggestions."""
         import difflib
 
         if server_of(ctx) is not None and not self.shown(ctx):
@@ -97,7 +97,8 @@ class Root(CommandGroup):
         ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Common commands, then the names of others by section; without a client for a server, how to install it."""
+        """Format the common commands, then the names of others by section; without the server's client, how to install
+        it."""
         shown = self.shown(ctx)
         if not shown:
             formatter.write_paragraph()
@@ -166,14 +167,14 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 
 def program() -> NoReturn:
-    """The entry point of the command `mleredux`: `main`, in a process of its own."""
-    gc.set_threshold(150_000, 20, 20)  # hardly anything that a command imports or makes is garbage
-    # pydantic reads the entry points of every package for plugins of its own.
+    """Run `main` in a separate process: the entry point of the command `mleredux`."""
+    gc.set_threshold(150_000, 20, 20)  # hardly any object that a command creates is garbage
+    # pydantic searches the entry points of every package for its own plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         main()
     finally:
-        gc.freeze()  # else the end of the process would walk over all of it once more
+        gc.freeze()  # otherwise the garbage is collected once more at exit
 
 
 def main() -> NoReturn:
@@ -181,10 +182,10 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv[1:]
     try:
         Path.home()
-    except RuntimeError:  # a user without an entry: as in containers
+    except RuntimeError:  # a user without an entry in the password database, as in containers
         os.environ["HOME"] = "/"
     try:
-        # Where a command calls `ctx.exit`, click returns its code instead of raising.
+        # If a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
     except click.exceptions.Exit as end:

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _REFRESH = 4
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _WIDE = 100
-"""Width of a terminal from which the state of the submission has a column of its own."""
+"""Minimum width of a terminal that shows the state of the submission in a separate column."""
 _YIELDING = ("task", "agent", "state")
-"""Columns that are shortened where there is no room."""
+"""Columns that are shortened if there is no room."""
 _LEAST = 6
 _AROUND = 4
-"""Lines of the terminal that rows leave free."""
+"""Lines of the terminal to leave free around the rows."""
 
 
 @dataclass
 class _Shown:
-    """A run as it is shown; times by the clock of the progress."""
+    """The displayed state of a run; times use the clock of the progress display."""
 
     task: str
     agent: str
@@ -42,21 +42,21 @@ class _Shown:
 
     @property
     def rank(self) -> int:
-        """Runs at work come first, then those that wait, then those that ended."""
+        """Sort key: active runs come first, then waiting runs, then those that have ended."""
         return 2 if self.ended is not None else 1 if self.message == "queued" else 0
 
 
 class Progress:
-    """A live table of runs on a terminal, plain lines elsewhere, nothing where `quiet`.
+    """A live table of runs on a terminal, plain lines elsewhere, nothing if `quiet`.
 
     Args:
-        follow: Show agents' logs as they grow.
-        quiet: Print nothing (`--json`); with `follow`, logs go to stderr.
-        console: Where to; None: stderr.
-        clock: Seconds.
+        follow: Whether to show agents' logs as they grow.
+        quiet: Whether to print nothing (`--json`); with `follow`, logs go to stderr.
+        console: The console to print to; None: stderr.
+        clock: Returns the current time in seconds.
 
     Attributes:
-        jobs: How many runs are executed at a time.
+        jobs: The number of runs that execute at the same time.
     """
 
     def __init__(
@@ -94,10 +94,14 @@ class Progress:
             self._live.stop()
 
     def add(self, run_id: str, task: str, agent: str, *, seed: int = 0, limit: float = 0.0) -> None:
-        """Show a run.
+        """Add a run to the display.
 
         Args:
-            limit: The agent's time limit in seconds; 0: not known.
+            run_id: Id of the run.
+            task: Id of its task.
+            agent: Id of its agent.
+            seed: The seed of the run.
+            limit: The agent's time limit in seconds; 0 if unknown.
         """
         shown = _Shown(safe(task), safe(short_reference(agent)), seed, limit)
         if any(
@@ -107,7 +111,7 @@ class Progress:
         self._runs[run_id] = shown
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
-        """Return the current progress of a displayed run."""
+        """Update the progress of a displayed run."""
         run, now = self._runs[run_id], self._clock()
         run.since = now if run.since is None else run.since
         if ended and run.ended is None:
@@ -123,17 +127,17 @@ class Progress:
             self._console.print(Text.assemble((line, "dim"), text), soft_wrap=True)
 
     def submitted(self, run_id: str, state: str) -> None:
-        """Return the state of a displayed run's submission: `v3 valid`, later its score."""
+        """Update the state of a displayed run's submission: `v3 valid`, later its score."""
         self._runs[run_id].submission = safe(state)
 
     def in_background(self, work: Callable[[], None]) -> None:
-        """Start work that continues until `stop` is set and is joined at the end."""
+        """Start background work that continues until `stop` is set and is joined at the end."""
         follower = threading.Thread(target=work, daemon=True)
         follower.start()
         self._followers.append(follower)
 
     def __rich__(self) -> Group:
-        """The live table: a line on all runs, and a row each, as many as there is room for."""
+        """Render the live table: a summary line, and as many rows of runs as there is room for."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -173,7 +177,7 @@ class Progress:
 
     @staticmethod
     def _cells(run: _Shown, now: float, wide: bool, seeds: bool) -> dict[str, str]:
-        """The texts of a row; on narrow terminals, the submission's state takes the place of the run's."""
+        """Return the texts of a row; on narrow terminals, the submission's state replaces the run's state."""
         until = now if run.ended is None else run.ended
         merged = run.submission and run.message in ("done", "the agent works")
         return {
@@ -186,7 +190,7 @@ class Progress:
         }
 
     def _summary(self, runs: list[_Shown], now: float) -> str:
-        """`3 of 12 done · 2 running · 3 min 12 s · ~9 min left`."""
+        """Return a line such as `3 of 12 done · 2 running · 3 min 12 s · ~9 min left`."""
         ended = [run.ended - run.since for run in runs if run.ended is not None and run.since is not None]
         working = sum(not run.rank for run in runs)
         parts = [

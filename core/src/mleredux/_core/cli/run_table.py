@@ -1,4 +1,4 @@
-"""Results of runs: the table at the end, JUnit's XML, and feedback on each question of a graded document."""
+"""Results of runs: the table at the end, JUnit XML, and feedback on each question of a graded document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLDED = ("task", "agent", "artifacts", "report")
 
 
 def closing_table(runs: Sequence[RunView]) -> None:
-    """Print the table: name-value lines for one run, a row each for several."""
+    """Print the table of results: name-value lines for one run, a row each for several."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -78,9 +78,11 @@ def closing_table(runs: Sequence[RunView]) -> None:
 
 
 def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> None:
-    """Write results as JUnit's XML: a case for each run; `failure` is the agent's, `error` is not its fault.
+    """Write results as JUnit XML with a test case for each run: `failure` is the agent's fault, `error` is not.
 
     Args:
+        path: The file to write.
+        runs: The runs.
         codes: The exit code of each run.
     """
     from xml.etree import ElementTree
@@ -103,7 +105,7 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
 
 
 def replayed(llm: LlmUse) -> tuple[str, ...]:
-    """Sentences on a replay: how many calls were repeated, and which differ."""
+    """Return sentences on a replay: how many calls were repeated, and which differ."""
     if llm.replay is None:
         return ()
     calls = "1 call was" if llm.repeated == 1 else f"{llm.repeated} calls were"
@@ -131,11 +133,11 @@ _MAX_CHARACTERS = 400
 
 
 def print_feedback(details: Mapping[str, Any]) -> None:
-    """Print the parts of a score, as the details of a report hold them; nothing for reports without parts.
+    """Print the parts of a score, as stored in the details of a report; print nothing for reports without parts.
 
     Args:
         details: Sections by name, each with `score` and `parts`; a part has `name`, `score`, `weight`, `explanation`,
-            and a `value`, which may hold what was `given` and what is `true`.
+            and a `value`, which may contain the `given` and the `true` value.
     """
     for name, section in details.items():
         parts = section.get("parts") if isinstance(section, Mapping) else None

@@ -1,4 +1,5 @@
-"""MD5 of files, computed concurrently and cached by size, time and inode; comparison with published checksums."""
+"""Compute MD5 checksums of files concurrently, cached by size, time and inode, and compare them with published
+checksums."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from mleredux.models import Task
 BLOCK = 1 << 20
 """Size of a read in bytes: larger reads are not faster, and this fits a core's cache."""
 MEMORY_FILE = "checksums.json"
-"""The file of prepared data that remembers checksums of files with their times; it is of one machine."""
+"""The file among the prepared data that caches checksums with file times; valid on one machine only."""
 _THREADS = 8
 _SMALL = 1 << 20
 _FEW = 1000
@@ -27,12 +28,12 @@ _FEW = 1000
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not as published.
+    """A file that differs from the published one.
 
     Attributes:
         file: Its path among the prepared files.
-        found: Its MD5; None where it is missing.
-        published: The MD5 it should have.
+        found: Its MD5; None if it is missing.
+        published: The published MD5.
     """
 
     file: str
@@ -58,7 +59,7 @@ class ChecksumMismatch(DataError):
         super().__init__(f"The prepared files of {what} differ from the published ones: {listed}.", hint=hint)
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """The differences as JSON-serializable rows."""
+        """Return the differences as JSON-serializable rows."""
         return [asdict(difference) for difference in self.differences]
 
 
@@ -89,8 +90,8 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
     Args:
         root: The folder.
         published: MD5 by path below it.
-        memory: A JSON file in which checksums are remembered, so that unchanged files (same size, modification
-            time and inode) are not read again. It need not exist; if it can't be written, nothing is cached.
+        memory: A JSON file that caches checksums, so that unchanged files (same size, modification time and inode) are
+            not read again. It need not exist; if it can't be written, nothing is cached.
     """
     known = _remembered(memory)
     now: dict[str, list[Any]] = {}
@@ -102,7 +103,7 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
     hashed = md5s(changed.values())
     found |= {name: hashed[path] for name, path in changed.items()}
     if memory is not None and changed:
-        # A file that was written while it was read is read again next time.
+        # A file that was written while it was being read is read again next time.
         kept = {name: [*now[name], found[name]] for name in now if now[name] == _identity(root / name)}
         with contextlib.suppress(OSError):
             write_atomically(memory, json.dumps(kept, indent=1) + "\n")
@@ -112,10 +113,10 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
 
 
 def tree_digest(prepared: Path) -> str:
-    """Identity of prepared files: paths and sizes of all, and the content of small ones (below 1 MiB).
+    """Return a digest of prepared files: of all paths and sizes, and the content of small files (below 1 MiB).
 
-    In folders of more than 1000 files (images, say), content is left out: reading it all would take longer than
-    preparing it by links.
+    In folders of more than 1000 files (images, say), content is omitted: reading it would take longer than preparing it
+    by links.
     """
     digest = hashlib.sha256()
     for part in ("public", "private"):

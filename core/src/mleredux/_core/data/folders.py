@@ -1,4 +1,4 @@
-"""Folders of data appear at once, complete, and by one process at a time."""
+"""Create data folders atomically: each appears complete, and is written by one process at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lock(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def scratch_folder(place: Path) -> Iterator[Path]:
-    """A temporary folder next to its final path, deleted unless moved there; remains of crashes are removed."""
+    """Yield a temporary folder next to its final path, deleted unless moved there; remains of crashes are removed."""
     prefix = f".making-{place.name}-"
     for leftover in place.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Properties of one installation: a secret salt, for splits that can't be reproduced elsewhere; its git commit.
+"""Properties of one installation: a secret salt, for splits that can't be reproduced elsewhere, and its git commit.
 
-The canary of a task is made from the salt: an unguessable string stored next to the answers. If it appears elsewhere,
-they have leaked.
+The canary of a task is derived from the salt: an unguessable string stored next to the answers. If it appears
+elsewhere, they have leaked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SALT_BYTES = 32
 
 
 def salt_path() -> Path:
-    """The salt's file in the user's configuration folder."""
+    """Return the path of the salt in the user's configuration folder."""
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     return folder / "mleredux" / "salt"
 
@@ -63,7 +63,7 @@ def fingerprint(salt: bytes) -> str:
 
 @cache
 def git_commit() -> str | None:
-    """Commit of the checkout that mleredux runs from, if it does."""
+    """Return the commit of the checkout that mleredux runs from, if there is one."""
     try:
         asked = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10
@@ -82,7 +82,7 @@ everything next to it, out of what language models are trained on.
 
 
 def canary(task: str) -> str:
-    """The task's canary in this installation: an unguessable string that occurs nowhere else."""
+    """Return the task's canary in this installation: an unguessable string that occurs nowhere else."""
     digest = hmac.new(installation_salt(), f"canary\0{task}".encode(), hashlib.sha256).hexdigest()
     return f"mleredux-canary-{digest[:40]}"
 

@@ -1,12 +1,12 @@
-"""Planning: a request of runs becomes `list[RunPlan]`, here and nowhere else.
+"""Planning: the only place where a request for runs becomes a `list[RunPlan]`.
 
 The command line, the Python API, experiments and services call `plan`.
 
 | modules | contents |
 |---|---|
-| `plans` | `plan`: each run of a request, validated, allowed here, and granted |
-| `names` | sets resolved, tasks imported, agents named by a path; metrics that can be computed here |
-| `selection` | some of the requested runs: by words of tasks' names, or those that failed last |
-| `grants` | what agents ask for, and what they were granted; tools that they can use |
+| `plans` | `plan`: each run of a request, validated, permitted and with its grants |
+| `names` | resolves sets, imports tasks, finds agents by path; checks that metrics can be computed |
+| `selection` | selects some of the requested runs: by words in task names, or those that failed last |
+| `grants` | requested and granted access of agents; the tools they can use |
 | `sandboxes` | the sandbox of a run on its user's own machine |
 """

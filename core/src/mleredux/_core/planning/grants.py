@@ -1,7 +1,7 @@
-"""What an agent may have: one check for the command line, the Python API and services.
+"""Check an agent's access, in one place for the command line, the Python API and services.
 
-An agent that was found by a reference (`repo:…`) is foreign code: it only asks. An installed agent gets what it
-declares.
+An agent that was found by a reference (`repo:…`) is foreign code, so what it declares is only a request. An installed
+agent gets what it declares.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _SEARCHING = re.compile(
     r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
 )
-"""Names of models that search the web by themselves, or that stand for others."""
+"""Names of models that search the web by themselves, or that are aliases of other models."""
 _WILDCARDS = frozenset("*?[")
 
 
 def asks_of(agent: Agent) -> Grants:
-    """Return what an agent declares that it needs, without its network mode."""
+    """Return the access that an agent declares it needs, without its network mode."""
     variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
     build = agent.build
     return Grants(variables=variables, hosts=agent.hosts, build_hosts=build.hosts, images=build.images)
@@ -42,17 +42,17 @@ def asks_of(agent: Agent) -> Grants:
 def check_grants(
     agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
 ) -> None:
-    """Check that everything an agent asks for was granted.
+    """Check that everything an agent requests was granted.
 
     Args:
-        agent: With its options applied.
-        grants: What it was granted.
-        network: The network mode that was granted; None: none was named.
-        protected: Of `protected_variables`.
+        agent: The agent with its options applied.
+        grants: The grants of the agent.
+        network: The granted network mode; None if none was specified.
+        protected: The result of `protected_variables`.
         installed: The agent without options, whose own declarations need no grant.
 
     Raises:
-        NotGranted: Something was not, or can't be; the message names it, the hint the options.
+        NotGranted: Something was not granted or can't be granted. The message names it, and the hint names the options.
     """
     if impossible := sorted(name for name in grants.variables if is_protected(name, protected)):
         raise NotGranted(
@@ -69,10 +69,10 @@ def check_grants(
 
 
 def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: str) -> None:
-    """Check that an agent can use tools.
+    """Check that an agent can use its tools.
 
     Raises:
-        MlereduxError: It can't, or a server's host was not granted.
+        MlereduxError: The agent can't use a tool, or the host of an MCP server was not granted.
     """
     for tool in tools:
         if tool.kind not in agent.tools:
@@ -96,7 +96,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
 def missing_grants(
     agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
 ) -> dict[str, str]:
-    """What an agent asks for and was not granted, in words, by the option that grants it."""
+    """Return what an agent requests without a grant, in words, by the option that grants it."""
     trusted = installed or (None if is_foreign(agent) else agent)
     asked, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
     found: dict[str, str] = {}
@@ -119,7 +119,7 @@ def missing_grants(
 
 
 def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
-    """The grants and everything else that an agent asks for, but protected variables."""
+    """Return the grants extended by everything else that an agent requests, except protected variables."""
     asked = asks_of(agent)
     both = joined(grants, asked)
     variables = tuple(name for name in both.variables if not is_protected(name, protected))
@@ -127,9 +127,10 @@ def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
 
 
 def within(wanted: Grants, allowed: Grants) -> Grants:
-    """Return the intersection of grants and what an administrator allows.
+    """Return the intersection of the requested grants and those that an administrator allows.
 
-    A pattern, and a host with an address of its own, is allowed only as it is written; a tool at a path never is.
+    Patterns, and hosts with an explicit address, are allowed only if they are identical; tools given by a path are
+    never allowed.
     """
     return Grants(
         variables=tuple(name for name in wanted.variables if name in allowed.variables),
@@ -158,7 +159,7 @@ def joined(*grants: Grants) -> Grants:
 
 
 def read_grants(**fields: Iterable[str]) -> Grants:
-    """Grants from the names of each field.
+    """Return grants from the names in each field.
 
     Raises:
         MlereduxError: A name is not valid.
@@ -170,7 +171,7 @@ def read_grants(**fields: Iterable[str]) -> Grants:
 
 
 def _covers(granted: Iterable[str], asked: str) -> bool:
-    """Whether hosts that were granted, perhaps with an address, are what is asked for."""
+    """Return whether granted hosts, perhaps with an address, cover the requested ones."""
     from mleredux._core.sandboxes.egress import Rule
 
     wanted = Rule.read(asked)
@@ -179,7 +180,7 @@ def _covers(granted: Iterable[str], asked: str) -> bool:
 
 
 def _reaches(allowed: Iterable[str], name: str) -> bool:
-    """Whether a host with all its ports is allowed."""
+    """Return whether a host is allowed with all its ports."""
     from mleredux._core.sandboxes.egress import Rule
 
     wanted = Rule.read(name)

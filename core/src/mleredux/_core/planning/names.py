@@ -1,4 +1,4 @@
-"""Tasks and agents as users name them: by id, of a set, by reference, or by the path of a script or folder."""
+"""Tasks and agents as named by users: by id, by set, by reference, or by the path of a script or folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _REMOTE = re.compile(r"^((https|http|ssh|git|file)://|[\w.-]+@[\w.-]+:[^/])")
 
 
 def resolved(request: Request, catalogue: Catalogue) -> Request:
-    """Return a request that names each task instead of sets.
+    """Return the request with each set replaced by its tasks.
 
     Raises:
         NotFound: A set has no tasks.
-        DataError: There are samples (`+debug-N`) beside whole tasks.
+        DataError: Samples (`+debug-N`) are mixed with whole tasks.
     """
     tasks: list[str] = []
     for name in request.tasks:
@@ -35,13 +35,13 @@ def resolved(request: Request, catalogue: Catalogue) -> Request:
 
 
 def imported(catalogue: Catalogue, name: str) -> Task:
-    """Return a task by id, or import what a reference with a scheme names (`harbor:PATH`): its id is pinned.
+    """Return a task by id, or import the task of a reference with a scheme (`harbor:PATH`), whose id is then pinned.
 
-    References read files of this machine: they are for its own users only.
+    References read files of this machine, so only its own users may use them.
 
     Raises:
         NotFound: No plugin knows the scheme, or as for `Catalogue.task`.
-        MlereduxError: It can't be imported.
+        MlereduxError: The task can't be imported.
     """
     scheme, colon, _ = name.partition(":")
     if not colon:
@@ -53,10 +53,10 @@ def imported(catalogue: Catalogue, name: str) -> Task:
 
 
 def check_metric(catalogue: Catalogue, task: Task) -> None:
-    """Check that a task's metric can be computed here, before an agent works for it.
+    """Check that a task's metric can be computed on this machine, before an agent runs.
 
     Raises:
-        NotFound: Its grader, or a library that the grader needs, is not installed; the hint says what to install.
+        NotFound: Its grader, or a library that the grader needs, is not installed; the hint names what to install.
     """
     grader = task.metric.grader
     if not isinstance(grader, str):
@@ -78,15 +78,15 @@ def check_metric(catalogue: Catalogue, task: Task) -> None:
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether an agent's name can only be meant as the path of a script or folder."""
+    """Return whether an agent's name can only be the path of a script or folder."""
     return name.startswith((".", "/", "~")) or Path(name).suffix in SCRIPTS or ("/" in name and ":" not in name)
 
 
 def agent_reference(catalogue: Catalogue, name: str) -> str:
-    """Return the reference of an agent that a user names: paths and URLs of repositories get a scheme.
+    """Return the reference for an agent's name; a scheme is added to paths and repository URLs.
 
     Raises:
-        NotFound: There is no such file or folder.
+        NotFound: The file or folder does not exist.
     """
     if name in catalogue.entries("agents"):
         return name

@@ -1,4 +1,4 @@
-"""Requests become plans: each run validated, allowed here, and granted what its agent asks for."""
+"""Turn requests into plans: validate each run, check that it is permitted, and determine its grants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from mleredux.models.agent import Network
 from mleredux.models.request import Arm, PlanLimits, Request, checked_limits
 
 Granted = Callable[[Agent, Grants, str | None], tuple[Grants, str | None]]
-"""What an agent gets, by itself, the requested grants and network mode; with the mode to run it in."""
+"""Determines an agent's grants from the agent, the requested grants and the requested network mode; also returns the
+network mode to run it in."""
 
 
 def plan(
@@ -30,21 +31,21 @@ def plan(
     granted: Granted = lambda _agent, grants, network: (grants, network),
     own_machine: bool = False,
 ) -> list[RunPlan]:
-    """Return all runs of a request in the order in which they are started, validated before the first is created.
+    """Return all runs of a request in the order in which they start, all validated before the first is created.
 
     Args:
         request: The tasks, arms and seeds.
-        catalogue: Plugins.
-        granted: What each arm's agent gets; by default, what the arm grants. An agent found by a reference gets an
-            open network only if it is named here.
-        own_machine: Whether users run agents on their own machine, where they may name tasks and agents by paths, and
-            do without isolation.
+        catalogue: The plugins.
+        granted: Determines the access of each arm's agent; by default, the grants of the arm. An agent found by a
+            reference gets an open network only if the returned mode is `open`.
+        own_machine: Whether users run agents on their own machine, where they may name tasks and agents by path, and
+            may run them without isolation.
 
     Raises:
-        NotFound: There is no such task, agent or sandbox, or a task's metric can't be computed here.
-        SandboxError: The sandbox does not work here.
-        NotGranted: An agent asks for something that was not granted.
-        MlereduxError: An agent has no such option, or needs what the sandbox lacks.
+        NotFound: A task, agent or sandbox does not exist, or a task's metric can't be computed on this machine.
+        SandboxError: The sandbox does not work on this machine.
+        NotGranted: An agent requests access that was not granted.
+        MlereduxError: An option of an agent does not exist, or the sandbox does not meet a requirement.
     """
     request = resolved(request, catalogue)
     planner = _Planner(catalogue, granted, own_machine)
@@ -66,7 +67,7 @@ def plan(
 
 
 class _Planner:
-    """Plan one run of each task and arm.
+    """Plans one run of each task and arm.
 
     Args:
         catalogue, granted, own_machine: As in `plan`.
@@ -76,7 +77,7 @@ class _Planner:
         self._catalogue, self._granted, self._own_machine = catalogue, granted, own_machine
 
     def configured(self, arm: Arm) -> tuple[Arm, Agent]:
-        """Return an arm as it is run, and its agent with all options: once for all tasks."""
+        """Return an arm as it is run, and its agent with all options applied; computed once for all tasks."""
         catalogue = self._catalogue
         name = agent_reference(catalogue, arm.agent) if self._own_machine else arm.agent
         options = {**arm.options, **({"model": arm.model} if arm.model is not None else {})}
@@ -89,7 +90,7 @@ class _Planner:
         return arm.model_copy(update={"options": options, "grants": grants, "network": network}), agent
 
     def plan(self, name: str, arm: Arm, agent: Agent) -> RunPlan:
-        """Return the run of a task with the seed 0."""
+        """Return the plan of an arm's run on a task, with seed 0."""
         catalogue, variant = self._catalogue, f"{name}+{arm.variant}" if arm.variant else name
         task = imported(catalogue, variant) if self._own_machine else catalogue.task(variant)
         agent = placed(agent, task)
@@ -115,7 +116,7 @@ class _Planner:
         )
 
     def _grants(self, agent: Agent, arm: Arm, network: Network) -> Grants:
-        """Return what an agent gets; all that it asks for was granted, and it can use its tools."""
+        """Return the agent's grants, after checking that all its requests are granted and that it can use its tools."""
         grants = arm.grants
         if self._own_machine:
             grants = grants.model_copy(update={"tools": tuple(map(absolute, grants.tools))})
@@ -129,17 +130,17 @@ class _Planner:
         return grants
 
     def _sandbox(self, agent: Agent, name: str | None, **needs: Any) -> str:
-        """Return the requested sandbox, or the best that meets the agent's requirements."""
+        """Return the requested sandbox, or the best sandbox that meets the agent's requirements."""
         catalogue, installed = self._catalogue, self._catalogue.capabilities()
         if name is not None and name not in installed:
-            catalogue.sandbox(name)  # reports available sandboxes, or why this one can't be used
+            catalogue.sandbox(name)  # names the available sandboxes, or why this one can't be used
         if self._own_machine:
             return choose_here(catalogue, agent, installed, name, **needs)
         return choose(agent, installed, name, **needs)
 
 
 def _check_served(agent: Agent) -> None:
-    """Check that an agent can be run on a machine other than its user's own."""
+    """Check that an agent can be run on a machine that is not its user's own."""
     if "answers" in agent.needs:
         raise NotGranted(
             f"Agent {agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
@@ -153,7 +154,7 @@ def _check_served(agent: Agent) -> None:
 
 
 def _limits(default: Limits, requested: PlanLimits) -> Limits:
-    """Apply requested limits to the agent's; only defaults are reduced to the machine's resources."""
+    """Apply requested limits to the agent's limits; only defaults are reduced to the machine's resources."""
     from mleredux._core.sandboxes.slots import machine  # needs psutil
 
     has = machine()

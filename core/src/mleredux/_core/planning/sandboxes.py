@@ -1,4 +1,4 @@
-"""The sandbox of a run on its user's own machine: one that works, isolated as far as the agent needs it."""
+"""Choose a sandbox for a run on its user's own machine: one that works, and is isolated if the agent requires it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _checked: dict[str, tuple[float, Finding | None]] = {}
 def choose_here(
     catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], asked: str | None, **run: Any
 ) -> str:
-    """Choose the sandbox as `choose` does, of those that work; not isolated ones as far as the agent permits.
+    """Choose a sandbox as `choose` does, but only among those that work; others than isolated ones only if the agent
+    permits.
 
     Raises:
         MlereduxError: The requested sandbox can't run the agent, or no sandbox can.
-        SandboxError: None of those that can works on this machine.
+        SandboxError: No sandbox that can run the agent works on this machine.
     """
     free = _without_isolation(agent) if agent.unisolated != "never" else agent
     open_ones = [name for name in fitting(needs_of(free, **run), installed) if not installed[name].isolated]
@@ -57,7 +58,7 @@ def other_sandboxes(plan: RunPlan, catalogue: Catalogue) -> tuple[str, ...]:
 
 
 def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
-    """Why an agent that should be isolated is not, if `choose_here` had no isolated sandbox that works."""
+    """Return why the agent is not isolated as it should be, if `choose_here` found no working isolated sandbox."""
     found = catalogue.agent(agent)
     if found.unisolated != "fallback" or catalogue.sandbox(sandbox).capabilities.isolated:
         return None
@@ -66,7 +67,7 @@ def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
 
 
 def _or_open(hint: str | None, open_ones: list[str]) -> str | None:
-    """The hint, and how to run the agent without isolation if that is possible."""
+    """Return the hint, with how to run the agent without isolation if that is possible."""
     if not open_ones:
         return hint
     other = f"Or add `--sandbox {open_ones[0]}`, which runs the agent on this machine without isolation."
@@ -74,7 +75,7 @@ def _or_open(hint: str | None, open_ones: list[str]) -> str | None:
 
 
 def _without_isolation(agent: Agent) -> Agent:
-    """The agent's requirements if it runs with the programs of this machine."""
+    """Return the agent with its requirements for running without isolation, with the programs of this machine."""
     build = agent.build
     if build.image is None and build.context is None:
         build = build.model_copy(update={"debian": (), "npm": ()})
@@ -82,7 +83,7 @@ def _without_isolation(agent: Agent) -> Agent:
 
 
 def problem_of(catalogue: Catalogue, name: str) -> Finding | None:
-    """Why a sandbox does not work on this machine at all; None if it does."""
+    """Return why a sandbox does not work on this machine at all, or None if it does."""
     now = time.monotonic()
     if name not in _checked or now - _checked[name][0] > _CHECK_SECONDS:
         try:

@@ -1,4 +1,4 @@
-"""Some of the requested runs: tasks by words of their names, and runs that failed last."""
+"""Select some of the requested runs: by words in their task names, or those that failed last."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def select_names(names: Iterable[str], expression: str) -> tuple[str, ...]:
     """Return the names that an expression matches: parts of names, `and`, `or`, `not` and brackets, as in pytest.
 
     Raises:
-        MlereduxError: It can't be read, or matches none.
+        MlereduxError: The expression can't be parsed, or matches no name.
     """
     words, known = re.findall(r"[()]|[^\s()]+", expression), list(names)
     code = " ".join(word if word in ("and", "or", "not", "(", ")") else f"w{at}" for at, word in enumerate(words))
-    try:  # the code has no names but those of the words
+    try:  # the code has no names except those words
         matching = tuple(name for name in known if eval(code, _values(words, name)))
     except (SyntaxError, TypeError, RecursionError, MemoryError):
         hint = "Combine parts of names by `and`, `or`, `not` and brackets."
@@ -34,10 +34,10 @@ def _values(words: Sequence[str], name: str) -> dict[str, Any]:
 
 
 def failed_last(plans: Sequence[RunPlan], rows: Sequence[dict[str, Any]]) -> list[RunPlan]:
-    """Return the runs of which the newest earlier one did not end with a score; all of them if none failed.
+    """Return the runs whose most recent earlier execution did not end with a score; if none failed, all of them.
 
     Args:
-        plans: The requested runs. An agent of another version counts as the same.
+        plans: The requested runs. Versions of an agent are not distinguished.
         rows: Rows of the store, newest first.
     """
     failed: dict[tuple[str, str, int], bool] = {}

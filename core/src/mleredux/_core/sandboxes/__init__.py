@@ -1,11 +1,11 @@
-"""The process sandbox, and what all sandboxes share: limits, slots, the environment of the agent.
+"""The process sandbox, and the code shared by all sandboxes: limits, slots, the agent's environment.
 
 | module | contents |
 |---|---|
-| `slots`, `gpus` | what this process may use; CPUs, memory and GPUs for runs |
-| `environments`, `task_images` | the Python environment of an agent; images that tasks bring |
-| `variables`, `tools`, `egress` | what an agent gets besides: variables, tools, a way to allowed hosts |
-| `mounts`, `volume` | file systems mounted; the disk of a run |
-| `process`, `launched`, `launcher` | the process sandbox; agents below a launcher; the launcher itself |
-| `supervise`, `timeline`, `processes` | limits while an agent works; what it uses; its processes |
+| `slots`, `gpus` | the resources of this process; CPUs, memory and GPUs for runs |
+| `environments`, `task_images` | the Python environment of an agent; the images of tasks |
+| `variables`, `tools`, `egress` | an agent's variables, tools, and access to allowed hosts |
+| `mounts`, `volume` | mounting file systems; the disk of a run |
+| `process`, `launched`, `launcher` | the process sandbox; agents started by a launcher; the launcher itself |
+| `supervise`, `timeline`, `processes` | limits while an agent runs; its resource use; its processes |
 """

@@ -1,7 +1,8 @@
-"""The only way out of a sandbox: a forwarding proxy on a Unix socket that allows hosts by name, and records them.
+"""The only network access of a sandbox: a forward proxy on a Unix socket that allows hosts by name, and logs them.
 
-It resolves names itself and connects to what it checked, so that a name can't lead to this machine or its neighbors.
-Where the caller has a proxy, it goes on through that one, with the caller's password, which stays here.
+It resolves names itself and connects to the addresses that it checked, so that a name can't lead to this machine or its
+neighbors. If the caller uses a proxy, it connects through that one with the caller's password, which never enters the
+sandbox.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from mleredux.models.report import HostUse
 
 SOCKET = "proxy.sock"
 PORT = 3128
-"""Where programs in a sandbox find it, on localhost."""
+"""The port of the proxy on localhost in a sandbox."""
 ANY = "*"
-"""As a rule: every public host."""
+"""As a rule: any public host."""
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
-"""Networks whose addresses end with one of IPv4."""
+"""Networks whose addresses end with an IPv4 address."""
 _USUAL_PORTS = (80, 443)
 _HEAD_BYTES = 64 << 10
 _MOST_CONNECTIONS = 256
@@ -40,7 +41,7 @@ _DOMAIN = re.compile(r"(\*\.[\w.-]+):(\d{1,5})")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address, and any address embedded in it, is public, and none of this machine's own."""
+    """Return whether an address, and any address embedded in it, is public and does not belong to this machine."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed.ipv4_mapped is not None:
@@ -54,7 +55,7 @@ def is_public(address: str) -> bool:
 
 
 def _is_own(address: str) -> bool:
-    """Whether an address is one of this machine's: what is sent to it comes from it."""
+    """Return whether an address belongs to this machine: packets sent to it have it as their source."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
         probe.connect((address, 9))
@@ -64,13 +65,13 @@ def _is_own(address: str) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """A host that may be reached.
+    """A host to which connections are allowed.
 
     Attributes:
         host: Its name or address, `*.DOMAIN`, or `*`.
         port: None: 80 and 443; any port for `*`.
-        address: The address to connect to, in place of one that the name resolves to.
-        private: Whether it may be in a private network.
+        address: The address to connect to, instead of one that the name resolves to.
+        private: Whether the host may be in a private network.
     """
 
     host: str
@@ -93,7 +94,7 @@ class Rule:
         )
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether it is about this host and port."""
+        """Return whether the rule allows this host and port."""
         if self.host == ANY:
             return True
         if port != self.port and (self.port is not None or port not in _USUAL_PORTS):
@@ -105,10 +106,10 @@ class Egress:
     """The proxy of one build or run, from `start()` to `stop()`.
 
     Args:
-        path: Its socket.
-        rules: What may be reached.
+        path: The path of its socket.
+        rules: The allowed hosts.
         phase: `build` or `run`, for the record.
-        record: Called with each host at first contact, and with all that was counted when it stops.
+        record: Called with each host at first contact, and with the final counts when the proxy stops.
     """
 
     def __init__(self, path: Path, rules: Iterable[Rule], phase: str, record: Callable[[HostUse], object]) -> None:
@@ -116,18 +117,18 @@ class Egress:
         self._counts: dict[tuple[str, int, bool], list[int]] = {}
         self._lock = threading.Lock()
         self.unreachable = False
-        """Whether an allowed host did not answer."""
+        """Whether an allowed host did not respond."""
         self._server: _Server | None = None
 
     def start(self) -> None:
-        """Listen, and serve from threads of its own."""
+        """Listen, and serve from separate threads."""
         self.path.unlink(missing_ok=True)
         self._server = _Server(str(self.path), type("Handler", (_Handler,), {"egress": self}))
-        self.path.chmod(0o666)  # the user in a container is another than ours
+        self.path.chmod(0o666)  # the user in a container is not our user
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def stop(self) -> None:
-        """Stop listening and record what was counted."""
+        """Stop listening and record the counts."""
         if self._server is None:
             return
         self._server.shutdown()
@@ -141,7 +142,7 @@ class Egress:
             self._counts.clear()
 
     def count(self, host: str, port: int, allowed: bool, *, times: int = 0, sent: int = 0, received: int = 0) -> None:
-        """Add to what is known of a host."""
+        """Add to the counts of a host."""
         with self._lock:
             key = (host[:255], port, allowed)
             if key not in self._counts:
@@ -154,11 +155,11 @@ class Egress:
                 counts[place] += more
 
     def connect(self, host: str, port: int) -> socket.socket:
-        """Connect to a host that may be reached.
+        """Connect to a host, if that is allowed.
 
         Raises:
-            PermissionError: It may not.
-            OSError: It can't be.
+            PermissionError: The host is not allowed.
+            OSError: The connection failed.
         """
         rules = [rule for rule in self.rules if rule.allows(host, port)]
         if not rules:
@@ -176,13 +177,13 @@ class Egress:
         raise last or OSError(f"{host} has no address")
 
     def _check(self, host: str, port: int, rules: list[Rule], *, must_resolve: bool = True) -> list[str]:
-        """The addresses of a host, each of which may be reached."""
+        """Return the addresses of a host, each of which is allowed."""
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             if must_resolve:
                 raise OSError(f"{host} can't be resolved") from error
-            return []  # only the caller's proxy knows it
+            return []  # only the caller's proxy can resolve it
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not any(rule.private for rule in rules):
             for address in addresses:
@@ -211,7 +212,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self.free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is no error."""
+        """Ignore clients that disconnect, which is not an error."""
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -219,7 +220,7 @@ class _Handler(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """One connection: `CONNECT HOST:PORT`, or a request for `http://…`."""
+        """Handle one connection: `CONNECT HOST:PORT`, or a request for `http://…`."""
         self.request.settimeout(_CONNECT_SECONDS)
         head, rest = self._read_head()
         method, _, target = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
@@ -272,7 +273,7 @@ class _Handler(socketserver.BaseRequestHandler):
         )
 
     def _pump(self, there: socket.socket, host: str, port: int, rest: bytes) -> None:
-        """Pass bytes both ways until both have ended, or nothing comes for long."""
+        """Forward bytes in both directions until both have ended, or no data arrives for a long time."""
         for side in (self.request, there):
             side.settimeout(_IDLE_SECONDS)
         if rest:
@@ -300,7 +301,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _own_form(head: bytes, method: str, path: str, query: str, host: str) -> bytes:
-    """The request as the host itself takes it, one to a connection, without what is only for a proxy."""
+    """Return the request in the form for the host itself, one per connection, without headers for proxies."""
     dropped = (b"proxy-", b"connection:", b"keep-alive:", b"host:")
     lines = [line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(dropped)]
     first = f"{method} {path}{'?' if query else ''}{query} HTTP/1.1".encode("latin-1")
@@ -309,7 +310,7 @@ def _own_form(head: bytes, method: str, path: str, query: str, host: str) -> byt
 
 
 def _users_proxy(host: str) -> str | None:
-    """The caller's own proxy for a host."""
+    """Return the caller's own proxy for a host."""
     proxies = urllib.request.getproxies_environment()
     if urllib.request.proxy_bypass(host):
         return None
@@ -317,7 +318,7 @@ def _users_proxy(host: str) -> str | None:
 
 
 def _through(proxy: str, host: str, port: int) -> socket.socket:
-    """A connection to a host through another proxy, with the password that its address holds."""
+    """Return a connection to a host through another proxy, with the password from the proxy's address."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         place = (parts.hostname or "", parts.port or 3128)
@@ -333,7 +334,7 @@ def _through(proxy: str, host: str, port: int) -> socket.socket:
     there.sendall("\r\n".join([*lines, "", ""]).encode())
     answer = b""
     while b"\r\n\r\n" not in answer:
-        block = there.recv(1)  # not a byte of what follows
+        block = there.recv(1)  # read no bytes beyond the headers
         if not block or len(answer) > _HEAD_BYTES:
             there.close()
             raise OSError("your proxy gave no answer")
@@ -353,10 +354,10 @@ def _is_address(text: str) -> bool:
 
 
 def variables(*, local: bool) -> dict[str, str]:
-    """The variables by which programs find the proxy.
+    """Return the variables by which programs find the proxy.
 
     Args:
-        local: Whether localhost has other services, which are reached without it.
+        local: Whether localhost has other services, which must be accessed without the proxy.
     """
     url = f"http://localhost:{PORT}"
     names = ("http_proxy", "https_proxy", "all_proxy")
@@ -365,7 +366,7 @@ def variables(*, local: bool) -> dict[str, str]:
 
 
 def configured_rules() -> list[Rule]:
-    """Hosts of the caller's own package indexes, which may be in a private network."""
+    """Return the hosts of the caller's package indexes, which may be in a private network."""
     found = []
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "NPM_CONFIG_REGISTRY", "npm_config_registry"):
         for address in os.environ.get(name, "").split():

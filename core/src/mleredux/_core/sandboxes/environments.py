@@ -1,4 +1,4 @@
-"""Python environments of agents that run as processes: the one at hand if it has what is asked, else their own."""
+"""Python environments of agents that run as processes: the current one if it meets the requirements, else a new one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _FOLDER = "environments"
 
 
 def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, bool]:
-    """The interpreter with an agent's requirements, and whether it was there already.
+    """Return an interpreter that meets an agent's requirements, and whether it existed already.
 
     Args:
-        request: Its log gets the output of the installation.
+        folder: The agent's folder.
+        request: The request for the build; its log receives the output of the installation.
 
     Raises:
         BuildFailed: The requirements can't be installed.
@@ -45,7 +46,7 @@ def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, 
             (place / "complete").touch()
             return python, True
         shutil.rmtree(place, ignore_errors=True)
-        plain = plain_path(place.parent) / place.name  # venv refuses colons, and first lines of scripts blanks
+        plain = plain_path(place.parent) / place.name  # venv rejects colons, and shebang lines do not allow blanks
         end = time.monotonic() + request.time_limit
         for command in _commands(folder, plain, plain / "bin" / "python"):
             if _execute(command, folder.path, request, end):
@@ -55,7 +56,7 @@ def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, 
 
 
 def _execute(command: list[str], folder: Path, request: BuildRequest, end: float) -> int:
-    """Run a command of an installation; return its exit code."""
+    """Run an installation command and return its exit code."""
     with (
         request.log.open("ab") as log,
         subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True) as process,
@@ -73,7 +74,7 @@ def _execute(command: list[str], folder: Path, request: BuildRequest, end: float
 
 
 def packages_of(python: Path) -> list[tuple[str, str]]:
-    """Names and versions of the packages of an environment that `find_environment` made."""
+    """Return names and versions of the packages of an environment that `find_environment` created."""
     found = metadata.distributions(path=[str(path) for path in python.parent.parent.glob("lib/python*/site-packages")])
     return sorted({(one.name, one.version) for one in found if one.name})
 
@@ -106,7 +107,8 @@ def _commands(folder: AgentFolder, place: Path, python: Path) -> Iterator[list[s
 
 
 def _at_hand(folder: AgentFolder) -> bool:
-    """Whether this environment meets the requirements; what can't be told (URLs, the folder itself) is not met."""
+    """Return whether this environment meets the requirements; those that can't be checked (URLs, the folder) count as
+    unmet."""
     if not folder.python and not folder.requires_python:
         return True
     try:
@@ -135,7 +137,7 @@ def _is_met(line: str) -> bool:
 
 
 def _lines(folder: AgentFolder) -> list[str]:
-    """The requirements one by one, those of files included, without comments."""
+    """Return the individual requirements, including those of files, without comments."""
     found: list[str] = []
     for item in folder.python:
         lines: Iterable[str] = [item]
@@ -146,6 +148,6 @@ def _lines(folder: AgentFolder) -> list[str]:
 
 
 def _identity(folder: AgentFolder) -> str:
-    """What an environment depends on besides requirements: the interpreter, and the folder if it is installed."""
+    """Return what an environment depends on besides requirements: the interpreter, and the folder if installed."""
     own = any(line.startswith((".", "-", "/")) for line in _lines(folder))
     return f"{sys.version}\n{folder.path if own else ''}"

@@ -1,4 +1,4 @@
-"""The variables by which programs find the GPUs of their slot."""
+"""The environment variables by which programs find the GPUs of their slot."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, str]:
-    """Variables of CUDA, NVIDIA's container runtime, ROCm and HIP; without a GPU they hide all of them.
+    """Return the variables of CUDA, NVIDIA's container runtime, ROCm and HIP; without GPU ids, they hide all GPUs.
 
     Args:
-        ids: The devices of the slot: numbers of this machine, or UUIDs.
-        assigned: Whether the agent sees these devices alone, as in a container, where numbers begin at 0.
+        ids: The devices of the slot: device numbers on this machine, or UUIDs.
+        assigned: Whether the agent sees only these devices, as in a container, where numbers start at 0.
     """
     if not ids:
         hidden = dict.fromkeys(("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"), "-1")
@@ -20,5 +20,5 @@ def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, 
         **({} if assigned else {"NVIDIA_VISIBLE_DEVICES": ",".join(ids)}),
         "CUDA_VISIBLE_DEVICES": seen,
         "ROCR_VISIBLE_DEVICES": seen,
-        "HIP_VISIBLE_DEVICES": ",".join(str(place) for place in range(len(ids))),  # of those that ROCm shows
+        "HIP_VISIBLE_DEVICES": ",".join(str(place) for place in range(len(ids))),  # among the devices that ROCm shows
     }

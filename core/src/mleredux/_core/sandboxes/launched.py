@@ -1,4 +1,4 @@
-"""Agents below a launcher that outlives this program: started, found again, and swept."""
+"""Agents started by a launcher that outlives this program: starting, finding and sweeping them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _RUN_VARIABLE = "MLEREDUX_RUN_ID"
 def start_launcher(
     launch: Launch, command: Sequence[str], environment: Mapping[str, str], *, in_container: bool = False
 ) -> Handle:
-    """Start a command for an agent below a launcher, in the output folder, within limits of each process.
+    """Start a command for an agent with a launcher, in the output folder, with limits for each process.
 
     Args:
-        launch: Of the agent.
-        command: What is executed.
-        environment: All of its variables.
-        in_container: Whether it makes a container with a table of processes of its own: then what is in there is what
-            the agent uses, and its output is written into the log by another process, to which it has only a pipe.
+        launch: The agent's launch.
+        command: The command to execute.
+        environment: All environment variables of the command.
+        in_container: Whether the command creates a container with its own PID namespace: then only processes in it
+            count as the agent's, and its output is written to the log by another process, to which it has only a pipe.
 
     Raises:
-        SandboxError: It can't be started.
+        SandboxError: The command can't be started.
     """
     _forget(launch.control_dir)
     asked = {
@@ -77,18 +77,18 @@ def start_launcher(
 
 
 def attach_launcher(launch: Launch) -> Handle | None:
-    """Return the agent where its launcher lives, or has written how it ended."""
+    """Return the agent if its launcher is alive or has recorded how the agent ended."""
     try:
         noted = json.loads((launch.control_dir / "process.json").read_bytes())
     except (FileNotFoundError, ValueError):
         return None
     handle = _ProcessHandle(launch, noted, None)
-    # Without either, the launcher was ended from outside (by a sweep, by a reboot): not the agent's doing.
+    # Without either, the launcher was killed externally (by a sweep or a reboot), not by the agent.
     return handle if handle.alive() or (launch.control_dir / "exit.json").exists() else None
 
 
 def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
-    """End processes of this owner's runs that no process supervises any more; the ids of these runs."""
+    """End processes of this owner's runs that are no longer supervised; return the ids of these runs."""
     ended = set()
     for run_id, processes in _by_run(owner).items():
         if alive(run_id):
@@ -103,7 +103,7 @@ def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
 
 
 class _ProcessHandle:
-    """A launcher, and everything below it."""
+    """A launcher and its descendants."""
 
     def __init__(self, launch: Launch, noted: dict[str, Any], popen: subprocess.Popen[bytes] | None) -> None:
         self.id = str(noted["pid"])
@@ -115,20 +115,20 @@ class _ProcessHandle:
         self._seen: dict[int, float] = {}
 
     def poll(self) -> Exit | None:
-        """How the agent ended, as the launcher wrote it."""
+        """Return how the agent ended, as recorded by the launcher."""
         if self.alive():
             return None
         try:
             ended = json.loads(self._exit_path.read_bytes())
         except (FileNotFoundError, ValueError):
             return Exit(None, signal.SIGKILL)  # the launcher itself was killed
-        # The init of a container ends with 128 + N where signal N ended the agent, as a shell does.
+        # The init of a container exits with 128 + N if signal N ended the agent, as a shell does.
         if self._contained and 128 < (code := ended["code"] or 0) <= 128 + signal.NSIG:
             return Exit(None, code - 128)
         return Exit(ended["code"], ended["signal"])
 
     def usage(self) -> Usage:
-        """Memory and processes of the whole tree now, CPU time of all processes seen so far."""
+        """Return current memory and processes of the whole tree, and CPU time of all processes seen so far."""
         found = members(self._pid) if birth(self._pid) == self._birth else []
         if self._contained:
             found = [one for one in found if contained(one.pid)]
@@ -137,12 +137,12 @@ class _ProcessHandle:
         return Usage(sum(one.memory for one in found) / 2**20, sum(self._cpu.values()), len(found))
 
     def terminate(self) -> None:
-        """SIGTERM to the agent's process group, by way of the launcher."""
+        """Send SIGTERM to the agent's process group, through the launcher."""
         if self.alive():
             _send(self._pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to everything below the launcher; the launcher then writes the end and ends itself."""
+        """Send SIGKILL to all descendants of the launcher, which then records the exit and ends."""
         until = time.monotonic() + _KILL_SECONDS
         while self.alive() and time.monotonic() < until:  # again: the launcher may not have started the agent yet
             end_family(self._ended_first)
@@ -153,7 +153,7 @@ class _ProcessHandle:
         self._end_orphans()
 
     def close(self) -> None:
-        """End the launcher too."""
+        """End the launcher, too."""
         self.kill()
         if self._popen is not None:
             try:
@@ -165,19 +165,19 @@ class _ProcessHandle:
             _send(self._pid, signal.SIGKILL)
 
     def alive(self) -> bool:
-        """Whether the launcher runs."""
+        """Return whether the launcher is running."""
         if self._popen is not None:
             return self._popen.poll() is None
         tree = self._tree()
         return bool(tree) and living(tree[0])
 
     def _ended_first(self) -> list[psutil.Process]:
-        """All below the launcher, but what writes the log, a fork of it that ends when it has read all."""
+        """Return all descendants of the launcher except the log writer, a fork that ends after reading everything."""
         below = self._tree()[1:]
         return [one for one in below if _control_of(one) is None] if self._contained else below
 
     def _end_orphans(self) -> None:
-        """An agent that killed its launcher left orphans: known by sight, or by their environment."""
+        """End orphans of an agent that killed its launcher; they are known from before, or by their environment."""
         if self._exit_path.exists():
             return
 
@@ -189,7 +189,7 @@ class _ProcessHandle:
         end_family(orphans)
 
     def _tree(self) -> list[psutil.Process]:
-        """The launcher, then all below it."""
+        """Return the launcher, followed by all its descendants."""
         if birth(self._pid) != self._birth:
             return []
         try:
@@ -200,7 +200,7 @@ class _ProcessHandle:
 
 
 def _running(pid: int) -> list[psutil.Process]:
-    """A process, unless it has ended."""
+    """Return the process in a list; an empty list if it has ended."""
     try:
         return [one for one in (psutil.Process(pid),) if living(one)]
     except psutil.Error:
@@ -208,7 +208,7 @@ def _running(pid: int) -> list[psutil.Process]:
 
 
 def _below(process: psutil.Process) -> list[psutil.Process]:
-    """All that lives below a process."""
+    """Return all living descendants of a process."""
     try:
         return [child for child in process.children(recursive=True) if living(child)]
     except psutil.Error:
@@ -216,7 +216,7 @@ def _below(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
-    """Living processes of an owner's runs, known by their environment, by run."""
+    """Return living processes of an owner's runs by run, identified by their environment."""
     found: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         try:
@@ -233,7 +233,7 @@ def _of_run(owner: str, run_id: str) -> list[psutil.Process]:
 
 
 def _control_of(process: psutil.Process) -> Path | None:
-    """The control folder of a launcher; None of any other process."""
+    """Return the control folder of a launcher; None for any other process."""
     try:
         command = process.cmdline()
     except psutil.Error:
@@ -252,11 +252,11 @@ def _send(pid: int, number: int) -> None:
 
 
 def _resource_limits(launch: Launch) -> dict[str, int]:
-    """Hard limits as a backstop; memory and processes of the whole tree are watched by the supervisor."""
+    """Return hard limits as a backstop; the supervisor watches memory and processes of the whole tree."""
     memory = launch.limits.memory_mb * 2**20
     return {
         "RLIMIT_CORE": 0,
-        # A little more than the limit, so that who reaches it is found to have used it up.
+        # A little more than the limit, so that a process that reaches it is seen to have used it up.
         "RLIMIT_FSIZE": launch.limits.disk_mb * 2**20 + _FILE_SLACK,
         "RLIMIT_DATA": 2 * memory + 2**29,
     }

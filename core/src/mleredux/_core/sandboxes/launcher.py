@@ -1,10 +1,10 @@
-"""Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, outlives whoever started it.
+"""Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, outlives its parent.
 
-Where `launch.json` names a parent, as for sessions, it ends the agent when that is killed: by SIGTERM, and by SIGKILL
-after the grace period.
+If `launch.json` names a parent, as for sessions, it ends the agent when that process is killed: with SIGTERM, and with
+SIGKILL after the grace period.
 
-It becomes the parent of everything the agent leaves behind (a subreaper), ends all of that when the agent's main
-process ends, and writes how that ended to `exit.json`, so that a run is not lost when the program that supervises it is
+It becomes the parent of all orphaned processes of the agent (a subreaper), ends them when the agent's main process
+ends, and writes its exit status to `exit.json`, so that a run is not lost when the program that supervises it is
 killed. It imports nothing but the standard library.
 """
 
@@ -21,7 +21,7 @@ AWAITED = {signal.SIGTERM, signal.SIGUSR1}
 
 
 def main(control: str) -> int:
-    """Run the agent of `CONTROL_DIR/launch.json` to its end."""
+    """Run the agent of `CONTROL_DIR/launch.json` until it ends."""
     with open(os.path.join(control, "launch.json"), encoding="utf-8") as file:
         launch = json.load(file)
     if sys.platform == "linux":
@@ -43,8 +43,8 @@ def main(control: str) -> int:
 
     def forward(number: int, _frame: object) -> None:
         if not child:
-            sys.exit(128 + number)  # nothing was started yet
-        # The group is the child's own work, done a moment after it began; a container's program passes signals on.
+            sys.exit(128 + number)  # nothing has been started yet
+        # The child creates the group a moment after it starts; a container's program passes signals on.
         for send in (os.kill,) if pipe else (os.killpg, os.kill):
             try:
                 send(child, number)
@@ -53,7 +53,7 @@ def main(control: str) -> int:
                 pass
 
     def abandoned(_number: int, _frame: object) -> None:
-        # It comes as well when the thread that started us ends, and its program does not.
+        # This signal also arrives when the thread that started us ends, but its program does not.
         if os.getppid() == launch["parent"]:
             return
         signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
@@ -68,7 +68,7 @@ def main(control: str) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
         if os.getppid() != launch["parent"]:
             return 1
-    # Between the fork and the number's being noted, a signal waits.
+    # Between the fork and the recording of the process id, signals wait.
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     child = os.fork()
     if child == 0:
@@ -92,7 +92,7 @@ def main(control: str) -> int:
 
 
 def start(command: list[str], folder: str) -> None:
-    """In the child: become the agent."""
+    """Become the agent, in the child process."""
     try:
         os.setpgid(0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -108,7 +108,7 @@ def start(command: list[str], folder: str) -> None:
 
 
 def write_log(pipe: int) -> None:
-    """In the child that writes the log: write all that comes from a pipe, and read on when the disk is full."""
+    """Write everything from a pipe to the log, in the child process; continue reading if the disk is full."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     while data := os.read(pipe, 1 << 16):
@@ -116,12 +116,12 @@ def write_log(pipe: int) -> None:
             while data:
                 data = data[os.write(1, data) :]
         except OSError:
-            pass  # else the next line that the agent prints would end it
+            pass  # otherwise the agent's next line would end it
     os._exit(0)
 
 
 def wait_for(child: int) -> int:
-    """Reap whatever ends until the main process does; its status."""
+    """Reap all children until the main process ends, and return its status."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -129,10 +129,10 @@ def wait_for(child: int) -> int:
 
 
 def end_all(group: int, writer: int) -> None:
-    """Kill the processes that the agent started, all generations: orphans become our children as their parents end.
+    """Kill all descendants of the agent; orphans become our children when their parents end.
 
-    All are stopped first, until no new ones appear, so that none forks faster than it is killed. The writer of the log
-    ends by itself, when it has read all.
+    All are stopped first, until no new ones appear, so that none forks faster than it is killed. The log writer ends by
+    itself, when it has read everything.
     """
     try:
         os.killpg(group, signal.SIGKILL)
@@ -155,7 +155,7 @@ def end_all(group: int, writer: int) -> None:
 
 
 def send_all(pids: set[int], number: int) -> None:
-    """One signal to many."""
+    """Send a signal to several processes."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -164,7 +164,7 @@ def send_all(pids: set[int], number: int) -> None:
 
 
 def descendants() -> set[int]:
-    """Process ids of all that lives below us."""
+    """Return the process ids of all descendants."""
     below: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if sys.platform == "linux" else ():
         if name.isdigit():

@@ -1,4 +1,4 @@
-"""Mounts by Linux's own calls: a file as a file system, a folder at a second place. For root alone."""
+"""Mounts by direct Linux system calls: a file as a file system, a folder at a second path. Requires root."""
 
 from __future__ import annotations
 
@@ -21,47 +21,48 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 def mount_image(image: Path, place: Path) -> None:
-    """Mount a file that holds an ext4 file system; its loop device goes with the mount.
+    """Mount a file that contains an ext4 file system; its loop device is freed on unmounting.
 
     Raises:
-        OSError: This process, or this kernel, can't.
+        OSError: This process or the kernel can't do this.
     """
     opened, device = _loop_device(image)
     try:
-        # Space that is freed in it is freed on the host too; tables of inodes take room only when they are used.
+        # Freed space is freed on the host too; inode tables take up space only when they are used.
         _mount(device, place, "ext4", _SAFE, "discard,noinit_itable")
     finally:
         os.close(opened)
 
 
 def mount_bind(source: Path, place: Path) -> None:
-    """Show a folder or file at a second place.
+    """Make a folder or file visible at a second path.
 
     Raises:
-        OSError: This process can't.
+        OSError: This process can't do this.
     """
     _mount(str(source), place, "", _BIND, "")
 
 
 def mount_shown(folder: Path, place: Path) -> None:
-    """Show a folder read-only at a second place, by an overlay whose table of mounts does not name the folder.
+    """Mount a folder read-only at a second path, with an overlay whose entry in the mount table does not name the
+    folder.
 
     Raises:
-        OSError: This process, or this kernel, can't.
+        OSError: This process or the kernel can't do this.
     """
     _mount_overlay(place, [folder, place], _SAFE | _READ_ONLY)
 
 
 def mount_writable(layers: Sequence[Path], changes: Path, place: Path) -> None:
-    """Show layers of files, the uppermost first, such that what is written there lies in a folder of its own.
+    """Mount layers of files, the uppermost first, with writes going to a separate folder.
 
     Args:
-        layers: The folders.
-        changes: An empty folder for what is written, and beside it, one named `work`.
-        place: Where they are shown.
+        layers: The folders of the layers.
+        changes: An empty folder for the written files, next to an empty folder named `work`.
+        place: The mount point.
 
     Raises:
-        OSError: This process, or this kernel, can't.
+        OSError: This process or the kernel can't do this.
     """
     _mount_overlay(place, layers, _NODEV | _NOATIME, upperdir=changes, workdir=changes.with_name("work"))
 
@@ -69,7 +70,7 @@ def mount_writable(layers: Sequence[Path], changes: Path, place: Path) -> None:
 def _mount_overlay(place: Path, lower: Sequence[Path], flags: int, **more: Path) -> None:
     opened: list[str] = []
 
-    def name(path: Path) -> str:  # short, and telling nothing
+    def name(path: Path) -> str:  # short, and reveals nothing
         opened.append(f"/proc/self/fd/{os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}")
         return opened[-1]
 
@@ -82,14 +83,14 @@ def _mount_overlay(place: Path, lower: Sequence[Path], flags: int, **more: Path)
 
 
 def unmount(place: Path) -> None:
-    """Unmount whatever is mounted at a place; what still uses it keeps it, out of sight, until it ends."""
+    """Unmount whatever is mounted at a path; processes that use it keep it, invisible to others, until they end."""
     while os.path.ismount(place):
         if _libc().umount2(os.fsencode(place), _DETACH):
             raise _error(place)
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount everything that is mounted at a folder or below it; nothing where that can't be."""
+    """Unmount everything that is mounted at or below a folder; do nothing if that is not possible."""
     if os.geteuid():
         return
     with contextlib.suppress(OSError):
@@ -108,9 +109,10 @@ def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> Non
 
 
 def _loop_device(image: Path) -> tuple[int, str]:
-    """A loop device of a file, open, and its path; it is freed when its last user goes, a mount or who has it open."""
+    """Return an open loop device of a file, and its path; it is freed when its last user, a mount or a process, is
+    gone."""
     backing = _open_nameless(image)
-    # struct loop_config: the file, the size of blocks, then struct loop_info64 with its flags, and a reserve
+    # struct loop_config: file, block size, struct loop_info64 with its flags, and reserved bytes
     config = struct.pack("=II52xI176x64x", backing, 0, _AUTOCLEAR)
     try:
         for attempt in range(_TRIES):
@@ -122,7 +124,7 @@ def _loop_device(image: Path) -> tuple[int, str]:
                 return opened, device
             except OSError as error:
                 os.close(opened)
-                if error.errno != errno.EBUSY or attempt + 1 == _TRIES:  # somebody else took it first
+                if error.errno != errno.EBUSY or attempt + 1 == _TRIES:  # another process took it first
                     raise
         raise OSError(errno.EBUSY, "no loop device is free")
     finally:
@@ -130,7 +132,7 @@ def _loop_device(image: Path) -> tuple[int, str]:
 
 
 def _open_nameless(image: Path) -> int:
-    """Open a file such that the kernel names it without its folder: every container can read a loop device's file."""
+    """Open a file so that the kernel does not record its folder: every container can read a loop device's file name."""
     folder = _libc().syscall(_OPEN_TREE, _HERE, os.fsencode(image.parent), _CLONE | os.O_CLOEXEC)
     if folder < 0:
         return os.open(image, os.O_RDWR | os.O_CLOEXEC)

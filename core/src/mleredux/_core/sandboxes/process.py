@@ -1,7 +1,7 @@
 """The process sandbox: agents as processes of this machine.
 
-Not a security boundary. The agent has a scrubbed environment, a process group and limits of its own, but it runs as the
-same user on the same file system, so it could read the answers. For agents you trust; for others there is Docker.
+Not a security boundary. The agent has a clean environment, its own process group and limits, but it runs as the same
+user on the same file system, so it could read the answers. Use it only for agents you trust, and Docker for all others.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class ProcessSandbox:
     capabilities = Capabilities(gpus=True)
 
     def check(self) -> list[Finding]:
-        """Always usable where there is a POSIX system."""
+        """Report no problems: the sandbox works on every POSIX system."""
         if os.name != "posix":
             return [Finding("process sandbox", False, "This system is not POSIX.", "Use Linux, macOS or WSL.")]
         return [Finding("process sandbox", True, f"Agents run with {sys.executable}; there is no isolation.")]
 
     def build(self, request: BuildRequest) -> Built:
-        """Nothing is built; the identity is that of the interpreter and its packages."""
+        """Return the identity of the interpreter and its packages; nothing is built."""
         missing = [name for name in request.agent.build.packages if not _importable(name)]
         if missing:
             raise SandboxError(
@@ -60,7 +60,7 @@ class ProcessSandbox:
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """The real folders, or plain names of them: agents put paths into commands, and sockets into folders."""
+        """Return the real folders, or plain names for them: agents use paths in commands and put sockets in folders."""
         task = plain_path(launch.task_dir)
         return Layout(
             task=str(task),
@@ -89,11 +89,11 @@ class ProcessSandbox:
         return start_launcher(launch, _command(launch, environment), environment)
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The agent where its launcher lives, or has written how it ended."""
+        """Return the agent if its launcher is alive or has recorded how the agent ended."""
         return attach_launcher(launch)
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """End processes of this owner's runs that no process supervises any more."""
+        """End processes of this owner's runs that are no longer supervised."""
         return sweep_launchers(owner, alive)
 
 
@@ -102,13 +102,15 @@ def _scratch(launch: Launch) -> Path:
 
 
 def _programs(launch: Launch) -> Path:
-    """The folder of the interpreter, in a plain name of its environment, which it finds by its own path."""
+    """Return the interpreter's folder under a plain name for its environment, which the interpreter finds by its own
+    path."""
     folder = Path(launch.built.reference).parent
     return plain_path(folder.parents[1]) / folder.parent.name / folder.name
 
 
 def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
-    """The agent's command. Its own files are copied, so that it can't change those that other runs start from."""
+    """Return the agent's command. Its own files are copied, so that it can't change the files that other runs start
+    from."""
     folder = launch.agent.build.folder
     if folder is None:
         return list(launch.command)
@@ -123,7 +125,7 @@ def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
 
 @cache
 def _environment_digest(python: Path | None = None) -> str:
-    """Identity of an environment and its packages; None: of this interpreter."""
+    """Return the identity of an environment and its packages; None: of this interpreter."""
     digest = hashlib.sha256(sys.version.encode())
     for name, version in packages_of(python) if python else _own_packages():
         digest.update(f"{name}=={version}\n".encode())
@@ -131,7 +133,7 @@ def _environment_digest(python: Path | None = None) -> str:
 
 
 def _own_packages() -> list[tuple[str, str]]:
-    """Names and versions of the packages of this interpreter; cached, as reading them all takes longer than a run."""
+    """Return names and versions of this interpreter's packages; cached, as reading them takes longer than a run."""
     here = installation()
     found = here.remembered("packages")
     if found is None:

@@ -1,4 +1,4 @@
-"""Processes of this machine: telling them apart permanently, and ending whole families of them."""
+"""Processes of this machine: identify them uniquely, and end whole process trees."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import psutil
 _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _ZOMBIE = b"Z"
 _VANISH_SECONDS = 5.0
-"""How long to wait until killed processes have vanished."""
+"""Maximum time to wait until killed processes have disappeared, in seconds."""
 
 
 class Member(NamedTuple):
-    """A living process below another.
+    """A living descendant of a process.
 
     Attributes:
         born: Its `birth`.
@@ -34,9 +34,9 @@ class Member(NamedTuple):
 
 
 def members(pid: int) -> list[Member]:
-    """All that lives below a process, by the kernel's lists of children where it has them.
+    """Return all living descendants of a process, from the kernel's lists of children if available.
 
-    psutil reads the table of all processes for that, which takes 20 ms on a busy machine: too long to ask ten times a
+    psutil reads the table of all processes for that, which takes 20 ms on a busy machine: too long for ten calls a
     second for each of many runs. While processes start and end, some may be missing.
     """
     if not _has_children():
@@ -72,7 +72,7 @@ def _content(path: str) -> bytes:
 
 
 def _stat(pid: int) -> Member | None:
-    """A process by its line in /proc; None where it has ended."""
+    """Return a process from its line in /proc; None if it has ended."""
     facts = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     if len(facts) < 22 or facts[0] == _ZOMBIE:
         return None
@@ -98,7 +98,7 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 
 def contained(pid: int) -> bool:
-    """Whether a process is in a table of processes within ours, and not the first one there, which is an init."""
+    """Return whether a process is in a nested PID namespace, and is not its first process, which is an init."""
     for line in _content(f"/proc/{pid}/status").splitlines():
         if line.startswith(b"NSpid:"):
             numbers = line.split()[1:]
@@ -107,10 +107,10 @@ def contained(pid: int) -> bool:
 
 
 def birth(pid: int) -> float | None:
-    """Return when a process began, in a unit of the machine; None if no process has that number.
+    """Return when a process started, in a machine-specific unit; None if no process has that id.
 
-    With the number it names a process permanently, numbers being used again. Unlike psutil's creation time it does not
-    move when the clock is set.
+    Together with the process id it identifies a process permanently, even though ids are reused. Unlike psutil's
+    creation time, it does not change when the clock is set.
     """
     try:
         return float(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
@@ -123,10 +123,10 @@ def birth(pid: int) -> float | None:
 
 
 def end_family(members: Callable[[], Iterable[psutil.Process]]) -> None:
-    """Kill processes that may go on forking: first all are stopped, until no new ones appear, then all are killed.
+    """Kill processes that may keep forking: first stop all of them, until no new ones appear, then kill them all.
 
     Args:
-        members: Returns the present ones; called again and again.
+        members: Returns the current processes; called repeatedly.
     """
     until = time.monotonic() + _VANISH_SECONDS
     while time.monotonic() < until:
@@ -148,7 +148,7 @@ def end_family(members: Callable[[], Iterable[psutil.Process]]) -> None:
 
 
 def living(process: psutil.Process) -> bool:
-    """Whether it runs, and is not only waiting to be reaped."""
+    """Return whether a process is running, and is not only waiting to be reaped."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

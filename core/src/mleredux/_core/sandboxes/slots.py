@@ -1,6 +1,6 @@
-"""CPUs, memory and GPUs handed out as slots, to all runs on this machine that share a runs directory.
+"""Allocate CPUs, memory and GPUs as slots to all runs on this machine that share a runs directory.
 
-An engine may have given this process a part of its machine: by control groups, or by the variables of a Slurm job.
+An engine may have given this process only part of its machine: by control groups, or by the variables of a Slurm job.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Slot:
-    """What one run holds."""
+    """The resources held by one run."""
 
     run: str
     """Id of the run."""
     pid: int
     """Process id of the program that executes the run."""
     started: float
-    """The process's `birth`, so that a number used again is not taken for it."""
+    """The process's `birth`, which distinguishes it from a later process with the same id."""
     cpus: float
     """CPU cores that the run reserves."""
     memory_mb: int
@@ -63,9 +63,9 @@ class Slot:
 
 
 def machine() -> Machine:
-    """Return the resources of this machine, or the part that an engine gave this process.
+    """Return the resources of this machine, or the part of them that an engine gave this process.
 
-    `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB` and `MLEREDUX_GPUS` (ids, commas between) win.
+    `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB` and `MLEREDUX_GPUS` (comma-separated ids) take precedence.
     """
     cpus = os.environ.get(CPUS_VARIABLE)
     memory = os.environ.get(MEMORY_VARIABLE)
@@ -82,7 +82,7 @@ def machine() -> Machine:
 
 
 def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
-    """Return the GPUs that the driver lists, or a sentence why it can't list them."""
+    """Return the GPUs that the driver lists, or a sentence on why it can't list them."""
     if shutil.which("nvidia-smi") is None:
         return (), None
     command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
@@ -98,11 +98,11 @@ def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
 
 
 class Slots:
-    """The ledger of slots in a runs directory; safe among threads and processes, and self-healing after a kill.
+    """The ledger of slots in a runs directory. Safe for threads and processes; recovers after a process is killed.
 
     Args:
         folder: The runs directory.
-        has: What there is; this machine where None.
+        has: The available resources; None: those of this machine.
     """
 
     def __init__(self, folder: Path, has: Machine | None = None) -> None:
@@ -110,10 +110,10 @@ class Slots:
         self.has = has or machine()
 
     def fit(self, limits: Limits) -> Limits:
-        """Return the limits, reduced to what this machine has.
+        """Return the limits, reduced to the resources of this machine.
 
         Raises:
-            SandboxError: It can't give them, however long one waits.
+            SandboxError: The machine can never provide these resources.
         """
         lacking = []
         if limits.cpus > self.has.cpus:
@@ -134,13 +134,13 @@ class Slots:
     def hold(
         self, run_id: str, limits: Limits, stopped: Callable[[], bool], poll: float = 0.1
     ) -> Iterator[Slot | None]:
-        """Wait until the machine has room, hold a slot, and give it back at the end.
+        """Wait until the machine has room, hold a slot, and release it at the end.
 
         Args:
             run_id: The run.
-            limits: What it needs.
-            stopped: Asked while waiting; None is given where it says True.
-            poll: Seconds between tries.
+            limits: The resources that it needs.
+            stopped: Called while waiting; if it returns True, the context yields None.
+            poll: Seconds between attempts.
         """
         self.fit(limits)
         slot = self._try(run_id, limits)
@@ -176,7 +176,7 @@ class Slots:
 
     @contextlib.contextmanager
     def _ledger(self) -> Iterator[list[Slot]]:
-        """The slots that live processes hold, to be changed in place."""
+        """Yield the slots of live processes, to be modified in place."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / ".slots.json"
         with FileLock(self.folder / ".slots.lock"):
@@ -206,7 +206,7 @@ _NO_DEVICES = ("", "-1", "NoDevFiles")
 
 
 def allocated_cpus() -> float | None:
-    """CPUs of the control group or of the job; None where neither limits them."""
+    """Return the CPUs of the control group or of the job; None if neither limits them."""
     found = [float(value) for value in (os.environ.get("SLURM_CPUS_ON_NODE"),) if value and value.isdigit()]
     for text in _limits("cpu.max"):
         quota, _, period = text.partition(" ")
@@ -216,25 +216,25 @@ def allocated_cpus() -> float | None:
 
 
 def allocated_memory_mb() -> int | None:
-    """Memory of the control group or of the job; None where neither limits it."""
+    """Return the memory of the control group or of the job in MiB; None if neither limits it."""
     found = []
     if (memory := os.environ.get("SLURM_MEM_PER_NODE", "")).isdigit():
         found.append(int(memory))
     if (memory := os.environ.get("SLURM_MEM_PER_CPU", "")).isdigit() and (cpus := allocated_cpus()):
         found.append(int(int(memory) * cpus))
     found += [int(text) // 2**20 for text in _limits("memory.max") if text.isdigit()]
-    found = [value for value in found if value > 0]  # 0 is all that the node has
+    found = [value for value in found if value > 0]  # 0 means all memory of the node
     return min(found, default=None)
 
 
 def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the devices that `CUDA_VISIBLE_DEVICES` names; all where it is not set, none where there are none.
+    """Return the devices that `CUDA_VISIBLE_DEVICES` names, or all devices if it is not set.
 
-    In a Slurm job with GPUs it is believed even if there is no driver that lists them.
+    In a Slurm job with GPUs, the variable is trusted even if no driver lists the devices.
 
     Args:
         listed: Names of all devices that the driver shows to this process, in its order. In a control group that hides
-            the others, the numbers of the variable count only those.
+            other devices, the numbers in the variable refer only to these.
     """
     value = os.environ.get(DEVICES_VARIABLE)
     if value is None or (not listed and not os.environ.get("SLURM_JOB_GPUS")):
@@ -244,7 +244,7 @@ def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _limits(name: str) -> Iterator[str]:
-    """The values of a file in this process's control group (version 2) and those above it."""
+    """Yield the values of a file in this process's control group (version 2) and its ancestors."""
     try:
         lines = _OWN.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Watching over an agent while it works: limits, the notice, and how it all ended. The same for every sandbox."""
+"""Supervise a running agent: its limits, the notice, and how it ended. The same for every sandbox."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Emit = Callable[[Payload], Any]
 
 @dataclass
 class Watch:
-    """What is watched, and who is told.
+    """The watched folders, and the functions to call.
 
     Attributes:
-        folders: Everything the agent writes, which counts against its disk limit.
-        disk: The disk that holds the limit by itself; the folders are counted where there is none.
-        notice: File that appears some minutes before the end.
+        folders: Everything that the agent writes and that counts towards its disk limit.
+        disk: The disk that enforces the limit by itself; without one, the folders are measured.
+        notice: The file that is created some minutes before the time limit.
         emit: Writes an event.
-        cancelled: Whether somebody asked to stop.
-        look: Called about every second, for submission versions.
-        spent: The budget whose end ends the agent, once it is used up.
-        measure: Told what the agent uses, ten times a second: seconds since its start, and usage.
-        started: When the agent began, by the monotonic clock.
+        cancelled: Returns whether a stop was requested.
+        look: Called about every second, to copy submission versions.
+        spent: Returns the exhausted budget that ends the agent, if any.
+        measure: Called ten times a second with the seconds since the agent's start and its resource usage.
+        started: When the agent started, by the monotonic clock.
     """
 
     folders: tuple[Path, ...]
@@ -56,16 +56,16 @@ class Watch:
 
 
 def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = None) -> Outcome:
-    """Wait for an agent's end, or bring it about at a limit.
+    """Wait until an agent ends, or end it at a limit.
 
     The order at the time limit: a notice before it, SIGTERM at it, SIGKILL after the grace period; each is an event.
 
     Args:
         handle: The started agent.
-        limits: What it may use.
-        watch: What is watched, and who is told.
-        age: Seconds since its start, where the wall clock, which may be set, is not to be asked. From here on nothing
-            depends on that clock.
+        limits: The agent's limits.
+        watch: The watched folders, and the functions to call.
+        age: Seconds since its start, to avoid the wall clock, which may have been changed. From here on nothing depends
+            on that clock.
     """
     watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
     deadline = watch.started + limits.time_limit
@@ -124,7 +124,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     watch.look()
     begun = time.monotonic()
     over = _over_disk(limits, watch)
-    # A large tree takes long to count: spend no more than a tenth of the time on it.
+    # A large tree takes long to measure: spend no more than a tenth of the time on it.
     watch._next_look = time.monotonic() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
     return over
 
@@ -169,7 +169,7 @@ def _stop(
         while (ended := handle.poll()) is None and time.monotonic() < until:
             time.sleep(_QUICK_POLL)
     if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
-        # The kernel killed one of its processes for memory, and the others waited for that one until the end.
+        # The kernel killed one of its processes for lack of memory, and the others waited for it until the end.
         watch.emit(LimitReached(limit="memory", message=_hungry(limits)))
         cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_hungry(limits)} {message}"
     return _outcome(handle, watch, (ended, cause, limit, message))
@@ -186,7 +186,7 @@ def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cau
         watch.disk.check_host()
     if ended.code == 0 and not _full_disk(limits, watch):
         return ended, None, None, None
-    # Who can't write any more gives up by itself, often before anybody looked.
+    # A process that can't write any more often gives up before the disk is checked.
     if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
         message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
         watch.emit(LimitReached(limit="disk", message=message))

@@ -1,4 +1,4 @@
-"""Images that tasks bring for agents to work in."""
+"""Images that tasks provide for agents to work in."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mleredux.models import Agent, Task
 
 
 def placed(agent: Agent, task: Task) -> Agent:
-    """The agent as it works on a task: unchanged, unless the task brings an image.
+    """Return the agent as it works on a task: unchanged, unless the task provides an image.
 
     Raises:
-        MlereduxError: Both bring an image.
+        MlereduxError: Both the agent and the task specify an image.
     """
     if task.environment is None:
         return agent
@@ -35,7 +35,7 @@ def placed(agent: Agent, task: Task) -> Agent:
 
 
 def build_in(task: Task, sandbox: Sandbox, request: BuildRequest) -> Built:
-    """Build an agent's environment, on the image of the task if that brings one.
+    """Build an agent's environment, on the task's image if it provides one.
 
     Raises:
         BuildFailed: A step of either build failed.

@@ -1,4 +1,4 @@
-"""What an agent uses over its time: a CSV beside its log, a line about every thousandth of its time limit."""
+"""An agent's resource use over time: a CSV next to its log, with a line about every thousandth of its time limit."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mleredux._core.protocols import Usage
 from mleredux.models import Sample
 
 FILE = "resources.csv"
-"""The file below `logs` of a run with its samples of resources."""
+"""The file below a run's `logs` with the samples of its resource use."""
 COLUMNS = tuple(Sample.model_fields)
 _SAMPLES = 1000
 _GPU_SECONDS = 5.0
 _FIRST_SECONDS = 0.25
-"""Sooner there is nothing to see but the start itself."""
+"""Earlier samples would only show the start itself."""
 
 
 class Timeline:
-    """Writes samples.
+    """Writes samples of resource use.
 
     Args:
-        path: The CSV; lines are appended where it exists.
-        time_limit: Of the agent, in seconds.
+        path: The CSV; lines are appended if it exists.
+        time_limit: The agent's time limit in seconds.
         gpu_ids: The run's devices.
     """
 
@@ -35,10 +35,10 @@ class Timeline:
         self._next = _FIRST_SECONDS
 
     def look(self, seconds: float, usage: Usage) -> None:
-        """Write a line if it is time for one.
+        """Write a line if one is due.
 
         Args:
-            seconds: Since the agent's start.
+            seconds: Seconds since the agent's start.
         """
         if seconds < self._next or usage == Usage():
             return
@@ -65,7 +65,7 @@ def read_timeline(path: Path) -> list[Sample]:
 
 
 def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
-    """Mean utilisation of devices in percent, and their memory in MB, by `nvidia-smi`; None where it does not tell."""
+    """Return the mean utilisation of devices in percent and their memory in MB, from `nvidia-smi`; None if unknown."""
     query = ["--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", f"--id={','.join(gpu_ids)}"]
     try:
         asked = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)

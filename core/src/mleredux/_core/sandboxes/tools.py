@@ -1,4 +1,4 @@
-"""What agents are given besides a task: MCP servers and skills, copied into the run's folder and recorded."""
+"""Tools for agents, MCP servers and skills, which are copied into the run's folder and recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from mleredux.models import Agent
 
 MCP_FILE, SKILLS, SERVERS = "mcp.json", "skills", "servers"
-"""In the folder of the task: servers by name, as the key `mcpServers`; skills; files of servers."""
+"""Names in the folder of the task: the file that lists servers under the key `mcpServers`, and the folders of skills
+and of the servers' files."""
 SKILL_FILE = "SKILL.md"
 _MOST_BYTES = 100 << 20
 _LEFT_OUT = frozenset({".git", "__pycache__", ".venv"})
@@ -32,21 +33,21 @@ _FIELD = re.compile(r"^(name|description):[ \t]*(.+)$", re.MULTILINE)
 
 
 def is_path(name: str) -> bool:
-    """Whether a tool is named by a path: a skill's folder, or a file of MCP servers."""
+    """Return whether a tool is named by a path: of a skill folder, or of a file of MCP servers."""
     return "/" in name or name.endswith(".json")
 
 
 def absolute(name: str) -> str:
-    """A tool's name that holds from any folder."""
+    """Return a tool's name in a form that is valid in any folder."""
     return str(Path(name).expanduser().absolute()) if is_path(name) else name
 
 
 def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
-    """Tools by their ids and paths.
+    """Return tools by their ids and paths.
 
     Raises:
-        NotFound: There is none.
-        MlereduxError: What is at a path is neither a skill nor a file of MCP servers, or two have the same id.
+        NotFound: A tool does not exist.
+        MlereduxError: A path is neither a skill nor a file of MCP servers, or two tools have the same id.
     """
     found: dict[str, Tool] = {}
     for name in dict.fromkeys(names):
@@ -58,7 +59,7 @@ def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
 
 
 def digests(tools: Iterable[Tool]) -> dict[str, str]:
-    """The SHA-256 of each tool, its declaration and its files, by id."""
+    """Return the SHA-256 of each tool (its declaration and its files), by id."""
     found = {}
     for tool in tools:
         digest = hashlib.sha256(tool.model_dump_json(exclude={"folder"}).encode())
@@ -69,13 +70,13 @@ def digests(tools: Iterable[Tool]) -> dict[str, str]:
 
 
 def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -> dict[str, str]:
-    """Write the tools into the folder of a run's task; return the variables that name them.
+    """Write the tools into the folder of a run's task; return the variables that point to them.
 
     Args:
-        agent: One that takes no tools gets nothing.
-        tools: What `find_tools` returned.
-        folder: The folder.
-        place: Where the agent finds it.
+        agent: The agent; nothing is written if it supports no tools.
+        tools: The result of `find_tools`.
+        folder: The folder to write to.
+        place: The path of the folder for the agent.
 
     Raises:
         MlereduxError: The files of a tool are too large, or can't be read.
@@ -105,7 +106,7 @@ def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) ->
 
 
 def told(tools: Iterable[Tool], place: str) -> str:
-    """Lines of the agent's instructions."""
+    """Return the lines on tools in the agent's instructions."""
     lines = []
     for tool in tools:
         title = tool.title.rstrip(".")
@@ -119,7 +120,7 @@ def told(tools: Iterable[Tool], place: str) -> str:
 
 
 def _entry(tool: Tool, place: str) -> dict[str, Any]:
-    """A server in the form of `mcpServers`."""
+    """Return a server in the format of `mcpServers`."""
     if tool.url is not None:
         return {"type": "http", "url": tool.url, **({"headers": tool.headers} if tool.headers else {})}
     command, *arguments = (part.replace("{folder}", place) for part in tool.command)
@@ -127,7 +128,7 @@ def _entry(tool: Tool, place: str) -> dict[str, Any]:
 
 
 def _at(path: Path) -> Iterator[Tool]:
-    """The tools at a path of this machine."""
+    """Yield the tools at a path of this machine."""
     if (path / SKILL_FILE).is_file():
         yield _skill(path)
         return
@@ -168,7 +169,7 @@ def _skill(folder: Path) -> Tool:
 
 
 def _files(tool: Tool) -> Iterator[tuple[str, bytes]]:
-    """Paths and contents of a tool's regular files; links are not followed."""
+    """Yield paths and contents of a tool's regular files; links are not followed."""
     if tool.folder is None:
         return
     if not tool.folder.is_dir():

@@ -1,4 +1,4 @@
-"""The variables of the caller that agents get, those whose values are masked, and those that no agent gets."""
+"""The caller's variables that agents get, those whose values are masked, and those that no agent gets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OURS = "MLEREDUX_"
 
 
 def is_foreign(agent: Agent) -> bool:
-    """Return whether an agent was named by a reference, so that it gets only what is granted."""
+    """Return whether an agent was found by a reference, so that it gets only what is granted."""
     return agent.reference is not None
 
 
@@ -31,16 +31,17 @@ def protected_variables(catalogue: Catalogue) -> frozenset[str]:
 
 
 def is_protected(name: str, protected: Iterable[str]) -> bool:
-    """Whether no agent gets the variable of a name."""
+    """Return whether no agent may get the variable of this name."""
     return name.startswith(_OURS) or name in protected
 
 
 def passed_variables(
     agent: Agent, grants: Grants, environment: Mapping[str, str], protected: Iterable[str]
 ) -> dict[str, str]:
-    """The variables of the caller that an agent gets. The value of a protected one is not passed by another name.
+    """Return the caller's variables that an agent gets. The value of a protected variable is not passed under another
+    name.
 
-    That holds for the value in the process's environment, too, where a lent secret takes its place.
+    This also applies to the value in the process's environment if a secret provided by a server replaces it.
     """
     declared = () if is_foreign(agent) else (*agent.pass_env, *agent.secrets)
     hidden = {known[name] for known in (os.environ, environment) for name in protected if known.get(name)}
@@ -52,11 +53,11 @@ def passed_variables(
 
 
 def secret_values(spec: RunSpec, catalogue: Catalogue) -> set[str]:
-    """Return what is masked in all that a run leaves.
+    """Return the values to mask in all stored files of a run.
 
-    These are the values of variables that are granted or that its agent declares as secrets, everything that is lent to
-    this thread, and the passwords of the caller's proxies. An agent that was found by a reference has only granted
-    variables, and need not be fetched; nor has one that is not installed any more.
+    These are the values of variables that are granted or that its agent declares as secrets, all secrets provided to
+    this thread, and the passwords of the caller's proxies. Agents that were found by a reference, or are no longer
+    installed, have only granted variables and need not be fetched.
     """
     known, names = caller_variables(), spec.grants.variables
     if ":" not in spec.agent:
@@ -67,14 +68,15 @@ def secret_values(spec: RunSpec, catalogue: Catalogue) -> set[str]:
 
 
 def callers_proxies() -> dict[str, str]:
-    """Return the proxies of this program's own variables, in both spellings."""
+    """Return the proxies in this program's own environment variables, in both spellings."""
     names = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
     found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in names}
     return {spelling: value for name, value in found.items() if value for spelling in (name, name.upper())}
 
 
 def _passwords(proxies: Mapping[str, str]) -> set[str]:
-    """Return the passwords in addresses `[SCHEME://]USER[:PASSWORD]@HOST`, or lone users, as they are and decoded."""
+    """Return the passwords in addresses `[SCHEME://]USER[:PASSWORD]@HOST`, or users without a password, raw and
+    decoded."""
     users = [address.rpartition("@")[0].rpartition("://")[2] for address in proxies.values()]
     secrets = {password if colon else user for user, colon, password in (text.partition(":") for text in users)}
     return secrets | {unquote(secret) for secret in secrets}

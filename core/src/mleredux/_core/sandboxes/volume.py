@@ -1,9 +1,10 @@
-"""The disk of one run: a file system of its own in a file of the run directory, as large as the run's limit.
+"""The disk of one run: a separate file system in a file of the run directory, with the size of the run's limit.
 
-All that grows by the agent's doing lies in it: output, scratch, log, versions of the submission, uploads. So the limit
-holds whatever the agent does. In the run directory the parts are seen at their places while the agent works; at the end
-they are moved there, a part of a file at a time. Where a file system can't be mounted (that takes root and a loop
-device), the folders are the run directory's own, and the supervisor counts what lies in them.
+It contains everything that the agent can make grow: output, scratch files, log, versions of the submission, uploads.
+The limit therefore holds whatever the agent does. While the agent runs, these folders are mounted at their places in
+the run directory; at the end they are moved there, a part of a file at a time. If a file system can't be mounted (which
+requires root and a loop device), the folders are ordinary folders of the run directory, and the supervisor measures
+their size.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from mleredux._core.store.trees import remove_tree
 from mleredux.errors import SandboxError
 
 VARIABLE = "MLEREDUX_DISK_LIMIT"
-"""`walk`: never mount a file system of a run's own."""
+"""`walk`: never mount a separate file system for a run."""
 UNLIMITED = "unlimited-writes"
-"""A file in a run's control folder if no disk limit holds some of what its agent may write."""
+"""A file in a run's control folder that exists if some of the agent's writes are not covered by a disk limit."""
 MAX_FILES = 250_000
-"""Files and folders that a run may have on its disk."""
+"""Maximum number of files and folders on a run's disk."""
 INNER = (".smoke", ".verify")
-"""Folders of a run directory with runs within the run, while these are executed."""
+"""Folders of a run directory that contain inner runs, while these are executed."""
 EnforcedBy = Literal["volume", "walk"]
 _IMAGE, _PLACE, _CLOSING, _DATA = ".volume.img", ".volume", ".volume.closing", ".data"
 _REFUSED = ".volume.full"
@@ -42,18 +43,18 @@ _BYTES_PER_FILE, _FEWEST_FILES, _INODE = 16384, 4096, 256
 _FULL, _FULL_SHARE, _FULL_FILES = 2 << 20, 8, 16
 """A file system refuses large writes while there is still room for small ones."""
 _LOG_COPY = 20 << 20
-"""What an engine may keep of the newest output beside the log: it counts too."""
+"""Newest output that an engine may store in addition to the log, in bytes; it also counts towards the limit."""
 RESERVE = 256 << 20
-"""What is left free on the host: a file system in a file breaks where its host's disk is full."""
+"""Bytes to keep free on the host: a file system in a file is damaged if the host's disk is full."""
 
 
 @dataclass(frozen=True)
 class RunDisk:
-    """The folders of a run that an agent's doing fills.
+    """The folders of a run that its agent fills.
 
     Attributes:
         path: The run directory.
-        enforced_by: `volume`: a file system of that size; `walk`: the supervisor counts, about once a second.
+        enforced_by: `volume`: a file system of that size; `walk`: the supervisor measures files about once a second.
     """
 
     path: Path
@@ -61,17 +62,18 @@ class RunDisk:
 
     @property
     def scratch(self) -> Path:
-        """Room for the agent's temporary files."""
+        """The folder for the agent's temporary files."""
         return self._hidden(".scratch")
 
     @property
     def uploads(self) -> Path:
-        """Room for what is sent to the validation endpoint."""
+        """The folder for uploads to the validation endpoint."""
         return self._hidden(".uploads")
 
     @property
     def staging(self) -> Path:
-        """A folder whose path tells nothing to who sees it mounted, for what a sandbox shows the agent."""
+        """A folder for files that a sandbox mounts for the agent; its path reveals nothing when seen in the mount
+        table."""
         return self._hidden(".staging")
 
     def _hidden(self, name: str) -> Path:
@@ -83,15 +85,15 @@ class RunDisk:
 
     @property
     def counted(self) -> tuple[Path, ...]:
-        """The folders whose content counts against the limit, where somebody must count it."""
+        """The folders whose content the supervisor must count against the limit."""
         return (self.path / "output", self.path / "logs", self.path / "submissions", self.scratch, self.uploads)
 
     def note_refused(self) -> None:
-        """Note that the disk had no room for what the agent sent to its validation endpoint."""
+        """Record that the disk had no room for an upload to the agent's validation endpoint."""
         (self.path / _REFUSED).touch()
 
     def full(self) -> str | None:
-        """How the disk is full, as the end of a sentence; None where there is room, or where it must be counted."""
+        """Return how the disk is full, as the end of a sentence; None if there is room, or if files must be counted."""
         if (self.path / _REFUSED).exists():
             return "uploaded more than its disk has room for"
         if self.enforced_by == "walk":
@@ -105,10 +107,10 @@ class RunDisk:
         return None
 
     def check_host(self) -> None:
-        """See that the disk of the runs directory, which is not the agent's limit, has room.
+        """Check that the disk of the runs directory, which does not count towards the agent's limit, has room.
 
         Raises:
-            SandboxError: It is nearly full.
+            SandboxError: The disk is nearly full.
         """
         status = os.statvfs(self.path)
         free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
@@ -119,7 +121,7 @@ class RunDisk:
             )
 
     def _unwritten(self) -> int:
-        """Bytes of the volume that are in memory only, and will take room on the host."""
+        """Return the bytes of the volume that exist only in memory and will need room on the host."""
         if self.enforced_by == "walk":
             return 0
         status = os.statvfs(self.path / _PLACE)
@@ -127,10 +129,10 @@ class RunDisk:
         return max(0, (status.f_blocks - status.f_bfree) * status.f_frsize - written)
 
     def show(self, folder: Path) -> Path | None:
-        """A folder at a place whose path, and whose entry in an agent's table of mounts, tells nothing of it.
+        """Return a path for a folder that reveals nothing about it, neither by itself nor in the agent's mount table.
 
         Returns:
-            The place; None where neither a mount nor links to the folder's files can be made.
+            The path; None if neither a mount nor links to the folder's files can be created.
         """
         place = self.path / _DATA
         if os.path.ismount(place) or place.is_dir():
@@ -148,13 +150,13 @@ class RunDisk:
         return place
 
     def image_root(self, layers: Sequence[Path]) -> Path:
-        """The files of an image, such that what is written there lies on the disk of the run, and is there again later.
+        """Return a folder with the files of an image; writes to it go to the disk of the run, and persist.
 
         Args:
             layers: The folders of the image's layers, the uppermost first.
 
         Raises:
-            OSError: They can't be mounted, or the disk is not a volume.
+            OSError: The layers can't be mounted, or the disk is not a volume.
         """
         if self.enforced_by != "volume":
             raise OSError("is not a volume")
@@ -167,15 +169,16 @@ class RunDisk:
         return place
 
     def empty_scratch(self) -> None:
-        """Make room, once the agent is gone."""
+        """Delete temporary files, once the agent has ended."""
         for folder in (self.scratch, self.uploads):
             _remove(folder)
 
     def close(self) -> list[str]:
-        """Move what is kept into the run directory, and remove the rest. What was killed in it is done by the next one.
+        """Move the files to keep into the run directory, and remove the rest. If interrupted, the next call completes
+        it.
 
         Returns:
-            The names of what could not be moved.
+            The paths of files that could not be moved.
         """
         failed: list[str] = []
         if self.enforced_by == "volume":
@@ -194,7 +197,7 @@ class RunDisk:
         for name in _SHOWN:
             (self.path / name).mkdir(exist_ok=True)
             failed += [f"{name}/{left}" for left in move_contents(volume / name, self.path / name, _DEPTH)]
-        for missing in (volume / _LOG, self.path / "logs" / _LOG):  # a full disk may have refused it
+        for missing in (volume / _LOG, self.path / "logs" / _LOG):  # a full disk may have rejected it
             missing.touch()
         with (volume / _LOG).open("r+b") as log, (self.path / "logs" / _LOG).open("r+b") as kept:
             copy(log.fileno(), kept.fileno(), (volume / _LOG).stat().st_size, move=True)
@@ -202,12 +205,12 @@ class RunDisk:
 
 
 def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
-    """The disk of a run: as it was where the run goes on, else a new one.
+    """Return the existing disk of a run that is resumed, or else a new one.
 
     Args:
         path: The run directory.
         megabytes: The run's limit.
-        going_on: Whether an agent that was started earlier may be at work.
+        going_on: Whether an agent that was started earlier may still be running.
 
     Raises:
         SandboxError: The disk of the runs directory is nearly full.
@@ -231,15 +234,15 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
 
 
 def find_disk(path: Path) -> RunDisk:
-    """The disk of a run, as it was opened."""
+    """Return the disk of a run, as it was opened."""
     return RunDisk(path, "volume" if os.path.ismount(path / _PLACE) else "walk")
 
 
 def close_disk(path: Path) -> None:
-    """Close the disk of a run whose program was killed; nothing where it has none.
+    """Close the disk, if any, of a run whose program was killed.
 
     Raises:
-        OSError: It can't be mounted any more.
+        OSError: The disk can't be mounted again.
     """
     if (path / _IMAGE).exists():
         if not os.path.ismount(path / _PLACE):
@@ -250,12 +253,12 @@ def close_disk(path: Path) -> None:
 
 
 def left_disks(runs: Path) -> list[Path]:
-    """The run directories of a runs directory whose disks, or those of runs within the run, are open."""
+    """Return the run directories in a runs directory whose disks, or those of their inner runs, are open."""
     return sorted({found.parent for name in (_IMAGE, _DATA, *INNER) for found in runs.glob(f"*/{name}")})
 
 
 def drop_disk(path: Path) -> None:
-    """Remove the disk of a run with all that lies in it."""
+    """Remove the disk of a run with all its content."""
     _unmount_shown(path)
     for name in (_PLACE, _DATA):
         unmount(path / name)
@@ -268,11 +271,11 @@ def drop_disk(path: Path) -> None:
 
 
 def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES) -> None:
-    """A sparse file with an empty file system that has room for so much, beside its own tables.
+    """Create a sparse file with an empty file system that has this much room, excluding its own tables.
 
     Raises:
-        OSError: It can't be written, or `mkfs.ext4` is not there.
-        subprocess.SubprocessError: The file system can't be made.
+        OSError: The file can't be written, or `mkfs.ext4` is not installed.
+        subprocess.SubprocessError: The file system can't be created.
     """
     size = megabytes * _MIB
     files = max(_FEWEST_FILES, min(size // _BYTES_PER_FILE, most_files))
@@ -294,7 +297,7 @@ def _mount(path: Path) -> None:
     for name in _SHOWN:
         (path / name).mkdir(exist_ok=True)
         if not os.path.ismount(path / name):
-            if name == "output":  # what a run starts with, such as code that is executed again
+            if name == "output":  # the run's initial files, such as code that is executed again
                 move_contents(path / name, volume / name)
             mount_bind(volume / name, path / name)
     if not os.path.ismount(path / "logs" / _LOG):
@@ -307,7 +310,7 @@ def _unmount_shown(path: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, quickly where it is empty, as it mostly is."""
+    """Remove a folder; fast if it is empty, as it usually is."""
     try:
         folder.rmdir()
     except OSError:
@@ -315,6 +318,6 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_links(folder: Path) -> None:
-    """Remove links to files, whose modes, being those of the files, must stay."""
+    """Remove links to files without changing their modes, which are those of the linked files."""
     if not os.path.ismount(folder):
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,13 +2,13 @@
 
 | modules | contents |
 |---|---|
-| `context`, `steps` | what each stage works with, interrupted or not; what the pipeline does in each |
+| `context`, `steps` | the input of each stage, and interruptions; the pipeline's work in each stage |
 | `prepare` | first: public and private files of the task |
-| `smoke` | a short run that an agent must pass before its first real one |
-| `briefing`, `run_agent` | third, after the build: the folder `task`, and the agent at work in its sandbox |
-| `ledger` | what the agent could know; whether it saw held-out data, or changed the data |
+| `smoke` | a short run that an agent must pass before its first real run |
+| `briefing`, `run_agent` | third, after the build: the folder `task`; running the agent in its sandbox |
+| `ledger` | the agent's access; whether it saw held-out data, or changed the data |
 | `grade`, `grade_versions` | fourth: the score, also of earlier versions |
-| `verify_run`, `regrade`, `jsonl` | a result judged again; a grade repeated; MLE-bench's files |
+| `verify_run`, `regrade`, `jsonl` | judging a result again; grading again; MLE-bench's files |
 | `produce` | last: artifacts of plugins, and the manifest |
-| `failures` | from exceptions to causes; the line of a log that tells why |
+| `failures` | causes of exceptions; the line of a log that shows the reason |
 """

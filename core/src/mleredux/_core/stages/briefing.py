@@ -98,11 +98,11 @@ def write_briefing(
 
     Args:
         run: The run.
-        task: Its task.
+        task: The task of the run.
         layout: The paths inside the sandbox.
         folder: The folder to write.
         sandbox: The capabilities of the sandbox, which the instructions depend on.
-        tools: The agent's tools, which `give_tools` writes.
+        tools: The agent's tools, whose files `give_tools` writes.
     """
     spec, isolated = run.spec, sandbox.isolated
     folder.mkdir(exist_ok=True)
@@ -158,10 +158,15 @@ def public_name(run: Run) -> str:
 def environment(
     run: Run, task: Task, agent: Agent, launch: Launch, layout: Layout, passed: dict[str, str]
 ) -> dict[str, str]:
-    """Return the agent's environment: our variables, those it declares, and nothing else.
+    """Return the agent's environment: mleredux's variables, those the agent declares, and nothing else.
 
     Args:
-        passed: The variables of the caller that the agent gets.
+        run: The run.
+        task: Its task.
+        agent: The agent.
+        launch: The launch of the agent.
+        layout: The paths inside the sandbox.
+        passed: The caller's variables that the agent gets.
     """
     limits = launch.limits
     options = {**agent.options, **run.spec.options}

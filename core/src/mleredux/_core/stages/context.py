@@ -1,4 +1,4 @@
-"""What every stage works with, and how the work of one that does not look is interrupted."""
+"""The input of every stage, and the interruption of work that does not check for cancellation."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from mleredux.models import Agent, Task
 
 @dataclass
 class StageContext:
-    """One run, and the world around it.
+    """A run and its surroundings.
 
     Attributes:
         run: The run.
         owner: Identity of the store that the run belongs to.
-        catalogue: Plugins.
-        data: Raw and prepared data.
+        catalogue: The plugins.
+        data: The store of raw and prepared data.
         slots: CPUs, memory and GPUs of the machine.
-        cancelled: Whether somebody asked to stop.
-        progress: Told what is going on, in a few words.
-        base_image: Base of images that are built, where the user names one.
-        smoke: Makes the agent's smoke run in its environment, where that is wanted.
-        bound: Whether the agent is to be ended when this program is killed.
-        secrets: Values that services gave to the agent and that are masked in everything that is kept.
+        cancelled: Returns whether a stop was requested.
+        progress: Called with short progress messages.
+        base_image: Base image for builds, if the user specified one.
+        smoke: Performs the agent's smoke run in its environment, if one is wanted.
+        bound: Whether to end the agent when this program is killed.
+        secrets: Secret values from services, which are masked in all stored files.
     """
 
     run: Run
@@ -57,7 +57,7 @@ class StageContext:
 
     @cached_property
     def agent(self) -> Agent:
-        """The run's agent, as the run's options make it."""
+        """The run's agent, configured with the run's options."""
         return placed(self.catalogue.agent(self.run.spec.agent, self.run.spec.options), self.task)
 
     @cached_property
@@ -67,7 +67,7 @@ class StageContext:
 
     @contextmanager
     def inner_store(self, folder: str) -> Iterator[RunStore]:
-        """Return a store for runs within this run, with its id and owner, so that a sweep finds them.
+        """Yield a store for inner runs of this run, with its id and owner, so that a sweep finds them.
 
         Args:
             folder: One of `INNER`.
@@ -83,19 +83,19 @@ class StageContext:
             remove_tree(store.path)
 
     def say(self, message: str) -> None:
-        """Tell progress, and stop here where somebody asked to.
+        """Report progress, and raise an exception if a stop was requested.
 
         Raises:
-            Cancelled: Somebody asked to stop.
+            Cancelled: A stop was requested.
         """
         self.check_cancelled()
         self.progress(message)
 
     def check_cancelled(self) -> None:
-        """Stop here where somebody asked to.
+        """Raise an exception if a stop was requested.
 
         Raises:
-            Cancelled: Somebody did.
+            Cancelled: A stop was requested.
         """
         if self.cancelled():
             raise Cancelled("A user cancelled the run.")
@@ -111,12 +111,12 @@ class _Interrupted(Cancelled):
 
 @contextmanager
 def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Interrupt this thread, between any two of its instructions, once somebody asked to stop.
+    """Interrupt this thread, between any two instructions, when a stop is requested.
 
-    What it then leaves behind must be what a killed program may leave, too. Compiled code returns first.
+    The work must tolerate this as it would tolerate a killed program. Compiled code returns first.
 
     Raises:
-        Cancelled: Somebody asked to stop.
+        Cancelled: A stop was requested.
     """
     ended, guard, thread = threading.Event(), threading.Lock(), threading.get_ident()
 
@@ -131,7 +131,7 @@ def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if cancelled():  # however the work reports that it was interrupted
+        if cancelled():  # regardless of how the work reports the interruption
             raise _Interrupted from error
         raise
     finally:

@@ -1,4 +1,4 @@
-"""Why a stage failed: from an exception to a cause of the short list, and the line of an agent's log that tells why."""
+"""Determine why a stage failed: the cause of an exception, and the line of an agent's log that shows the reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mleredux.models import Cause
 
 @dataclass
 class Failure:
-    """What ended a run before its time.
+    """The failure that ended a run.
 
     Attributes:
         message: One sentence for the user.
@@ -37,10 +37,10 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Cause and sentence of an exception that ended a stage."""
+    """Return the cause and the message for an exception that ended a stage."""
     if isinstance(error, Cancelled):
         return Failure(Cause.CANCELLED, str(error))
-    by_agent = isinstance(error, BuildFailed) and error.by_agent  # its own limit of disk, too
+    by_agent = isinstance(error, BuildFailed) and error.by_agent  # also its own disk limit
     if not by_agent and (full := disk_full(error)):
         return Failure(Cause.ENVIRONMENT_BROKE, full)
     if isinstance(error, AgentBroken) or by_agent:
@@ -68,10 +68,10 @@ _WHERE = (
 
 
 def failure_line(log: Path, mask: Mask) -> str | None:
-    """The last line of the last traceback; else the last that names an error; else the last. None of an empty log.
+    """Return the last line of the last traceback, else the last line that mentions an error, else the last line.
 
     Returns:
-        The line, printable, without secrets, with a hint if a file was missing.
+        The line, printable and without secrets, with a hint if a file was missing; None if the log is empty.
     """
     try:
         with open_regular(log) as file:

@@ -35,11 +35,11 @@ ONLINE = "The kernel forbids network namespaces here, so the grader ran with the
 
 
 def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Catalogue) -> Score:
-    """What is built in of `mleredux_grade`: the grader that the task's metric names.
+    """Score a submission with the grader of the task's metric: the built-in `mleredux_grade`.
 
     Raises:
         InvalidSubmission: The submission can't be scored.
-        TaskBroken: There is no such grader.
+        TaskBroken: The grader does not exist.
     """
     grader = task.metric.grader
     if isinstance(grader, str):
@@ -66,16 +66,20 @@ class Job(NamedTuple):
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
 ) -> list[Score | InvalidSubmission | TaskBroken]:
-    """Score submissions in as many child processes at a time, one after the other in each.
+    """Score submissions in several concurrent child processes, sequentially in each.
 
-    An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
-    sample submission can be scored; else the task is broken.
+    An exception in the grader other than `InvalidSubmission` is attributed to the submission only if the task's own
+    sample submission can be scored; otherwise the task is broken.
 
     Args:
-        limits: As those of `ask_child`.
+        jobs: The submissions to score.
+        catalogue: The plugins.
+        workers: Maximum number of child processes.
+        limits: The arguments `seconds`, `memory_mb` and `cancelled` of `ask_child`.
 
     Returns:
-        For each its score, or why it has none; `TaskBroken`: its task's grader or answers are at fault.
+        For each submission its score, or the reason why it has none; `TaskBroken` if the task's grader or answers are
+            faulty.
     """
     order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
     with ThreadPoolExecutor(workers) as pool:
@@ -105,7 +109,7 @@ def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) ->
 
 
 def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
-    """Ask as many children as it takes; where one was felled by a job behind others, that job is asked again alone."""
+    """Start as many children as needed; a job that ended a child after other jobs is repeated alone."""
     answers: list[dict[str, Any]] = []
     while len(answers) < len(jobs):
         found = ask_child(jobs[len(answers) :], catalogue, **limits)
@@ -126,11 +130,15 @@ def ask_child(
     """Score submissions one after the other in one child process.
 
     Args:
-        seconds: How long scoring one of them may take.
+        jobs: The submissions to score.
+        catalogue: The plugins.
+        seconds: Time limit for scoring one submission.
+        memory_mb: Memory limit of the child, in MiB.
+        cancelled: Returns whether a user has cancelled the run.
 
     Returns:
-        For each ``{"score": …}``, ``{"invalid": sentence}`` or ``{"error": end of a sentence}``. If the child dies
-        or its memory runs out, that is the error of its current job, with `felled`; later jobs are missing.
+        For each ``{"score": …}``, ``{"invalid": sentence}`` or ``{"error": end of a sentence}``. If the child dies or
+            its memory runs out, this is the error of its current job, marked `felled`; later jobs are missing.
 
     Raises:
         Cancelled: A user cancelled the run.
@@ -160,7 +168,7 @@ def ask_child(
 
 
 def sweep_folders() -> None:
-    """Remove the temporary folders of gradings whose program was killed."""
+    """Remove temporary folders of gradings whose program was killed."""
     for lock in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*/{_LOCK}"):
         with contextlib.suppress(OSError):
             if time.time() - lock.stat().st_mtime > _FRESH_SECONDS and not FileLock(lock).held_elsewhere():
@@ -170,7 +178,7 @@ def sweep_folders() -> None:
 def _await(
     child: forkserver.Child, answers: Sequence[Path], seconds: float, cancelled: Callable[[], bool]
 ) -> str | None:
-    """Wait for the child; why it was given up, where it was."""
+    """Wait for the child; return the reason if it was stopped."""
     done, since = 0, time.monotonic()
     while True:
         if child.wait(_POLL_SECONDS):
@@ -197,14 +205,15 @@ def make_report(
     """Return the report of a submission: the score rounded to five decimals, medals, median and percentile.
 
     Args:
-        score: Unrounded; None where there is none.
-        path: The submission's path, as told to the reader.
+        task: The task.
+        score: The unrounded score; None if there is none.
+        path: The submission's path, as shown in the report.
         exists: Whether there was a submission at all.
-        message: Why there is no score, or none that is a number.
+        message: Why there is no score, or no finite score.
     """
     if score is not None and message is None and not math.isfinite(score):
         message = f"The metric of this submission is {score}, no finite number."
-    # As in MLE-bench's reports, what is compared with the thresholds is the rounded score.
+    # As in MLE-bench's reports, the rounded score is compared with the thresholds.
     rounded = None if score is None else _round(score, task)
     board = read_leaderboard(task.leaderboard) if task.leaderboard else []
     earned = asdict(medals(rounded, task.thresholds, task.direction)) if task.thresholds else {}
@@ -233,7 +242,7 @@ def make_report(
 
 
 def _round(score: float, task: Task) -> float:
-    """To five decimals, as the task's published grader is rounded; NaN and infinities stay as they are."""
+    """Round to five decimals as the task's published grader does; NaN and infinities are unchanged."""
     if not math.isfinite(score) or task.rounding == "decimal":
         return round(score, 5)
     scaled = score * 1e5
@@ -253,19 +262,20 @@ def grade(
     cancelled: Callable[[], bool] = lambda: False,
     scored: Score | InvalidSubmission | TaskBroken | None = None,
 ) -> Report:
-    """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
+    """Grade a submission; one that can't be scored gets `valid_submission: false` and one sentence.
 
     Args:
-        submission: The file, or what is there in its place.
-        shown_path: The path to name in the report.
-        scored: What `score_in_children` made of it; None where it is still to be scored.
+        task: The task.
+        submission: The file, or the problem that was found in its place.
+        shown_path: The path to show in the report.
+        scored: The result of `score_in_children`; None if the submission has yet to be scored.
 
     Raises:
-        TaskBroken: The task is at fault, not the submission.
+        TaskBroken: The task is faulty, not the submission.
     """
     path = shown_path or (str(submission) if isinstance(submission, Path) else task.submission.file)
     task = as_prepared(task, private.parent)
-    if clashes := catalogue.clashes():  # a result states that another program may have been meant to grade it
+    if clashes := catalogue.clashes():  # note in the result that another program may have been meant to grade it
         task = task.model_copy(update={"note": " ".join(filter(None, (task.note, *clashes)))})
     if not isinstance(submission, Path):
         message, exists = f"{task.submission.file} {submission.problem}.", isinstance(submission, Unusable)

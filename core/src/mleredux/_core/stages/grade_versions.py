@@ -1,4 +1,5 @@
-"""The score over time: every version of a run's submission is graded after the agent is gone, which never sees it."""
+"""The score over time: every version of a run's submission is graded after the agent has ended, so that it never sees a
+score."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from mleredux.models import Report, Task, VersionScore
 
 BATCH = 16
 MOST_SECONDS = 1800.0
-"""For all versions together. They are graded evenly over time, so that a curve that had to be cut short is coarse but
-whole."""
+"""Time limit for all versions together. Versions are graded evenly over time, so that a curve that is cut short is
+coarse but complete."""
 
 
 def grade_versions(
@@ -31,16 +32,17 @@ def grade_versions(
     seconds: float = MOST_SECONDS,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[VersionScore]:
-    """Grade versions of a submission; equal files once.
+    """Grade versions of a submission; identical files are graded once.
 
     Args:
-        versions: In any order.
+        task: The task.
+        versions: The versions, in any order.
         started_at: When the agent started, in Unix time.
-        graded: Reports of versions that are graded already, by their paths.
-        seconds: For all of them; what is left then is not graded, and says so.
+        graded: Reports of versions that are already graded, by path.
+        seconds: Time limit for all versions; the remaining ones are not graded, and their result states this.
 
     Returns:
-        One for each version, by number.
+        The score of each version, sorted by number.
 
     Raises:
         Cancelled: A user cancelled the run.
@@ -65,7 +67,7 @@ def grade_versions(
 
 
 def spread(versions: Sequence[SubmissionVersion]) -> list[SubmissionVersion]:
-    """The last, the first, then always the middle of what is between: each beginning covers the whole evenly."""
+    """Return the last version, the first, then always the middle of a gap, so that any prefix is evenly spread."""
     if len(versions) < 3:
         return list(reversed(versions))
     chosen = [len(versions) - 1, 0]

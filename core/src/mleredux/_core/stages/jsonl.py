@@ -1,4 +1,4 @@
-"""MLE-bench's files: `submission.jsonl` in, its grading report out."""
+"""Read MLE-bench's `submission.jsonl` and write its grading report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mleredux.models import Model, Report, first_problem
 
 
 class Listed(Model):
-    """One line of `submission.jsonl`. Unknown fields are ignored, as MLE-bench does."""
+    """One line of `submission.jsonl`. Unknown fields are ignored, as in MLE-bench."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -25,10 +25,10 @@ class Listed(Model):
     logs_path: str | None = None
     code_path: str | None = None
     problem: str | None = None
-    """Why the line can't be read."""
+    """The reason if the line can't be read."""
 
     def refused(self, problem: str) -> Report:
-        """Return the report of a line that can't be graded."""
+        """Return the report for a line that can't be graded."""
         return Report(
             competition_id=self.competition_id,
             score=None,
@@ -47,10 +47,11 @@ def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
     """Return the lines of a `submission.jsonl`.
 
     Args:
-        lenient: Return a malformed line with its problem.
+        path: The file.
+        lenient: Whether to return malformed lines with their problem instead of raising an error.
 
     Raises:
-        MlereduxError: It can't be read, or a line is malformed.
+        MlereduxError: The file can't be read, or a line is malformed.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -94,7 +95,7 @@ def aggregate(reports: Sequence[Report]) -> dict[str, Any]:
 
 
 def write_report(report: dict[str, Any], folder: Path) -> Path:
-    """Write an aggregated report into a folder, named by the time as MLE-bench does."""
+    """Write an aggregated report into a folder, with the time in its name as in MLE-bench."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
     write_atomically(path, json.dumps(report, indent=2) + "\n")

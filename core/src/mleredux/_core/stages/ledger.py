@@ -1,7 +1,7 @@
-"""What an agent could know besides the data, and so what its result is worth.
+"""Record an agent's access beyond the data, which determines how far its result can be trusted.
 
-The ledger of signals; whether anything held out came into an agent's hands, by the canary beside the answers or by
-private files themselves; whether an agent changed the prepared data, where no sandbox keeps it from that.
+This includes the ledger of trust signals; whether the agent obtained held-out data, detected by the canary next to the
+answers or by private files themselves; and whether it changed the prepared data, if its sandbox does not prevent that.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from mleredux.models.verdict import SUBMITTED_ANSWERS
 
 
 def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
-    """The ledger of a run whose agent is gone.
+    """Return the ledger of a run whose agent has ended.
 
     Args:
+        context: The run.
         exposed: The result of `exposures`.
     """
     run, isolated = context.run, context.sandbox.capabilities.isolated
@@ -60,7 +61,7 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
 
 
 def within_reach(context: StageContext) -> Evidence:
-    """The evidence against every result of a sandbox that is no security boundary."""
+    """Return the evidence against every result from a sandbox that is not a security boundary."""
     why = f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."
     return Evidence(kind="sandbox", level="within reach", why=why)
 
@@ -72,16 +73,18 @@ _FEWEST_BYTES = 64
 
 
 def exposures(run: Run, private: Path, submission: str = "submission.csv", *, isolated: bool = False) -> list[Evidence]:
-    """What shows that the agent read held-out files: one item for each file that it left.
+    """Return evidence that the agent read held-out files, one item for each of its files that shows it.
 
     Args:
+        run: The run.
         private: The task's private folder.
-        submission: Name of the file that is submitted: perfect predictions may equal the answers, so the kind differs.
-        isolated: Whether the sandbox kept the agent from the answers: then perfection alone proves nothing.
+        submission: Name of the submission file, which has its own kind of evidence: perfect predictions may equal the
+            answers.
+        isolated: Whether the sandbox hid the answers from the agent; if so, perfection alone proves nothing.
     """
     try:
         wanted = canary(run.spec.task).encode()
-    except MlereduxError as error:  # no salt, no canary: the rest is checked all the same
+    except MlereduxError as error:  # no salt, no canary: everything else is checked nevertheless
         wanted = b""
         found = [Evidence(kind="canary", level="suspicious", why=f"The canary could not be looked for: {error}")]
     else:
@@ -106,7 +109,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
 
 
 def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
-    """Everything the agent left and said: its name in the run, its path, its size."""
+    """Yield all files and logs of the agent: the name in the run, the path and the size."""
     for name in _FOLDERS:
         folder = run.path / name
         for item in walk(folder, _LIMITS) if folder.is_dir() else ():
@@ -115,7 +118,7 @@ def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
 
 
 def _private_files(private: Path, sizes: set[int]) -> dict[int, dict[str, str]]:
-    """Digests and names of private files of these sizes, by size; tiny ones prove nothing, public ones are known."""
+    """Return digests and names of private files of these sizes, by size; tiny and public files prove nothing."""
     by_size: dict[int, dict[str, str]] = {}
     for folder, keep in ((private, True), (private.parent / "public", False)):
         for item in walk(folder, _LIMITS):
@@ -139,9 +142,9 @@ _CHANGED = "The task's prepared files changed while the agent worked; they are p
 
 
 def note_data(run: Run, prepared: Path, *, going_on: bool) -> None:
-    """Note what the data looks like before the agent starts; a run that goes on keeps its note for the same data.
+    """Record the state of the data before the agent starts; a resumed run keeps its record for the same data.
 
-    On another machine, or prepared again, it is other data.
+    Data on another machine, or data that was prepared again, counts as different.
     """
     folder, files = stamp(prepared)
     noted = run.log.state.data_stamp or ""
@@ -150,7 +153,7 @@ def note_data(run: Run, prepared: Path, *, going_on: bool) -> None:
 
 
 def check_data(run: Run, prepared: Path) -> None:
-    """See whether the data is unchanged; where not, the run says so and the data is marked as spoiled."""
+    """Check whether the data is unchanged; if not, record it in the run and mark the data as damaged."""
     noted = run.log.state.data_stamp
     if noted and ":".join(stamp(prepared)) != noted:
         with contextlib.suppress(OSError):
@@ -159,7 +162,7 @@ def check_data(run: Run, prepared: Path) -> None:
 
 
 def stamp(prepared: Path) -> tuple[str, str]:
-    """What tells quickly which folder this is, and whether files in it were changed.
+    """Return a quick fingerprint of the identity of a folder, and one of the state of its files.
 
     Returns:
         Hashes of its path and inode, and of the paths, modes, sizes, and times of last change of its files.

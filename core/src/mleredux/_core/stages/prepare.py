@@ -1,4 +1,4 @@
-"""First stage: the task's public and private files, and what they add to the task."""
+"""First stage: the task's public and private files, and the task fields that depend on them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def prepare(
     check_space: bool = True,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Prepared:
-    """Prepare a task's files, unless they are there.
+    """Prepare a task's files, unless they are already prepared.
 
     Args:
         task: The task.
-        catalogue: Plugins.
+        catalogue: The plugins.
         data: The store of raw and prepared data.
-        force: Prepare again what is prepared.
-        source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
-        keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
-        check_space: Refuse to start where the disk has too little room.
-        progress: Told what is going on; bytes are told to `mleredux._core.data.progress` listeners.
+        force: Whether to prepare files again that are already prepared.
+        source: A folder (used in place) or a zip file (unpacked one level) with the raw data.
+        keep_raw: Whether to keep raw data that was fetched or unpacked; otherwise it is deleted after preparation.
+        check_space: Whether to raise an error at the start if the disk has too little room.
+        progress: Called with progress messages; byte counts go to listeners of `mleredux._core.data.progress`.
 
     Raises:
         DataError: Raw data is missing or damaged, or there is too little room.
-        TaskBroken: Preparing failed, or gave other bytes than published.
+        TaskBroken: Preparation failed, or its result differs from the published checksums.
     """
 
     def preparer(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
@@ -57,15 +57,15 @@ def prepare(
 
 
 def refresh_leaderboard(task: Task, data: DataStore) -> Path:
-    """Fetch a fresh leaderboard; reports of the task refer their percentile to it from then on.
+    """Fetch the current leaderboard; new reports of the task then use it for their percentile.
 
-    Medals do not: their thresholds stay those of the task's version.
+    Medals are not affected: their thresholds remain those of the task's version.
 
     Returns:
-        The file, a CSV with a column `score`, best first, beside the prepared files.
+        The file, a CSV with a column `score`, best first, next to the prepared files.
 
     Raises:
-        DataError: There is none to be had, or it is no leaderboard.
+        DataError: There is no leaderboard to fetch, or the fetched file is not a leaderboard.
     """
     if task.fetch_leaderboard is None:
         raise DataError(f"Task {task.id} has no leaderboard to fetch.", hint="Leave out --leaderboard.")
@@ -86,8 +86,8 @@ def refresh_leaderboard(task: Task, data: DataStore) -> Path:
 def as_prepared(task: Task, prepared: Path) -> Task:
     """Return the task with information about its prepared files.
 
-    That is the downloaded leaderboard, if there is one, else the one that its preparation wrote next to the answers,
-    and a note if the files differ from the published ones.
+    This is the downloaded leaderboard or else the one that its preparation wrote next to the answers, and a note if the
+    files differ from the published ones.
     """
     boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
     leaderboard = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""Last stage: artifacts of plugins, and the manifest of everything that is kept."""
+"""Last stage: artifacts of plugins, and the manifest of all stored files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mleredux.models.events import Warned
 from mleredux.models.paths import readable
 
 PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
-"""Hooks that make artifacts, in the order in which they are called."""
+"""Hooks that create artifacts, in the order in which they are called."""
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
@@ -32,7 +32,7 @@ _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 
 
 def produce(run: Run, catalogue: Catalogue) -> Manifest:
-    """Let plugins make artifacts, then write `artifacts.json`. A plugin that fails is an event, never an end."""
+    """Let plugins create artifacts, then write `artifacts.json`. A plugin that fails is recorded as an event."""
     made: list[Artifact] = []
     for hook in PRODUCERS:
         arguments = {"run": run, "artifacts": tuple(made)}
@@ -41,14 +41,14 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
             try:
                 artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
                 made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
-            except Exception as error:  # a plugin may raise anything; the others still produce
+            except Exception as error:  # a plugin may raise anything; the others still run
                 message = f"Producing artifacts failed: {one_line(error)}"
                 run.emit(Warned(plugin=name, message=message))
     return write_manifest(run, made)
 
 
 def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
-    """List every file of the run with its hash: ours, the plugins', and the agent's as far as the limits go."""
+    """List every file of the run with its hash: mleredux's, the plugins', and the agent's within the limits."""
     artifacts = {artifact.path: artifact for artifact in made}
     left_out: list[dict[str, str]] = []
     for name in _OWN_FILES:
@@ -72,7 +72,7 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
 
 
 def add_artifact(run: Run, artifact: Artifact) -> None:
-    """List one more artifact of a finished run, instead of an earlier one of that path."""
+    """Add an artifact of a finished run to the manifest, replacing any earlier entry with its path."""
     manifest = run.manifest or Manifest(run=run.id)
     kept = [known for known in manifest.artifacts if known.path != artifact.path]
     listed = sorted([*kept, _completed(run, artifact, artifact.producer)], key=lambda known: known.path)
@@ -81,10 +81,10 @@ def add_artifact(run: Run, artifact: Artifact) -> None:
 
 
 def mask_secrets(run: Run, values: Iterable[str]) -> int:
-    """Hide secret values in the content of everything the agent left and logged; names of files stay as they are.
+    """Mask secret values in the content of the agent's files and logs; file names are unchanged.
 
     Returns:
-        How many files held one.
+        The number of files that contained a secret.
     """
     mask = Mask(values)
     changed = 0
@@ -101,7 +101,7 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
 
 
 def _mask(path: Path, mask: Mask) -> bool:
-    """Hide what is secret in one file, by a new file: another name of the old one may lie outside the run."""
+    """Mask secrets in one file by replacing it, because the old file may have another hard link outside the run."""
     with open_regular(path) as file:
 
         def read(offset: int, most: int) -> bytes:
@@ -121,7 +121,7 @@ def _mask(path: Path, mask: Mask) -> bool:
 
 
 def _completed(run: Run, artifact: Artifact, producer: str) -> Artifact:
-    """Size and hash filled in; a plugin may name only regular files of the run's own directory."""
+    """Return the artifact with size and hash; a plugin may list only regular files of the run's own directory."""
     path = run.path / artifact.path
     if not path.resolve().is_relative_to(run.path.resolve()):
         raise ValueError(f"{artifact.path} lies outside the run")

@@ -1,4 +1,4 @@
-"""Grading a finished run again, after its task or grader was fixed; every report is kept."""
+"""Grade a finished run again, after its task or grader was fixed; every report is kept."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ from mleredux.models import Report, Task
 def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tuple[Report, Report]:
     """Grade the submission of a finished run, and all its versions, with the installed task and grader.
 
-    Reports are kept in `grades.json`, oldest first, each with the versions of task, data and packages. The evidence for
-    the verdict is that of the run.
+    Reports are kept in `grades.json`, oldest first, each with the versions of task, data and packages. The verdict uses
+    the evidence of the original run.
 
     Args:
-        data: None: the folder that the run used.
+        run: The run.
+        catalogue: The plugins.
+        data: The store of data; None: the folder that the run used.
 
     Returns:
-        The report before, and the new one.
+        The previous report and the new report.
 
     Raises:
-        MlereduxError: The run has no report, is being executed, or does not fit the task's data of today; or its object
-            store does not respond: it is graded here then, and published when it is graded again.
+        MlereduxError: The run has no report, is still running, or does not match the current data of the task; or its
+            object store does not respond: then it is graded on this machine, and published when it is graded again.
     """
     if not run.lock.acquire():
         raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait for it.")

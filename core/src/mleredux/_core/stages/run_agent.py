@@ -1,4 +1,4 @@
-"""Third stage: the agent works in its sandbox."""
+"""Third stage: run the agent in its sandbox."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     """Run the agent.
 
     Args:
+        context: The run.
+        built: The agent's environment.
         prepared: The data to use; None: the task's own.
 
     Returns:
-        How it ended, and the submission to grade, or what is there in its place.
+        How the agent ended, and the submission to grade or the problem that was found in its place.
 
     Raises:
         Cancelled: A user cancelled the run while it waited for a slot.
@@ -88,7 +90,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             endpoint.start()
             if not context.sandbox.capabilities.isolated:
                 note_data(run, prepared.public.parent, going_on=attempts.unfinished)
-            # the folder of an obfuscated task would name it
+            # the data folder's path would reveal an obfuscated task
             data = disk.show(prepared.public) if run.spec.obfuscated else prepared.public
             run.emit(DiskOpened(limit_mb=run.spec.limits.disk_mb, enforced_by=disk.enforced_by, named=data is None))
             gateway = _open_gateway(context, endpoint)
@@ -103,7 +105,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 launch=launch, session=session, sandbox=context.sandbox
             )
             outcome = _with_line(context, outcome)
-            disk.empty_scratch()  # the last version needs room
+            disk.empty_scratch()  # make room for the last version
             submitted = snapshots.finish()
         finally:
             if gateway is not None:
@@ -120,7 +122,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
 
 
 def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
-    """The outcome of a command that failed, with the line of its log that tells why."""
+    """Return the outcome of a failed command, with the line of its log that shows the reason."""
     if outcome.cause is not Cause.AGENT_CRASHED or outcome.limit is not None or not outcome.message:
         return outcome
     secrets = secret_values(context.run.spec, context.catalogue) | context.secrets
@@ -129,7 +131,7 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
-    """Start (or find again) the agent's command and supervise it: the built-in `mleredux_run_agent`.
+    """Start the agent's command, or find it again, and supervise it: the built-in `mleredux_run_agent`.
 
     Raises:
         SandboxError: The environment broke.
@@ -137,12 +139,12 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     before = session.attempts
     handle = sandbox.attach(launch)
     if before.outcome is not None:
-        # It ended, and then the program was killed before the stage was done.
+        # It ended, and the program was then killed before it recorded the stage.
         if handle is not None:
             handle.close()
         return before.outcome
     if handle is not None and not before.unfinished and handle.poll() is not None:
-        handle.close()  # the remains of an attempt that was given up
+        handle.close()  # the remains of an abandoned attempt
         handle = None
     if handle is not None and (ended := handle.poll()) is not None and _taken_away(ended):
         handle.close()
@@ -150,7 +152,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         session.emit(Attempt(status="interrupted"))
     adopted, begun = handle is not None, time.monotonic()
     if handle is None:
-        if before.unfinished:  # killed between the start and its note: an agent nobody knows of may be at work
+        if before.unfinished:  # killed between the start and its record: an unknown agent may be running
             for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
                 continue
         _clear(launch, aside=before.started)
@@ -179,15 +181,15 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
-        # The wall clock tells when a new agent began, within the time since it was asked to, and may have been set.
+        # The wall clock gives the start of a new agent only if it is after the request, since it may have been changed.
         age = _age(before) if adopted else min(max(0.0, time.time() - handle.started_at), time.monotonic() - begun)
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is Cause.AGENT_CRASHED and outcome.signal == signal.SIGTERM:
-            time.sleep(_SIGNAL_SECONDS)  # an engine that takes the machine away signals this process too
+            time.sleep(_SIGNAL_SECONDS)  # an engine that reclaims the machine signals this process too
         if outcome.cause is not Cause.CANCELLED:
             session.emit(Attempt(status="ended", outcome=outcome))
         return outcome
-    except SystemExit:  # of a handler of SIGTERM: the agent starts again elsewhere, with its full time
+    except SystemExit:  # of a SIGTERM handler: the agent starts again elsewhere, with its full time
         session.emit(Attempt(status="interrupted"))
         raise
     finally:
@@ -195,15 +197,15 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
 
 
 def _taken_away(ended: Exit) -> bool:
-    """Whether an agent that nobody watched was killed, as engines do that take a machine away."""
+    """Return whether an unsupervised agent was killed, as by engines that reclaim a machine."""
     return ended.signal in (signal.SIGTERM, signal.SIGKILL) and not ended.out_of_memory
 
 
 def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gateway | None:
-    """The run's way to language models, where its network is `gateway`.
+    """Open the run's gateway to language models if its network is `gateway`.
 
     Raises:
-        SandboxError: No plugin opens one.
+        SandboxError: No plugin provides a gateway.
     """
     if context.run.spec.network != "gateway":
         return None
@@ -219,7 +221,7 @@ def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gatewa
 
 
 def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | None:
-    """The run's proxy to the hosts that it may reach, where its sandbox leaves no other way to them."""
+    """Return the run's proxy to its allowed hosts, if its sandbox provides no other access to them."""
     run = context.run
     hosts, is_open = run.spec.grants.hosts, run.spec.network == "open"
     if not (hosts or is_open) or "hosts" not in context.sandbox.capabilities.networks:
@@ -289,10 +291,10 @@ def _launch(
 
 
 def _check_same(run: Run, found: dict[str, str]) -> None:
-    """Record the tools of a run, which stay the same when it goes on.
+    """Record the tools of a run, which must stay the same when it is resumed.
 
     Raises:
-        ResumeRefused: They changed.
+        ResumeRefused: The tools have changed.
     """
     before = run.use.tools
     if changed := sorted(name for name in before if found.get(name) != before[name]):
@@ -302,7 +304,7 @@ def _check_same(run: Run, found: dict[str, str]) -> None:
 
 
 def _clear(launch: Launch, *, aside: bool) -> None:
-    """Make room for a fresh start; what an interrupted attempt left is kept, where `aside`."""
+    """Make room for a fresh start; files of an interrupted attempt are kept if `aside`."""
     if aside:
         _set_aside(launch.control_dir.parent, launch.output_dir, launch.log)
     (launch.task_dir / "notice.txt").unlink(missing_ok=True)
@@ -312,7 +314,7 @@ def _clear(launch: Launch, *, aside: bool) -> None:
 
 
 def _set_aside(path: Path, output: Path, log: Path) -> None:
-    """Keep what an interrupted attempt left in a folder of its own."""
+    """Move the files of an interrupted attempt into a separate folder."""
     if not (any(output.iterdir()) or (log.exists() and log.stat().st_size)):
         return
     attempts = path / "attempts"
@@ -325,12 +327,12 @@ def _set_aside(path: Path, output: Path, log: Path) -> None:
 
 
 def _age(attempts: Attempts) -> float | None:
-    """Seconds since the agent that is adopted was started, by the clock that nobody sets; None where not known."""
+    """Return the seconds since the start of an adopted agent by the monotonic clock; None if unknown."""
     begun, now = attempts.monotonic, time.monotonic()
     return now - begun if begun is not None and begun <= now else None
 
 
 def agent_started(run: Run) -> float:
-    """When the agent began, in Unix time."""
+    """Return when the agent started, in Unix time."""
     started = run.log.state.agent_started
     return time.time() if started is None else started

@@ -1,4 +1,4 @@
-"""The smoke run: a short run on a small task that an agent must pass before its first real one."""
+"""The smoke run: a short run on a small task that an agent must pass before its first real run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LAST_BYTES = 10_000
 
 
 def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
-    """Run the agent on its smoke task, unless it passed there with this environment before.
+    """Run the agent on its smoke task, unless it has already passed it in this environment.
 
-    It passes where it leaves a submission that can be scored, in time or at the time limit. The logs are kept in the
+    It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
     run's `logs/smoke`.
 
     Raises:
-        AgentBroken: It did not pass; the message says why, with the last lines of its log.
+        AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.
         Cancelled: A user cancelled the run.
     """
     smoke = context.agent.smoke
@@ -50,7 +50,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
 
 
 def _record(agent: Agent, built: Built) -> Path:
-    """Where it is remembered that this agent passed: by what was built and what is started."""
+    """Return the file that records that this agent passed, keyed by its build and its command."""
     facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "hosts", "smoke"})
     digest = hashlib.sha256(f"{built.identity}\0{facts}".encode()).hexdigest()
     return cache_dir() / "smoke" / digest[:32]

@@ -1,4 +1,4 @@
-"""What the pipeline does in each stage of a run; each gives the stage's result."""
+"""The pipeline's work in each stage of a run; each function returns the stage's result."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _grade(context: StageContext) -> StageEnded:
 def judge(
     context: StageContext, prepared: Prepared, report: Report, exposed: Sequence[Evidence], *, again: bool
 ) -> None:
-    """Collect evidence, execute the code again if asked to, and store the report with the verdict.
+    """Collect evidence, execute the code again if requested, and store the report with the verdict.
 
     Args:
         exposed: The result of `exposures`.
@@ -128,7 +128,7 @@ def judge(
         try:
             reasons = implementation.function(*(arguments[name] for name in implementation.argnames))
             evidence += cast("Iterable[Evidence] | None", reasons) or ()
-        except Exception as error:  # a plugin may raise anything; the result is judged without it
+        except Exception as error:  # a plugin may raise anything; the result is judged without its evidence
             message = f"Finding evidence failed: {one_line(error)}"
             run.emit(Warned(plugin=implementation.plugin_name, message=message))
     verdict = report.judged(tuple(evidence), report.verdict.verification)
@@ -142,7 +142,7 @@ def judge(
 
 
 def _verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
-    """Let a plugin execute the run's final code again; what can't be attempted says why.
+    """Execute the run's final code again with a plugin; if this can't be attempted, the result states why.
 
     Raises:
         Cancelled: A user cancelled the run.
@@ -156,14 +156,14 @@ def _verify(context: StageContext, built: Built, prepared: Prepared, report: Rep
             verification: Verification | None = context.catalogue.hook("mleredux_verify")(context=context, **arguments)
     except Cancelled:
         raise
-    except Exception as error:  # the environment broke, or the plugin; the grade remains
+    except Exception as error:  # the environment or the plugin failed; the grade remains valid
         return Verification(status="not attempted", why=f"The code could not be executed again: {one_line(error)}")
     why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
     return verification or Verification(status="not attempted", why=why)
 
 
 def _grade_versions(context: StageContext, report: Report, private: Path) -> int:
-    """Write the score over time; how many versions there are."""
+    """Write the scores over time; return the number of versions."""
     run, versions = context.run, context.run.submissions()
     if not versions:
         return 0

@@ -1,4 +1,4 @@
-"""Verification of a run that has ended."""
+"""Verify a run that has ended."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mleredux.models import Report
 def verify_run(
     run: Run, store: RunStore, catalogue: Catalogue, *, progress: Callable[[str], None] = lambda _message: None
 ) -> Report:
-    """Judge the result of a run again, its final code executed once more; its artifacts are made again.
+    """Judge the result of a run again, after executing its final code again; artifacts are recreated.
 
     Returns:
         The report with the verdict.
 
     Raises:
-        MlereduxError: The run has not ended, was not graded, or is being executed.
+        MlereduxError: The run has not ended, was not graded, or is still running.
     """
     report = run.report
     if not run.state.final or report is None:

@@ -1,11 +1,11 @@
-"""Submissions: their schema, whether one is well-formed, and accepting an agent's output.
+"""Submissions: their schema, their validation, and accepting an agent's output.
 
 | module | contents |
 |---|---|
-| `schema` | the schema of a task's submissions, from its sample |
-| `endpoint` | the validation endpoint of a run, for its agent |
+| `schema` | the schema of a task's submissions, derived from its sample |
+| `endpoint` | the validation endpoint of a run, used by its agent |
 | `validation`, `children` | whether a submission is well-formed; child processes that check or score |
 | `documents` | submissions that are JSON documents |
-| `copies` | whether a submission is a copy of a file that everyone has, or nobody should have |
-| `files`, `intake`, `snapshots` | an agent's files: opened through no link, accepted, kept by version |
+| `copies` | detection of submissions that copy the sample or the answers |
+| `files`, `intake`, `snapshots` | an agent's files: opened without following links, accepted, copied by version |
 """

@@ -1,6 +1,6 @@
 """Child processes that score or check submissions.
 
-Each gives up the network before anything is read that an agent wrote, and limits its own memory.
+Each drops its network access before it reads anything that an agent wrote, and limits its own memory.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def grade(request: Mapping[str, Any], _files: Sequence[int]) -> None:
-    """Score what the request names, one by one.
+    """Score the submissions of the request one by one.
 
     Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
-    there was no network. Where memory runs out, this process is not fit for the next one, and ends.
+    there was no network. If memory runs out, this process is in no state to continue, and ends.
     """
-    with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
+    with contextlib.suppress(OSError):  # if memory runs out nevertheless, this process is killed first
         Path("/proc/self/oom_score_adj").write_text("1000")
     catalogue, offline = _enter(request)
     for (task, submission, private), answer in zip(request["jobs"], request["answers"], strict=True):
@@ -45,9 +45,9 @@ def grade(request: Mapping[str, Any], _files: Sequence[int]) -> None:
 
 
 def validate(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """Check an open file, and write to another what is wrong with it, or null, and how long it was executed.
+    """Check an open file, and write the problem or null, with its execution time, to another file.
 
-    A program is executed on one processor, so that it takes no more CPU time than its time.
+    A program is executed on one processor, so that its CPU time does not exceed the wall time.
     """
     submission, answer = files
     catalogue, _ = _enter(request)
@@ -78,7 +78,7 @@ def validate(request: Mapping[str, Any], files: Sequence[int]) -> None:
 
 
 def _enter(request: Mapping[str, Any]) -> tuple[Catalogue, bool]:
-    """Give up what a grader needs not; return the plugins of the parent, and whether there is no network."""
+    """Drop all access that a grader does not need; return the parent's plugins, and whether there is no network."""
     offline = leave_network()
     die_with(request["parent"])
     limit_memory(request["memory_mb"] << 20)
@@ -90,7 +90,7 @@ def _enter(request: Mapping[str, Any]) -> tuple[Catalogue, bool]:
 
 
 def leave_network() -> bool:
-    """Move this process into a network namespace of its own, with nothing in it; False where the kernel forbids it."""
+    """Move this process into a new, empty network namespace; return False if the kernel forbids it."""
     if sys.platform != "linux":
         return False
     library = ctypes.CDLL(None, use_errno=True)
@@ -99,7 +99,7 @@ def leave_network() -> bool:
 
 
 def die_with(parent: int) -> None:
-    """Let this process be killed when its parent is; after `leave_network`, which would undo it."""
+    """Have this process killed when its parent dies; call it after `leave_network`, which would undo it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -107,7 +107,7 @@ def die_with(parent: int) -> None:
 
 
 def limit_memory(limit: int) -> None:
-    """Allow this process so many bytes of data, and no core files."""
+    """Limit the data memory of this process to this many bytes, and disable core files."""
     for number, value in ((resource.RLIMIT_DATA, limit), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(number)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -115,7 +115,7 @@ def limit_memory(limit: int) -> None:
 
 
 def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
-    """Score one submission by the hook."""
+    """Score one submission with the hook."""
     from mleredux.errors import InvalidSubmission, MlereduxError, one_line
 
     try:
@@ -130,5 +130,5 @@ def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> 
         return {"error": "scoring needed more memory than its limit", "felled": True}
     except MlereduxError as error:
         return {"error": str(error).rstrip(".")}
-    except Exception as error:  # a grader may raise anything; the parent tells it of the task
+    except Exception as error:  # a grader may raise anything; the parent reports it with the task
         return {"error": one_line(error)}

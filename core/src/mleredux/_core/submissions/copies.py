@@ -1,4 +1,4 @@
-"""Whether a submission is a copy of a file that everyone has, or nobody should have."""
+"""Detect submissions that are copies of a public file, or of one that the agent should not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux._core.submissions.files import open_regular
 from mleredux.models import Report, Task
 
 _LARGEST = 64 << 20
-"""Bytes of a file that is compared by its cells; larger ones are compared as they are."""
+"""Maximum size of a file that is compared by its cells; larger files are compared byte by byte."""
 
 
 def remark_on(report: Report, task: Task, submission: Path, private: Path, catalogue: Catalogue) -> str | None:
@@ -24,7 +24,7 @@ def remark_on(report: Report, task: Task, submission: Path, private: Path, catal
         return "It is a copy of the answers."
     if _same(submission, sample, task):
         return "It is a copy of the sample submission."
-    if report.score is not None and report.score == round(report.score):  # graders are not imported for others
+    if report.score is not None and report.score == round(report.score):  # do not import graders for others
         grader = task.metric.grader
         grader = catalogue.grader(grader) if isinstance(grader, str) else grader
         if report.score == grader.perfect:

@@ -1,4 +1,4 @@
-"""Submissions that are JSON documents: read strictly, within limits, with one sentence on all that is wrong."""
+"""Submissions that are JSON documents: parsed strictly, within limits, with all problems in one sentence."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 def name_of(model: type[BaseModel]) -> str:
-    """How a model is named in a submission schema: `module:name`."""
+    """Return the name of a model in a submission schema: `module:name`."""
     return f"{model.__module__}:{model.__qualname__}"
 
 
 def find_model(name: str) -> type[BaseModel]:
-    """The model of a name.
+    """Return the model of a name.
 
     Raises:
-        TaskBroken: It is not there, or is no model.
+        TaskBroken: The name does not exist, or is not a model.
     """
     module, _, attribute = name.partition(":")
     try:
@@ -42,13 +42,15 @@ def find_model(name: str) -> type[BaseModel]:
 
 
 def read_document(model: type[_Document], path: Path, name: str | None = None) -> _Document:
-    """Return the document in a file that an agent left.
+    """Return the document in a file written by an agent.
 
     Args:
-        name: What to call the file; its own name where None.
+        model: The type of the document.
+        path: The file.
+        name: The name of the file in error messages; None: its own name.
 
     Raises:
-        InvalidSubmission: It can't be read, or is not such a document; names the fields and why.
+        InvalidSubmission: The file can't be read or is not a valid document; the message names the fields and problems.
     """
     name = name or path.name
     try:
@@ -59,13 +61,15 @@ def read_document(model: type[_Document], path: Path, name: str | None = None) -
 
 
 def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Document:
-    """The document in an open file.
+    """Return the document in an open file.
 
     Args:
-        name: What to call the file.
+        model: The type of the document.
+        file: The open file.
+        name: The name of the file in error messages.
 
     Raises:
-        InvalidSubmission: As `read_document`.
+        InvalidSubmission: As for `read_document`.
     """
     if os.fstat(file.fileno()).st_size > MAX_DOCUMENT_BYTES:
         raise InvalidSubmission(f"{name} is larger than {MAX_DOCUMENT_BYTES >> 20} MiB.")
@@ -73,7 +77,7 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
     if not data.strip():
         raise InvalidSubmission(f"{name} is empty.")
     try:
-        from_json(data, allow_inf_nan=False, cache_strings="none")  # refuses what nests too deeply, too
+        from_json(data, allow_inf_nan=False, cache_strings="none")  # also rejects deep nesting
         value = json.loads(data, object_pairs_hook=_object)
     except _Twice as error:
         raise InvalidSubmission(f"{name} has the field {_short(str(error))} twice in one object.") from None
@@ -101,7 +105,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _problems(error: ValidationError) -> str:
-    """The problems with their places, and how many more there are."""
+    """Return the problems with their locations, and the number of further problems."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     told = [_problem(one) for one in errors[:_MOST_PROBLEMS]]
     more = len(errors) - len(told)

@@ -1,7 +1,7 @@
 """The validation endpoint of one run: HTTP on a Unix socket and on this machine's loopback, outside the sandbox.
 
-`POST /validate` (multipart field `file`, a raw body, or no body: the submission file as it lies in the output folder)
-says whether a submission is well-formed. `GET /time` says how many seconds are left. `GET /health` says `running`.
+`POST /validate` (multipart field `file`, a raw body, or no body: the submission file in the output folder) returns
+whether a submission is well-formed. `GET /time` returns the remaining seconds. `GET /health` returns `running`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _USED_UP = (
 
 
 def share_of(limits: Limits) -> float:
-    """Seconds of CPU time for which a run's validations may execute programs, beside the run's own limits."""
+    """Return the CPU seconds for which a run's validations may execute programs, on top of the run's limits."""
     return _SHARE * limits.time_limit * limits.cpus
 
 
@@ -63,7 +63,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def take(self) -> float:
-        """Take a token: 0.0 where there is one, else the seconds until there will be."""
+        """Take a token: return 0.0 if there is one, else the seconds until there will be one."""
         with self._lock:
             now = time.monotonic()
             self._tokens = min(self._burst, self._tokens + (now - self._time) * self._per_second)
@@ -78,14 +78,14 @@ class ValidationEndpoint:
     """Serves one run, from `start()` to `stop()`.
 
     Args:
-        run_id: Names the socket's folder, the same each time the run goes on.
-        schema: All that is known of the submission.
+        run_id: Names the socket's folder, which stays the same when the run is resumed.
+        schema: The schema of the submission.
         output_dir: The agent's output folder.
         record: Called with each verdict.
-        seconds_left: How long the agent may go on.
-        uploads: Where what is sent lies while it is checked; a folder of temporary files where None.
-        refused: Called where there was no room for what was sent.
-        share: Seconds on one processor for which submissions that are programs may be executed, in all.
+        seconds_left: Returns the remaining seconds of the agent.
+        uploads: The folder for uploads while they are checked; None: a temporary folder.
+        refused: Called if there was no room for an upload.
+        share: Total CPU seconds for which submitted programs may be executed.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class ValidationEndpoint:
         self.schema, self.output_dir = schema, output_dir
         self.record, self.seconds_left = record, seconds_left
         self.limit, self.uploads, self.refused, self.share = RateLimit(), uploads, refused, share
-        # Runs directories, and TMPDIR, may have longer paths than a socket.
+        # Paths of runs directories and TMPDIR may exceed the limit for sockets.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
         path = f"mleredux-{os.getuid()}-{name}/validate.sock"
         usual = Path(tempfile.gettempdir(), path)
@@ -118,12 +118,12 @@ class ValidationEndpoint:
 
     @property
     def url(self) -> str:
-        """The endpoint on this machine's loopback."""
+        """The URL of the endpoint on this machine's loopback interface."""
         port = self._servers[1].server_address[1]
         return f"http://127.0.0.1:{int(port)}/validate"
 
     def start(self) -> None:
-        """Open both sockets and answer from threads of their own."""
+        """Open both sockets and answer from separate threads."""
         self.folder.mkdir(mode=0o711, exist_ok=True)
         status = self.folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
@@ -131,13 +131,13 @@ class ValidationEndpoint:
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
         self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
-        self.socket.chmod(0o666)  # the agent's user in a container is another than ours
+        self.socket.chmod(0o666)  # the agent's user in a container is not our user
         self._wake, woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, args=(woken,), daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Close both sockets; a verdict that comes later is not recorded."""
+        """Close both sockets; later verdicts are not recorded."""
         with self._recording:
             self._stopped = True
         if self._thread is not None:
@@ -148,7 +148,7 @@ class ValidationEndpoint:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _serve(self, woken: socket.socket) -> None:
-        """Take connections until `_wake` is closed; the thread sleeps between them, as there may be many runs."""
+        """Accept connections until `_wake` is closed; the thread sleeps in between, as there may be many runs."""
         with woken, selectors.DefaultSelector() as selector:
             selector.register(woken, selectors.EVENT_READ)
             for server in self._servers:
@@ -161,15 +161,15 @@ class ValidationEndpoint:
                     server.handle_request()
 
     def admit(self) -> Verdict | None:
-        """None where one more validation is free, else the refusal."""
+        """Return None if another validation is allowed, else the refusal."""
         wait = self.limit.take()
         if wait <= 0:
             return None
         return Verdict(valid=False, message=f"Too many validations; ask again in {math.ceil(wait)} seconds.")
 
     def answer(self, upload: Path | None) -> Verdict:
-        """The verdict on an uploaded file, or on the one in the output folder."""
-        with self._one_at_a_time:  # however many ask, the supervisor's limits must not wait for their rows
+        """Return the verdict on an uploaded file, or on the file in the output folder."""
+        with self._one_at_a_time:  # parsing rows of many requests must not delay the supervisor
             if self.share <= 0:
                 return Verdict(valid=False, message=_USED_UP)
             if upload:
@@ -184,7 +184,7 @@ class ValidationEndpoint:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves a limited number of connections at once; the next one waits a little for a slot, else it is closed."""
+    """Serves a limited number of connections at once; further ones wait briefly for a slot, then are closed."""
 
     daemon_threads = True
     block_on_close = False
@@ -204,7 +204,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self.RequestHandlerClass.endpoint._connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that breaks off is nobody's concern but its own."""
+        """Ignore clients that disconnect."""
 
 
 class _UnixServer(_Server):
@@ -225,7 +225,7 @@ class _TcpServer(_Server):
 class _Handler(http.server.BaseHTTPRequestHandler):
     endpoint: ValidationEndpoint
     timeout = _IDLE_SECONDS
-    protocol_version = "HTTP/1.1"  # so that clients who ask before a large upload are told to go on
+    protocol_version = "HTTP/1.1"  # so that clients that wait for 100 Continue before a large upload receive it
     server_version = "mleredux"
     sys_version = ""
 
@@ -246,7 +246,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
             return
         refusal = self.endpoint.admit()
-        if refusal is not None:  # before the body is kept anywhere
+        if refusal is not None:  # before the body is stored anywhere
             self._refuse(429, length, _answer(refusal))
             return
         if not length:
@@ -271,13 +271,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.endpoint.uploading.release()
 
     def _length(self) -> int | None:
-        """Size of the body; None where it is unknown, or more than is taken."""
+        """Return the size of the body; None if it is unknown or exceeds the maximum."""
         text = self.headers.get("Content-Length") or "0"
         known = text.isascii() and text.isdigit() and len(text) < 20 and not self.headers.get("Transfer-Encoding")
         return int(text) if known and int(text) <= MAX_UPLOAD else None
 
     def _refuse(self, status: int, length: int | None, content: dict[str, Any]) -> None:
-        """Answer a request whose body nobody wants; some of it is read, for clients that don't listen meanwhile."""
+        """Answer a request without using its body; some of it is read, for clients that do not read responses
+        meanwhile."""
         left = min(length or 0, _DRAIN_BYTES)
         while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
             left -= len(block)
@@ -285,11 +286,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     @contextlib.contextmanager
     def _upload(self, length: int) -> Iterator[Path]:
-        """The uploaded submission as a file.
+        """Yield the uploaded submission as a file.
 
         Raises:
-            _Broken: The client sent less than it announced, or no file, or took too long.
-            OSError: There is no room for it.
+            _Broken: The client sent less than announced or no file, or took too long.
+            OSError: There is no room for the upload.
         """
         until = time.monotonic() + _UPLOAD_SECONDS
         with tempfile.TemporaryDirectory(prefix="mleredux-upload-", dir=self.endpoint.uploads) as folder:
@@ -318,24 +319,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def log_message(self, *_arguments: object) -> None:
-        """Nothing to the terminal; the run's event log has each call."""
+        """Print nothing to the terminal; the run's event log records each call."""
 
 
 class _Broken(Exception):
-    """Carries the sentence."""
+    """Carries an error message."""
 
 
 def _answer(verdict: Verdict) -> dict[str, Any]:
-    """The answer, with the words that agents made for MLE-bench look for."""
+    """Return the response, with the phrases that agents written for MLE-bench look for."""
     words = "Submission is valid." if verdict.valid else f"Submission invalid! {verdict.message}"
     return {"valid": verdict.valid, "message": verdict.message, "result": words}
 
 
 def _first_file(body: Path, content_type: str) -> Path:
-    """The part named `file` of a multipart body, else its first part, in the body's place; nothing is held in memory.
+    """Replace a multipart body with its part named `file`, else with its first part, without loading it into memory.
 
     Raises:
-        _Broken: There is none.
+        _Broken: There is no part.
     """
     parameters = email.message.Message()
     parameters["Content-Type"] = content_type
@@ -364,7 +365,7 @@ def _first_file(body: Path, content_type: str) -> Path:
 
 
 def _delimiters(data: mmap.mmap, mark: bytes) -> Iterator[tuple[int, int]]:
-    """Where what is before each line of the boundary ends, and what is behind it starts (RFC 2046, section 5.1.1)."""
+    """Yield the end of the content before each boundary line, and the start of that after it (RFC 2046, 5.1.1)."""
     at = data.find(mark)
     while at >= 0:
         rest = data[at + len(mark) : at + len(mark) + _HEAD_BYTES].partition(b"\r\n")[0]

@@ -1,4 +1,4 @@
-"""Opening files that an agent wrote: regular ones only, and through no link."""
+"""Open files that an agent wrote: only regular files, and without following links."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MAX_BYTES = 4 << 30
 
 
 def open_regular(path: str | bytes | Path, folder: int | None = None) -> BufferedReader:
-    """Open an agent's file for reading, if it is a regular file and no link.
+    """Open an agent's file for reading, if it is a regular file and not a link.
 
     Args:
         path: The file.
         folder: An open folder to which the path is relative.
 
     Raises:
-        OSError: It is not there, or is a link, a folder, a device; the message is a sentence's end.
+        OSError: The file does not exist, or is a link, a folder or a device; the message is the end of a sentence.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -39,10 +39,10 @@ def open_regular(path: str | bytes | Path, folder: int | None = None) -> Buffere
 
 
 def open_below(root: Path, name: str) -> BufferedReader:
-    """Open a file in a folder that an agent writes, by its name there (`a/b.csv`), following no link on the way.
+    """Open a file in an agent's folder by its path there (`a/b.csv`), without following links.
 
     Raises:
-        OSError: As `open_regular`; also where a folder on the way is a link.
+        OSError: As for `open_regular`; also if a parent folder is a link.
     """
     *folders, last = PurePosixPath(name).parts
     if name.startswith("/") or ".." in (*folders, last):
@@ -64,12 +64,12 @@ def open_below(root: Path, name: str) -> BufferedReader:
 
 
 def named(message: str, usual: str, given: Path | str) -> str:
-    """A message on a submission file with the name that a user gave it, in place of the usual one."""
+    """Return a message on a submission file with the name that the user gave instead of the usual name."""
     return f"{given}{message.removeprefix(usual)}" if message.startswith(f"{usual} ") else message
 
 
 def submitted(path: Path | str) -> Submitted:
-    """Open a file that may be missing or something else; the empty path means no submission."""
+    """Return the submission at a path, which may be missing or irregular; an empty path means no submission."""
     try:
         open_regular(Path(path)).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Accepting an agent's output: hostile input. Nothing is followed out of the tree, and everything has a limit."""
+"""Accept an agent's output, which is hostile input: no links are followed, and everything has a limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HARD_LINKED = "has more than one hard link"
 
 @dataclass(frozen=True)
 class IntakeLimits:
-    """What is taken into the manifest; the rest is named as left out."""
+    """Limits on the files in the manifest; all others are listed as skipped."""
 
     files: int = 10_000
     """Maximum number of files."""
@@ -41,25 +41,26 @@ class IntakeLimits:
     total_bytes: int = 32 << 30
     """Maximum size of all files together, in bytes."""
     named: int = 1_000
-    """How many left-out paths are named one by one."""
+    """Maximum number of skipped paths that are listed individually."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Something in the tree: a regular file to take, or the reason why it is left out."""
+    """An entry in the tree: a regular file to store, or the reason for skipping it."""
 
     path: bytes
     """The path below the folder, as bytes."""
     size: int = 0
     """Size in bytes."""
     reason: str | None = None
-    """Why the file is left out; None if it is taken."""
+    """Why the file is skipped; None if it is stored."""
 
 
 def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
-    """Yield everything below a folder, in order of names, with the reason for each omitted file.
+    """Yield everything below a folder, sorted by name, with the reason for each skipped file.
 
-    Links are never followed. A folder deeper than the limit is left out whole. Never raises for what lies in the tree.
+    Links are never followed. A folder below the depth limit is skipped entirely. Never raises because of the content of
+    the tree.
     """
     taken = taken_bytes = 0
     stack: list[tuple[bytes, int]] = [(b"", 0)]
@@ -111,13 +112,13 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
 
 
 def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[list[Artifact], list[dict[str, str]]]:
-    """Return the artifacts of a tree with their hashes, and what was left out.
+    """Return the artifacts of a tree with their hashes, and the skipped files.
 
     Args:
         root: The folder.
-        prefix: What to put before each path: the folder's name in the run, with `/`.
-        producer: Who made the files.
-        limits: What is taken.
+        prefix: The prefix of each path: the folder's name in the run, with `/`.
+        producer: The producer of the files.
+        limits: Limits on the stored files.
     """
     artifacts: list[Artifact] = []
     left_out: list[dict[str, str]] = []
@@ -144,11 +145,11 @@ def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[
 
 
 def hash_regular(path: bytes | str | Path, size: int | None = None) -> str:
-    """SHA-256 of a regular file, in hexadecimal. Links are not followed.
+    """Return the SHA-256 of a regular file, in hexadecimal. Links are not followed.
 
     Args:
         path: The file.
-        size: Read no more than this, where a file may grow meanwhile.
+        size: Maximum number of bytes to read from a file that may be growing.
     """
     digest = hashlib.sha256()
     with open_regular(path) as file:
@@ -160,7 +161,7 @@ def hash_regular(path: bytes | str | Path, size: int | None = None) -> str:
 
 
 def media_type(path: str) -> str:
-    """Return the media type by a file's ending."""
+    """Return the media type for a file's extension."""
     ending = os.path.splitext(path)[1].lower()
     return MEDIA_TYPES.get(ending) or mimetypes.guess_type(path)[0] or "application/octet-stream"
 
@@ -168,12 +169,12 @@ def media_type(path: str) -> str:
 def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
     """Return the bytes that folders occupy on disk (allocated blocks), and the number of their files and folders.
 
-    However deep and however long the paths are. Other file systems that are mounted there are not counted; a folder
-    that its owner made unreadable is made readable.
+    Works for any depth and any length of paths. Other file systems mounted there are not counted; unreadable folders of
+    the same owner are made readable.
 
     Args:
         roots: Folders or files; links are not followed.
-        give_up_after: Stop counting after so many.
+        give_up_after: Stop after counting this many files and folders.
     """
     total = files = 0
     for root in roots:
@@ -189,7 +190,8 @@ def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
 
 
 def _usage_below(top: int, device: int, most: int) -> tuple[int, int]:
-    """As `disk_usage`, below an open folder, which is closed. Few folders are open at once: the way up is `..`."""
+    """Return the usage below an open folder, as `disk_usage` does, and close it. Few folders are open at once: parents
+    are opened through `..`."""
     total = files = 0
     here, ways = top, [_usage_here(top, device)]
     try:
@@ -206,7 +208,7 @@ def _usage_below(top: int, device: int, most: int) -> tuple[int, int]:
                         break
                 below = _open_folder(name, here)
             except OSError:
-                if name == "..":  # it was moved meanwhile
+                if name == "..":  # it was moved in the meantime
                     break
                 continue
             os.close(here)
@@ -219,7 +221,7 @@ def _usage_below(top: int, device: int, most: int) -> tuple[int, int]:
 
 
 def _usage_here(folder: int, device: int) -> tuple[int, int, list[str]]:
-    """Bytes and number of what lies in an open folder itself, and the names of the folders there."""
+    """Return bytes and number of the entries directly in an open folder, and the names of its subfolders."""
     total = files = 0
     names = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:

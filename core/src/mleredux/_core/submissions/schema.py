@@ -1,4 +1,4 @@
-"""The submission schema of a task, read off its sample submission."""
+"""The submission schema of a task, derived from its sample submission."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ _BOOLEAN = frozenset({"true", "false"})
 def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     """Write `schema.json` (and `ids.csv` or `reference.csv`) of a prepared task into a folder.
 
-    All but the reference is made from public files; that is the sample submission, too, and what the grader adds to it:
-    sizes of pictures, which rows are scored. It never tells of the truth.
+    Everything but the reference is derived from public files. The reference is the sample submission with the grader's
+    additions, such as image sizes or which rows are scored; it never reveals anything about the answers.
 
     Args:
-        public: The public files; the private ones lie beside them.
+        task: The prepared task.
+        public: The folder of public files, next to that of the private ones.
+        folder: The folder to write to.
 
     Returns:
-        As `read_schema` reads it.
+        The schema, as returned by `read_schema`.
 
     Raises:
         TaskBroken: The sample submission is missing or does not fit the declaration.
@@ -55,7 +57,7 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
 
 
 def read_schema(folder: Path) -> SubmissionSchema:
-    """Return the schema in a folder, its files' paths made absolute."""
+    """Return the schema in a folder, with the paths of its files made absolute."""
     schema = SubmissionSchema.model_validate_json((folder / SCHEMA_FILE).read_bytes())
     paths = {
         name: folder / path for name in ("ids", "reference", "public") if (path := getattr(schema, name)) is not None
@@ -64,20 +66,22 @@ def read_schema(folder: Path) -> SubmissionSchema:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether a schema is there that this version of mleredux can read; those of other versions are written again."""
+    """Return whether the folder has a schema that this version of mleredux can read; others are written again."""
     with suppress(OSError, ValueError):
         return read_schema(folder).form == FORM
     return False
 
 
 def refuse_malformed(task: Task, submission: Path, private: Path) -> None:
-    """Check columns, ids and types of a submission whose grader has no check of its own, as validation does.
+    """Check columns, ids and types of a submission whose grader has no `check`, as validation does.
 
     Args:
-        private: The answers' folder, beside which the public files and the schema are.
+        task: The task.
+        submission: The submission file.
+        private: The folder of the answers, next to the public files and the schema.
 
     Raises:
-        InvalidSubmission: It is not well-formed.
+        InvalidSubmission: The submission is not well-formed.
     """
     known, public = private.parent / "schema", private.parent / "public"
     with tempfile.TemporaryDirectory(prefix="mleredux-schema-") as folder:
@@ -93,10 +97,10 @@ def refuse_malformed(task: Task, submission: Path, private: Path) -> None:
 
 
 def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
-    """The schema of a task, without its grader's part; its ids are written to `ids.csv` in a folder.
+    """Return the schema of a task without the grader's reference; write its ids to `ids.csv` in a folder.
 
     Raises:
-        TaskBroken: As `write_schema`.
+        TaskBroken: As for `write_schema`.
     """
     submission = task.submission
     schema = SubmissionSchema(
@@ -160,7 +164,7 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
 
 
 class _Types:
-    """Column types, found while the sample is read once."""
+    """Infers column types while the sample is read once."""
 
     def __init__(self, header: list[str], declared: dict[str, ColumnType]) -> None:
         self.header, self.declared = header, declared

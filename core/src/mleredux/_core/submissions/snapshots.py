@@ -1,4 +1,4 @@
-"""Keeping every version of the submission file, while the agent works."""
+"""Copy every version of the submission file while the agent runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mleredux.models.events import SubmissionKept
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30
 MAX_LOOK_BYTES = 1 << 30
-"""Larger files are taken only at the end: copying them would keep the supervisor from its limits."""
+"""Maximum size of a file that is copied while the agent runs; copying larger ones would delay the supervisor."""
 
 
 _CODE = IntakeLimits(files=200, file_bytes=1 << 20, total_bytes=4 << 20)
@@ -33,7 +33,7 @@ class _Stamp:
     size: int
     mtime_ns: int
     ctime_ns: int
-    """Not the agent's to set, as the other is."""
+    """Time of the last change, which the agent can't set, unlike the modification time."""
 
     @classmethod
     def of(cls, file: BinaryIO) -> _Stamp:
@@ -44,7 +44,7 @@ class _Stamp:
 class Snapshots:
     """Watches one file of a run's output folder, and copies each version into `submissions/`.
 
-    A version is copied once it has not changed between two looks, so that one being written is not taken.
+    A version is copied once it has not changed between two checks, so that incomplete files are not copied.
 
     Args:
         run: The run.
@@ -62,8 +62,8 @@ class Snapshots:
         self._bytes = sum(version.size for version in versions)
 
     def look(self) -> None:
-        """Take a new version if there is one that rests."""
-        with contextlib.suppress(OSError):  # gone or replaced meanwhile: the next look sees what is there
+        """Copy a new version if there is one that is no longer changing."""
+        with contextlib.suppress(OSError):  # gone or replaced in the meantime: the next check handles it
             with open_below(self.run.output_dir, self.file) as file:
                 stamp = _Stamp.of(file)
                 resting, self._last_look = stamp == self._last_look, stamp
@@ -74,13 +74,13 @@ class Snapshots:
         self._last_look = None
 
     def finish(self) -> Submitted:
-        """Take the last version; the agent is gone.
+        """Copy the last version, after the agent has ended.
 
         Returns:
-            The file to grade, or what is there in its place.
+            The file to grade, or the problem that was found in its place.
 
         Raises:
-            SandboxError: It is there, but could not be kept.
+            SandboxError: The file exists but could not be stored.
         """
         try:
             file = open_below(self.run.output_dir, self.file)
@@ -105,13 +105,13 @@ class Snapshots:
         return self.run.submissions()[-1].path
 
     def _has_room(self, file: BinaryIO) -> bool:
-        """Whether a version can be kept: for what the agent writes, as much again must be left."""
+        """Return whether a version can be stored: at least its size must remain free for the agent's own files."""
         needed = os.fstat(file.fileno()).st_blocks * 512
         status = os.statvfs(self.run.path / "submissions")
         return self._bytes + needed <= MAX_TOTAL_BYTES and 2 * needed <= status.f_bavail * status.f_frsize
 
     def _move(self, stamp: _Stamp) -> Path | None:
-        """Keep the last version where it has no room for a copy: the file itself."""
+        """Move the file itself to store the last version if there is no room for a copy."""
         number = self._count + 1
         path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
         try:
@@ -122,7 +122,7 @@ class Snapshots:
         return self.run.submissions()[-1].path
 
     def _keep_code(self, target: Path) -> int:
-        """Copy the small text files of `output/code`, as far as they go; how many bytes."""
+        """Copy the small text files of `output/code` as far as possible; return the number of bytes."""
         source, total, count = self.run.output_dir / "code", 0, 0
         for found in walk(source, _CODE):
             name = os.fsdecode(found.path)
@@ -139,12 +139,12 @@ class Snapshots:
         return total
 
     def _take(self, file: BinaryIO, stamp: _Stamp) -> bool:
-        """Copy an open file; False where it changed meanwhile, and the copy is nothing."""
+        """Copy an open file; return False if it changed meanwhile, so that the copy is invalid."""
         number = self._count + 1
         path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
         try:
             with path.open("wb") as kept:
-                held = copy(file.fileno(), kept.fileno(), stamp.size)  # no further where it grows while it is read
+                held = copy(file.fileno(), kept.fileno(), stamp.size)  # stop at the expected size if it grows
             if _Stamp.of(file) != stamp:
                 path.unlink()
                 return False

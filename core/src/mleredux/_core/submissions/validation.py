@@ -1,4 +1,4 @@
-"""Whether a submission is well-formed, from its schema alone. The answers are never opened; no score is told."""
+"""Validate submissions by their schema alone. The answers are never opened, and no score is revealed."""
 
 from __future__ import annotations
 
@@ -29,27 +29,29 @@ _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>", "#n/a"})
 
 
 class _Malformed(Exception):
-    """Carries the sentence."""
+    """Carries an error message."""
 
     seconds = 0.0
     """As in `Verdict`."""
 
 
 def validate(schema: SubmissionSchema, path: Path, *, task: Task | None = None, seconds: float = math.inf) -> Verdict:
-    """Check a submission file by its schema: with the task's grader where that can tell, else columns, ids and types.
+    """Check a submission file by its schema: with the task's grader if it has a check, else columns, ids and types.
 
-    Never raises for anything an agent may leave. A grader reads the table into memory: it does so in a child process
-    with limits, and so is every large file checked.
+    Never raises because of an agent's files. Graders, which read tables into memory, run in a child process with
+    limits; large files are also checked in one.
 
     Args:
-        task: Check in this process, without limits, with the grader of this task.
-        seconds: For which a program may be executed, if that is less than the task allows.
+        schema: The schema of the submission.
+        path: The submission file.
+        task: If given, check in this process, without limits, with the grader of this task.
+        seconds: Maximum seconds for which a program may be executed, if less than the task allows.
     """
     return _verdict(schema, lambda: open_regular(path), task, seconds)
 
 
 def validate_below(schema: SubmissionSchema, root: Path, *, seconds: float = math.inf) -> Verdict:
-    """As `validate`, of the submission file in a folder an agent writes."""
+    """Check the submission file in an agent's folder, as `validate` does."""
     return _verdict(schema, lambda: open_below(root, schema.file), None, seconds)
 
 
@@ -81,13 +83,13 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
     """Check an open file in a child process.
 
     Args:
-        most: Seconds for which a program may be executed.
+        most: Maximum seconds for which a program may be executed.
 
     Returns:
-        The seconds for which it was.
+        The seconds for which it was executed.
 
     Raises:
-        _Malformed: It is not well-formed, or could not be checked within the limits.
+        _Malformed: The submission is not well-formed, or could not be checked within the limits.
     """
     from mleredux._core import forkserver
     from mleredux._core.plugins import current
@@ -135,11 +137,13 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
     """Check an open submission in this process.
 
     Args:
-        task: The task of the schema, where its grader is to be asked.
+        schema: The schema of the submission.
+        file: The open submission.
+        task: The task of the schema, if its grader is to be used.
 
     Raises:
-        InvalidSubmission: It is not well-formed.
-        MlereduxError: The task is at fault.
+        InvalidSubmission: The submission is not well-formed.
+        MlereduxError: The task itself is faulty.
     """
     grader = grader_of(task) if task is not None and schema.reference is not None else None
     if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
@@ -173,7 +177,7 @@ def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str
 
 
 class _Lines:
-    """Lines of a text for a CSV reader; a row without end, or a file that grows for ever, is refused in time."""
+    """Lines of text for a CSV reader; rejects endless rows and files that grow forever."""
 
     def __init__(self, text: io.TextIOWrapper, name: str) -> None:
         self._text, self._name = text, name
@@ -190,7 +194,7 @@ class _Lines:
             yield line
 
     def rows(self) -> Iterator[list[str]]:
-        """The rows of the table."""
+        """Yield the rows of the table."""
         for row in csv.reader(self, strict=True):
             self._row = 0
             yield row
@@ -241,9 +245,9 @@ def _check_table(
 
 
 def _cells_are_fine(block: list[list[str]], width: int, positions: list[tuple[Column, int]]) -> bool:
-    """Whether a block of rows holds nothing to object to, cell by cell; a quick check of whole columns.
+    """Return whether all cells of a block of rows are valid, with a quick check of whole columns.
 
-    False also where a closer look is needed (empty lines, missing values where they are allowed).
+    Also returns False if a detailed check is needed (empty lines, missing values that are allowed).
     """
     if any(len(row) != width for row in block):
         return False
@@ -292,7 +296,7 @@ def _check_cell(column: Column, cell: str, number: int) -> None:
 
 
 def as_number(text: str) -> float | None:
-    """A cell as a number; None where CSV readers take it for a text, which is less than what Python's `float` takes."""
+    """Return a cell as a number; None if CSV readers treat it as text, even though Python's `float` may accept it."""
     if "_" in text or not text.isascii():
         return None
     try:
@@ -311,7 +315,7 @@ def _expected_ids(schema: SubmissionSchema) -> Counter[tuple[str, ...]] | None:
 
 
 def _key(cells: Iterable[str]) -> tuple[str, ...]:
-    """An id, written in one way: `7`, `7.0` and ` 7` are the same."""
+    """Return an id in normalized form: `7`, `7.0` and ` 7` are the same."""
     return tuple(_plain(cell.strip()) for cell in cells)
 
 
@@ -325,7 +329,7 @@ def _some(names: list[str]) -> str:
 
 
 def grader_of(task: Task) -> Grader | None:
-    """The grader of a task; None where it is not installed."""
+    """Return the grader of a task; None if it is not installed."""
     from mleredux._core.plugins import current
 
     grader = task.metric.grader

@@ -1,10 +1,10 @@
-"""The commands of core: each module has the name of its command.
+"""The core commands; each module has the name of its command.
 
 | modules | contents |
 |---|---|
-| `list`, `show`, `agent`, `plugins`, `doctor` | commands that run nothing |
+| `list`, `show`, `agent`, `plugins`, `doctor` | commands that only show information |
 | `prepare` | the data of tasks |
-| `run` | runs: started, followed, resumed |
-| `runs`, `logs`, `artifacts`, `prune` | what runs have left |
-| `validate`, `grade` | submissions without an agent |
+| `run` | starting, following and resuming runs |
+| `runs`, `logs`, `artifacts`, `prune` | records and files of runs |
+| `validate`, `grade` | checking and grading submissions without an agent |
 """

@@ -43,7 +43,7 @@ def command(
     for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
         if kind != "tasks" and value:
             raise click.UsageError(f"{option} filters tasks; leave it out.")
-    if kind in ("formats", "executors", "tools"):  # those of this machine, which uses them
+    if kind in ("formats", "executors", "tools"):  # the objects of this machine, which uses them
         rows = listed(catalogue(ctx), kind)
     else:
         rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)

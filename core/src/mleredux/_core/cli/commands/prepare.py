@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mleredux.models import Task
 
 _GRACE = 3.0
-"""Seconds that tasks get for a clean shutdown when the command is stopped."""
+"""Seconds for a clean shutdown of tasks when the command is stopped."""
 
 
 @click.command()

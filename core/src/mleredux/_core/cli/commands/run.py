@@ -259,8 +259,11 @@ def see_through(
     """Show runs until they have ended, print their results, and exit with the matching code.
 
     Args:
+        ctx: The context of the command.
+        there: The backend of the runs.
+        batch: The runs.
         several: Whether the JSON output is a list.
-        junit_xml: A file to which results are written for CI systems.
+        junit_xml: A file to write results to, for CI systems.
     """
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.cli.run_table import closing_table, write_junit
@@ -302,7 +305,7 @@ def _split(pair: str, *, option: str) -> tuple[str, str]:
 
 
 def exit_code(record: dict[str, Any]) -> int:
-    """The exit code of `mleredux run` for the record of one run."""
+    """Return the exit code of `mleredux run` for the record of one run."""
     from mleredux.models import CAUSES, Cause
 
     if record["cause"] is None:

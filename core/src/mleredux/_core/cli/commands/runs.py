@@ -25,13 +25,13 @@ from mleredux.models.formats import duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
-"""Those that are listed; on a server also whose the runs are."""
+"""Columns of the list; a server adds the owner."""
 LEAST = {"agent": 12, "task": 10, "id": 7}
-"""Widths to which columns are shortened where the terminal is too narrow, in this order."""
+"""Minimum widths of columns that are shortened if the terminal is too narrow, in this order."""
 _OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
-"""Left out where no run has one."""
+"""Columns that are omitted if no run has a value."""
 _YIELDING = ("verdict", "cause", "cost", "time", "percent")
-"""Left out, one after the other, below a width of `_NARROW`; the verdict only if it marks no run."""
+"""Columns that are omitted, one after the other, below a width of `_NARROW`; the verdict only if no run is marked."""
 _PLAIN_VERDICTS = (None, "not checked", "verified")
 _NARROW = 100
 _ALL = 10**9
@@ -78,7 +78,7 @@ def command(
     if server_of(ctx) is None:
         from mleredux._core.store import RunStore
 
-        ctx.obj = RunStore(runs_dir)  # for commands that run on this machine only, including those of plugins
+        ctx.obj = RunStore(runs_dir)  # for commands that run only on this machine, including those of plugins
     if ctx.invoked_subcommand is not None:
         return
     there = backend(ctx, runs_dir=runs_dir)
@@ -108,11 +108,12 @@ def command(
 
 
 def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = None, more: tuple[str, ...] = ()) -> None:
-    """List runs so that what matters fits the terminal; ids and hashes yield first.
+    """Print runs so that the important columns fit the terminal; ids and hashes are shortened first.
 
     Args:
-        columns: Those that the user asked for; None: `COLUMNS` as far as they fit.
-        more: Further ones.
+        rows: The rows.
+        columns: The columns that the user requested; None: as many of `COLUMNS` as fit.
+        more: The number of runs not listed, in words.
     """
     shown = [{**row, **_in_words(row)} for row in rows]
     if columns is not None:
@@ -121,7 +122,7 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
         return
     wanted = [name for name in COLUMNS if name not in _OPTIONAL or any(row[name] not in (None, "") for row in shown)]
     room = shutil.get_terminal_size((120, 24)).columns
-    if _width(shown, wanted) > room:  # an id can be named by its end
+    if _width(shown, wanted) > room:  # an id can be given by its end
         shown = [{**row, "id": row["id"].rpartition("-")[2]} for row in shown]
     if _width(shown, wanted) > room:
         shown = [{**row, "agent": row["agent"] and row["agent"].partition("@")[0]} for row in shown]
@@ -139,7 +140,7 @@ def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, in
 
 
 def read_since(text: str, option: str = "--since") -> datetime:
-    """A point in time: so long ago (`2h`), or a date."""
+    """Return a point in time, given as an age (`2h`) or a date."""
     if match := re.fullmatch(r"(\d+)([smhdw])", text):
         unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
         return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
@@ -151,7 +152,7 @@ def read_since(text: str, option: str = "--since") -> datetime:
 
 
 def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
-    """Rows by a column, those without a value last."""
+    """Sort rows by a column, with those without a value last."""
     name = {"time": "seconds", "cost": "cost_usd", "percent": "percentile"}.get(column.lstrip("-"), column.lstrip("-"))
     _check_columns([name], rows, "--sort")
     has = [row for row in rows if row[name] is not None]
