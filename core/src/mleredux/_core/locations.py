@@ -1,4 +1,4 @@
-"""The data folder. Imports almost nothing, since listing uses it too."""
+"""The data folder. Imports almost nothing, because listing uses it too."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def cache_dir() -> Path:
 
 
 def default_data_dir() -> Path:
-    """`MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
+    """Return `MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
     return Path(os.environ.get(DATA_VARIABLE) or cache_dir() / "data")
 
 
 def looks_prepared(data_dir: Path, task: str) -> bool:
-    """Return whether a task seems to be prepared: only checks that the folders exist."""
+    """Return whether a task seems to be prepared; only checks that the folders exist."""
     prepared = data_dir / task / "prepared"
     return (prepared / "public").is_dir() and (prepared / "private").is_dir()

@@ -1,4 +1,4 @@
-"""Names that moved from `mleredux.plugin` to kits: importable from their old module until 0.4, with a warning."""
+"""Names that have moved from `mleredux.plugin` to kits: importable from their old module until 0.4, with a warning."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 
 def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: int = 2) -> Callable[[str], Any]:
-    """Return the `__getattr__` of the module `old`, of which names of a kit were part.
+    """Return the `__getattr__` of the module `old`, whose names have moved to a kit.
 
     It raises AttributeError for other names, and ImportError if the kit is not installed.
 
     Args:
-        names: The names that moved; None: all public ones of the kit.
-        depth: How many calls are between the warning and who asks.
+        old: The name of the old module.
+        kit: The name of the kit's package.
+        names: The names that have moved; None: all public names of the kit.
+        depth: The number of calls between the warning and the importing code.
     """
 
     def find(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Runs from `queued` to their end: the stages in order, the handling of failures, and resuming after a kill."""
+"""Execute runs from `queued` until they end: the stages in order, failure handling, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ class Pipeline:
 
     Attributes:
         store: The store of runs.
-        catalogue: Plugins.
-        data: Raw and prepared data.
+        catalogue: The plugins.
+        data: The store of raw and prepared data.
         jobs: Maximum number of concurrent runs; slots limit the resources they use.
-        base_image: Base of images that are built, if the user gives one.
+        base_image: Base image for builds, if the user specified one.
         progress: Called with a run and a progress message.
-        smoke: Whether smoke runs that agents declare are executed.
+        smoke: Whether to execute the smoke runs that agents declare.
         cancelled: Whether cancellation of all runs was requested elsewhere.
-        tracked: Whether plugins are told of the runs' events.
-        executor: Executes the runs; None: this process does.
-        bound: Whether agents are to be ended when this program is killed.
-        object_store: URL of an object store, through which its nodes get runs and data; None: they share a file system.
+        tracked: Whether plugins receive the runs' events.
+        executor: The executor of the runs; None: this process.
+        bound: Whether to end agents when this program is killed.
+        object_store: URL of an object store through which the executor's nodes get runs and data; None: they share a
+            file system.
     """
 
     store: RunStore
@@ -70,7 +71,7 @@ class Pipeline:
         self._stop.set()
 
     def execute(self, runs: list[Run]) -> list[Run]:
-        """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
+        """Execute runs until they end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
         if self.executor is not None:
             open_nodes(self.catalogue).execute(self, runs)
             return runs
@@ -90,13 +91,17 @@ class Pipeline:
         return runs
 
     def go_on(self, run: Run, slots: Slots | None = None) -> bool:
-        """Execute one run to its end, in this thread and without sweeping: for programs that manage many runs.
+        """Execute one run until it ends, in this thread and without sweeping, for programs that manage many runs.
+
+        Args:
+            run: The run.
+            slots: The slots of the machine; None: those of the runs directory.
 
         Returns:
             Whether there was anything to do: a run that has ended is not changed.
 
         Raises:
-            ResumeRefused: Another process is executing it.
+            ResumeRefused: Another process is executing the run.
         """
         if self.executor is not None:
             began = not run.state.final
@@ -105,17 +110,17 @@ class Pipeline:
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
 
     def stopping(self) -> bool:
-        """Return whether all runs are to be cancelled."""
+        """Return whether all runs should be cancelled."""
         return self._stop.is_set() or self.cancelled()
 
     def warm_up(self) -> None:
-        """Import plugins before there is work (and before there are threads); remove what killed graders left."""
+        """Import plugins before there is work or any thread; remove files of killed graders."""
         sweep_folders()
         for hook in ("mleredux_prepare", "mleredux_run_agent", "mleredux_grade", *PRODUCERS, "mleredux_run_event"):
             self.catalogue.hook(hook)
 
     def _execute_one(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
-        for _ in range(20):  # a process that checks whether the run is alive holds its lock briefly
+        for _ in range(20):  # a process that checks whether the run is alive briefly holds its lock
             if run.lock.acquire():
                 break
             time.sleep(0.05)
@@ -150,7 +155,7 @@ class Pipeline:
         run = context.run
         failure: Failure | None = None
         for stage in STAGES[:-1]:
-            # Prepared data or an image may have been deleted since; finding them again is cheap.
+            # Prepared data or an image may have been deleted in the meantime; finding them again is cheap.
             finished = run.log.state.finished
             if stage in STAGES[:2] and State.RUNNING in finished:
                 continue
@@ -180,7 +185,7 @@ class Pipeline:
         try:
             return self.data.find(context.task) is None
         except MlereduxError:
-            return True  # preparing reports the problem
+            return True  # preparation reports the problem
 
     def _notify_plugins(self, run: Run, event: Event) -> None:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():
@@ -191,7 +196,7 @@ class Pipeline:
 
 
 def _work_on(stage: State, context: StageContext) -> Failure | None:
-    """Enter a stage, again where the run's retries allow it; return why it failed, if it did."""
+    """Enter a stage, repeatedly if the run's retries allow it; return the failure, if any."""
     run = context.run
     while True:
         run.enter(stage)
@@ -199,7 +204,7 @@ def _work_on(stage: State, context: StageContext) -> Failure | None:
         try:
             context.check_cancelled()
             result = STEPS[stage](context)
-        except Exception as error:  # every error that ends a stage is recorded with a cause
+        except Exception as error:  # every error that ends a stage is recorded with its cause
             failure = failure_of(error)
             if _again(context, stage, failure, started):
                 continue
@@ -216,12 +221,12 @@ def _work_on(stage: State, context: StageContext) -> Failure | None:
 
 
 def _again(context: StageContext, stage: State, failure: Failure, started: float) -> bool:
-    """Whether a stage that failed is entered once more; if so, the failure is recorded."""
+    """Return whether a failed stage is retried; if so, record the failure."""
     run, tried = context.run, 0
     for event in reversed(run.events()):
         what = event.payload
         if isinstance(what, StateEntered) and what.state.final:
-            break  # a user resumed the run since
+            break  # a user has resumed the run since
         tried += isinstance(what, Retry) and (what.stage, what.cause) == (stage, failure.cause)
     retries: Mapping[Any, int] = run.spec.limits.retries
     if tried >= retries.get(failure.cause, CAUSES[failure.cause].retried):

@@ -10,12 +10,12 @@ _SPECIAL = re.compile("[%#@\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def written_place(path: Path) -> str:
-    """Return a path as `split_place` reads it, whatever is in the path."""
+    """Return a path in the form that `split_place` reads, whatever characters it contains."""
     return _SPECIAL.sub(lambda found: quote(found[0], safe="", errors="surrogateescape"), str(path))
 
 
 def split_place(text: str) -> tuple[str, str | None, str]:
-    """Return the place, version and folder of a reference: the longest place that exists, else the shortest one."""
+    """Return the place, version and folder of a reference: the longest place that exists, else the shortest."""
     ends = [found.start() for found in re.finditer("#", text)]
     for end in (len(text), *reversed(ends)):
         whole, folder = text[:end], text[end + 1 :]
@@ -36,5 +36,5 @@ def _read(written: str) -> str:
 def _exists(place: str) -> bool:
     try:
         return bool(place) and Path(place).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):  # too long, a user without a home, a null
+    except (OSError, RuntimeError, ValueError):  # too long, a user without a home directory, a null byte
         return False

@@ -1,4 +1,4 @@
-"""Protocols of the plugin roles with methods (sandboxes, gateways); tasks, agents and graders are declarations."""
+"""Protocols of the plugin roles with methods: sandboxes and gateways. Tasks, agents and graders are declarations."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class BuildRequest:
     base_image: str | None = None
     """The image to build on; None: the default of the sandbox."""
     time_limit: float = 3600
-    """Seconds that the build may take."""
+    """Time limit of the build in seconds."""
     hosts: tuple[str, ...] | None = None
-    """Hosts that the build may reach besides package registries; None: every public host."""
+    """Hosts that the build can reach besides package registries; None: every public host."""
     record: Callable[[HostUse], object] = lambda _use: None
-    """Told what the build reached."""
+    """Called with each host that the build reached."""
     cancelled: Callable[[], bool] = lambda: False
-    """Whether the user stopped it; asked all the time while a build goes on."""
+    """Returns whether the user has stopped the build; called continuously during the build."""
 
     def check_cancelled(self) -> None:
-        """End the build where the user stopped it.
+        """Raise an exception if the user has stopped the build.
 
         Raises:
-            Cancelled: The user did.
+            Cancelled: The user has stopped the build.
         """
         if self.cancelled():
             raise Cancelled("A user cancelled the run.")
@@ -65,7 +65,7 @@ class Built:
     """An agent's environment, ready to start.
 
     Attributes:
-        identity: Identity by content; a run is resumed only with the same one.
+        identity: Identity by content; a run can only be resumed with the same environment.
         reference: The reference that `Sandbox.start` uses (an image tag).
         cached: Whether nothing had to be built.
     """
@@ -82,27 +82,27 @@ class Launch:
     Attributes:
         run_id: Label of everything that the sandbox creates.
         owner: Identity of the store the run belongs to, also a label.
-        task_dir: Read-only: description, instructions, an empty `data`, `validate.sh`.
+        task_dir: Read-only: the description, instructions, `validate.sh`, and an empty folder `data`.
         data_dir: Read-only, mounted as the folder `data` of the task: the task's public files.
-        output_dir: Writable, stored.
-        scratch_dir: Writable, discarded.
-        control_dir: A folder in the run for the sandbox's own state, such as how to find the agent again.
-        staging_dir: A folder for files that the sandbox shows the agent, whose path tells nothing of the run;
-            the control folder where None.
+        output_dir: Writable; its content is stored.
+        scratch_dir: Writable; its content is discarded.
+        control_dir: A folder in the run for the sandbox's own state, such as the means to find the agent again.
+        staging_dir: A folder for files that the sandbox mounts for the agent, whose path reveals nothing about the run;
+            None: the control folder.
         log: Standard output and error of the agent are appended here, as bytes.
         env: All environment variables of the agent; no other variable of the host is passed on.
         gpu_ids: Devices assigned to this run.
-        validate_socket: Unix socket of the validation endpoint, the only file in a folder whose path is the same
+        validate_socket: Unix socket of the validation endpoint, the only file in a folder whose path stays the same
             when the run is resumed.
         validate_url: The same endpoint on the loopback interface of this machine.
         gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
         gateway_url: The same gateway on the loopback interface of this machine.
-        proxy_socket: In the same folder, the proxy to the hosts that the run may reach. A sandbox that offers `hosts`
-            serves it on localhost in place of any other network.
-        known_answers: Functions of libraries that return the task's answers: a sandbox withholds their data files where
-            it can, as `mleredux_containers.container` does.
-        bound: Whether the agent is to be ended when this program is killed, since nobody can work with it any more; a
-            sandbox may leave that to the sweep of the next start.
+        proxy_socket: In the same folder, the socket of the proxy to the allowed hosts. A sandbox that supports `hosts`
+            serves it on localhost instead of any other network.
+        known_answers: Functions of libraries that return the task's answers: a sandbox hides their data files if it
+            can, as `mleredux_containers.container` does.
+        bound: Whether to end the agent when this program is killed, because no client can reach it any more; a sandbox
+            may leave this to the sweep at the next start.
     """
 
     run_id: str
@@ -137,14 +137,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class Session:
-    """The input of `mleredux_run_agent` besides the launch: earlier attempts, and callbacks.
+    """The input of `mleredux_run_agent` in addition to the launch: earlier attempts, and callbacks.
 
     Attributes:
         attempts: Agents of the run that were started earlier.
-        emit: Writes an event to the run's log, a typed event or `emit(type, **data)`.
-        cancelled: Whether cancellation was requested.
-        look: Must be called about every second: stores versions of the submission.
-        spent: The budget for language models that is used up, if its end is to end the agent.
+        emit: Writes an event to the run's log: an event object, or `emit(type, **data)`.
+        cancelled: Returns whether cancellation was requested.
+        look: Stores versions of the submission; must be called about every second.
+        spent: Returns the exhausted LLM budget, if it should end the agent.
     """
 
     attempts: Attempts
@@ -159,9 +159,9 @@ class Exit:
     """How the agent's main process ended.
 
     Attributes:
-        code: Exit code, None if a signal ended it.
-        signal: Signal number, None if it exited.
-        out_of_memory: Whether the memory limit ended it.
+        code: The exit code; None if a signal ended the process.
+        signal: The signal number; None if the process exited.
+        out_of_memory: Whether the memory limit ended the process.
     """
 
     code: int | None
@@ -174,11 +174,11 @@ class Usage:
     """Resources used so far; None if unknown to the sandbox."""
 
     memory_mb: float | None = None
-    """Memory in MiB of all processes together, now."""
+    """Memory in MiB currently used by all processes together."""
     cpu_seconds: float | None = None
     """CPU seconds used since the start."""
     processes: int | None = None
-    """Number of processes and threads, now."""
+    """Current number of processes and threads."""
 
 
 class Handle(Protocol):
@@ -187,19 +187,19 @@ class Handle(Protocol):
     id: str
     """Container id or process id, for the event log."""
     started_at: float
-    """Unix time."""
+    """Unix time of the start."""
 
     def poll(self) -> Exit | None:
-        """Return how it ended, or None while it runs."""
+        """Return how the agent ended, or None while it runs."""
 
     def usage(self) -> Usage:
         """Return the resources used so far."""
 
     def terminate(self) -> None:
-        """Request it to stop (SIGTERM)."""
+        """Request the agent to stop (SIGTERM)."""
 
     def kill(self) -> None:
-        """Kill it and everything it started (SIGKILL)."""
+        """Kill the agent and everything it started (SIGKILL)."""
 
     def close(self) -> None:
         """Remove everything except the folders of the launch; the log is complete when this returns."""
@@ -220,7 +220,7 @@ class Layout:
     validate_url: str
     """The URL of the validation endpoint."""
     gateway_url: str = ""
-    """The URL of the gateway, without a path; empty without one."""
+    """The URL of the gateway, without a path; empty if there is none."""
 
 
 class Gateway(Protocol):
@@ -229,7 +229,7 @@ class Gateway(Protocol):
     url: str
     """URL on the loopback interface of this machine, for sandboxes that share it: `http://127.0.0.1:PORT`."""
     secrets: tuple[str, ...]
-    """Values that are masked in all stored files: the run's token."""
+    """Values to mask in all stored files: the run's token."""
 
     def environment(self, url: str) -> dict[str, str]:
         """Return the agent's environment variables (`OPENAI_BASE_URL`, `OPENAI_API_KEY`, …).
@@ -239,22 +239,22 @@ class Gateway(Protocol):
         """
 
     def close(self) -> LlmUse:
-        """Stop serving; return the total usage of the run, earlier attempts included."""
+        """Stop serving; return the total usage of the run, including earlier attempts."""
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Builds and runs agents. `mleredux_testing.check_sandbox` runs the conformance checks against any sandbox."""
+    """Builds and runs agents. `mleredux_testing.check_sandbox` runs the conformance checks for any sandbox."""
 
     id: str
-    """The name that `--sandbox` takes."""
+    """The name to use with `--sandbox`."""
     title: str
     """A short description for lists."""
     capabilities: Capabilities
-    """What it supports; it can run agents whose requirements it meets."""
+    """The capabilities of the sandbox; it can run agents whose requirements it meets."""
 
     def check(self) -> list[Finding]:
-        """Check whether it works on this machine."""
+        """Check whether the sandbox works on this machine."""
 
     def build(self, request: BuildRequest) -> Built:
         """Build the agent's environment, or find it in the cache.
@@ -271,19 +271,19 @@ class Sandbox(Protocol):
         """Start the agent.
 
         Raises:
-            SandboxError: It could not be started.
+            SandboxError: The agent could not be started.
         """
 
     def attach(self, launch: Launch) -> Handle | None:
-        """Find the agent of this launch if it was started by an earlier process (running or ended); else None."""
+        """Return the agent of this launch, running or ended, if an earlier process started it; else None."""
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove resources of this owner's runs whose id is not in `alive`; return their ids."""
+        """Remove resources of this owner's runs for whose id `alive` returns False; return these ids."""
 
 
 @runtime_checkable
 class Discarding(Protocol):
-    """A sandbox whose environments take space, which `run --watch` and `prune` give back."""
+    """A sandbox whose environments take up space that `run --watch` and `prune` can free."""
 
     def discard(self, identity: str) -> None:
         """Remove an environment by its `Built.identity` or `reference`, if nothing else uses it."""

@@ -1,6 +1,6 @@
-"""The one rule for redirects of what is fetched: each hop is checked as the first address is, and its host is pinned.
+"""The single rule for redirects: each hop is checked like the first address, and its host is pinned.
 
-A client of this program follows no redirect by itself. It refuses them, or asks `redirected` for each hop.
+Clients in this program never follow redirects by themselves. They reject them, or call `redirected` for each hop.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from urllib.parse import urljoin, urlsplit
 from mleredux._core.sandboxes.egress import is_public
 
 MAX_HOPS = 5
-"""Maximum number of redirects that are followed."""
+"""Maximum number of redirects to follow."""
 
 
 def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
-    """Return the address to which a redirect leads, and the addresses of its host, to which alone to connect.
+    """Return the URL of a redirect, and the only addresses of its host to connect to.
 
     Args:
         origin: The URL that was requested.
         location: The value of the header `Location` of its response.
 
     Returns:
-        The URL, and no addresses if it has the scheme, host and port of the origin: it is checked already.
+        The URL, and no addresses if it has the scheme, host and port of the origin: it is already checked.
 
     Raises:
-        PermissionError: It leaves https, its host is another and not public, or it has credentials.
+        PermissionError: The redirect leaves https, leads to a different host that is not public, or contains
+            credentials.
     """
     try:
         target = urljoin(origin, location)
@@ -44,15 +45,15 @@ def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
 
 
 def host_addresses(host: str, port: int | str, *, private: bool = False) -> tuple[str, ...]:
-    """Return the addresses of a host, to which alone to connect.
+    """Return the only addresses of a host to connect to.
 
     Args:
         host: Its name or address.
-        port: A number, or the name of a service.
-        private: Whether they may be in a private network.
+        port: A port number, or the name of a service.
+        private: Whether the addresses may be in a private network.
 
     Raises:
-        PermissionError: They may not, or it can't be resolved.
+        PermissionError: An address is not allowed, or the host can't be resolved.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Resuming interrupted runs, only with the same versions; removal of sandbox resources of killed programs."""
+"""Resume interrupted runs, only with the same versions; remove sandbox resources of killed programs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
 
     Args:
         run: The run.
-        catalogue: Plugins.
-        build: Whether its environment is made again, where it is gone, to compare it too.
-        base_image: Base of images that are built, where the user names one.
+        catalogue: The plugins.
+        build: Whether to rebuild its environment if it no longer exists, in order to compare it, too.
+        base_image: Base image for builds, if the user specified one.
 
     Raises:
-        ResumeRefused: It is alive, or finished, or made with other versions; the message says which.
+        ResumeRefused: The run is still running, has finished, or was started with other versions; the message names
+            them.
     """
     if run.alive:
         raise ResumeRefused(f"Run {run.id} is being executed.", hint="Wait for it, or stop its process.")
@@ -61,7 +62,7 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
 
 
 def versions_of(run: Run, catalogue: Catalogue) -> dict[str, str]:
-    """Versions of mleredux and of the plugins that a run uses."""
+    """Return the versions of mleredux and of the plugins that a run uses."""
     from mleredux import __version__
 
     names = {
@@ -76,7 +77,7 @@ def versions_of(run: Run, catalogue: Catalogue) -> dict[str, str]:
 
 
 def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
-    """Remove what killed programs left behind in sandboxes, but of the runs to keep and of those that are alive."""
+    """Remove the sandbox resources of killed programs, except those of runs to keep and of runs that are alive."""
 
     def alive(run_id: str) -> bool:
         return run_id in keep or store.is_alive(run_id)
@@ -87,6 +88,6 @@ def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
         try:
             for _ in catalogue.sandbox(name).sweep(store.owner, alive):
                 continue
-        except SandboxError:  # an engine that does not answer now is swept at a later start
+        except SandboxError:  # if an engine does not respond now, it is swept at a later start
             unswept |= {row["id"] for row in store.rows() if row["sandbox"] == name}
     store.close_disks(lambda run_id: run_id in unswept or alive(run_id))

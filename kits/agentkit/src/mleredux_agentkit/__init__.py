@@ -1,12 +1,12 @@
 """For programs that run inside a sandbox: the task, the clock, the trajectory, language models.
 
-Needs the standard library alone, and imports nothing of mleredux. An agent that names `mleredux_agentkit` in
-`Build.packages` finds it in its image; agents made by `llm_agent` always do. Everything named here is stable.
+Needs only the standard library, and imports nothing of mleredux. The images of agents that list `mleredux_agentkit` in
+`Build.packages` contain it, and so do those of agents created with `llm_agent`. All names exported here are stable.
 
-- `task`, `clock`: what the sandbox says; the end of the time
-- `llm`, `shell`: calls of language models; their commands
-- `files`, `trajectory`: files that are whole at any time; the agent's steps
-- `workspace`, `wire`, `session`: a session used from outside: files, requests, the server inside
+- `task`, `clock`: the task as given by the sandbox; the deadline
+- `llm`, `shell`: calls to language models; execution of their commands
+- `files`, `trajectory`: atomic writes; the agent's steps
+- `workspace`, `wire`, `session`: sessions for external clients: files, requests, the server in the sandbox
 """
 
 from mleredux_agentkit.clock import Clock, Ended, Stopped, exit_now, work_until

@@ -1,4 +1,4 @@
-"""The end of the time: as an exception in the main thread, or by ending the process over a thread at work."""
+"""Enforce the deadline: by an exception in the main thread, or by ending the process while a thread is running."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from typing import NamedTuple, NoReturn
 
 
 class Stopped(BaseException):
-    """The time is over, or the agent was asked to stop. No `except Exception` of a library catches it."""
+    """The deadline has passed, or the agent was told to stop. No library's `except Exception` catches it."""
 
 
 class Clock:
-    """Raises `Stopped` in the main thread at the deadline, and at SIGTERM. For libraries that hear signals.
+    """Raises `Stopped` in the main thread at the deadline, and at SIGTERM. For libraries that let signals interrupt
+    them.
 
     Args:
-        deadline: Unix time.
+        deadline: The deadline, as Unix time.
     """
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
         signal.signal(signal.SIGTERM, self._asked)
         signal.signal(signal.SIGALRM, self._over)
-        # Solutions may run in forked processes, which must be stoppable as any other.
+        # Solutions may run in forked processes, which must be stoppable like any other.
         os.register_at_fork(after_in_child=_forget)
         signal.setitimer(signal.ITIMER_REAL, max(0.001, self.left))
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline."""
+        """The seconds until the deadline."""
         return self.deadline - time.time()
 
     def close(self) -> None:
@@ -57,11 +58,11 @@ def _forget() -> None:
 
 
 class Ended(NamedTuple):
-    """How work ended.
+    """How the work ended.
 
     Attributes:
-        stopped_by: `the deadline` or a signal's name (`SIGTERM`), None where the work ended by itself.
-        error: The traceback where the work failed.
+        stopped_by: `the deadline` or a signal's name (`SIGTERM`), None if the work ended by itself.
+        error: The traceback, if the work failed.
     """
 
     stopped_by: str | None
@@ -69,15 +70,16 @@ class Ended(NamedTuple):
 
 
 def work_until(deadline: float, work: Callable[[], object], each_second: Callable[[], object] | None = None) -> Ended:
-    """Work in a thread until it is done, the deadline, SIGTERM or SIGINT, whatever a library is doing.
+    """Run a function in a thread until it is done, or until the deadline, SIGTERM or SIGINT, whatever a library is
+    doing.
 
-    For libraries that are deep in compiled code or catch everything: they don't hear signals. The thread still runs
-    when this returns early, so end with `exit_now`, and write files whole (`write`, `copy`).
+    For libraries that signals do not interrupt, because they run compiled code or catch all exceptions. The thread is
+    still running when this returns early, so end with `exit_now`, and write files atomically (`write`, `copy`).
 
     Args:
-        deadline: Unix time.
-        work: What to do.
-        each_second: Called about once a second from the main thread, to pass a notice on, say.
+        deadline: The deadline, as Unix time.
+        work: The function to run.
+        each_second: Called about once a second from the main thread, for example to forward a notice.
     """
     over = threading.Event()
     stopped: list[str] = []
@@ -108,7 +110,7 @@ def work_until(deadline: float, work: Callable[[], object], each_second: Callabl
 
 
 def exit_now(code: int) -> NoReturn:
-    """End the process at once, without waiting for threads or for programs that it started."""
+    """End the process at once, without waiting for its threads or child processes."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Files that are whole at any time, whenever the agent is stopped."""
+"""Write files atomically, so that they are complete whenever the agent is stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text file such that it is never half written; its folder is made."""
+    """Write a text file atomically; its folder is created if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
@@ -15,7 +15,7 @@ def write(path: Path, text: str) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file such that the target is never half written; its folder is made."""
+    """Copy a file atomically; the target's folder is created if needed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     shutil.copyfile(source, part)

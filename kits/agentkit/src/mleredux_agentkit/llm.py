@@ -1,4 +1,4 @@
-"""Calls of language models at the run's gateway, without a library."""
+"""Call language models through the run's gateway, without a library."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LONGEST_WAIT = 60.0
 
 
 class NoMoreCalls(BaseException):
-    """A model will not answer again in this run: the budget is spent, or the request is refused."""
+    """A model will not answer again in this run: the budget is used up, or the request is rejected."""
 
 
 class PromptTooLong(Exception):
-    """The messages are longer than the model takes."""
+    """The messages are longer than the model accepts."""
 
 
 class Answer(NamedTuple):
@@ -37,16 +37,16 @@ class Answer(NamedTuple):
 
 
 def speaks_anthropic(model: str) -> bool:
-    """Return whether a model is called by Anthropic's protocol; all others by OpenAI's chat completions."""
+    """Return whether a model uses Anthropic's protocol; all others use OpenAI's chat completions."""
     return model.startswith(("claude", "anthropic/"))
 
 
 def is_final(status: int | None, said: str) -> bool:
-    """Return whether an error of a model's API would occur again, however often the call is repeated.
+    """Return whether an error of a model's API would occur again if the call were repeated.
 
     Args:
-        status: The HTTP status, None where there was no answer.
-        said: The error's text.
+        status: The HTTP status; None if there was no response.
+        said: The text of the error.
     """
     return status in (401, 402, 403) or (status == 429 and any(word in said.lower() for word in _FINAL_WORDS))
 
@@ -60,19 +60,20 @@ def complete(
     stop: Sequence[str] = (),
     retries: int = 5,
 ) -> Answer:
-    """Ask a model, again after errors that pass.
+    """Call a model, retrying after temporary errors.
 
     Args:
-        model: Any name that the gateway offers.
+        model: The name of a model that the gateway offers.
         messages: `{"role": "system" | "user" | "assistant", "content": …}`, in order.
-        max_tokens: Tokens of the answer; None: the provider's maximum, 4096 by Anthropic's protocol.
-        temperature: None: the provider's default.
-        stop: Texts at which the answer ends; not sent to models that reason, which take none.
-        retries: Further attempts, after waits of 2 to 60 seconds.
+        max_tokens: Maximum number of tokens in the answer; None: the provider's maximum, or 4096 with Anthropic's
+            protocol.
+        temperature: The temperature; None: the provider's default.
+        stop: Strings at which the answer ends; not sent to reasoning models, which do not support them.
+        retries: Maximum number of retries, after waits of 2 to 60 seconds.
 
     Raises:
-        NoMoreCalls: The budget is spent, the request is refused, or there was no answer at any attempt.
-        PromptTooLong: The messages are longer than the model takes.
+        NoMoreCalls: The budget is used up, the request is rejected, or no attempt got an answer.
+        PromptTooLong: The messages are longer than the model accepts.
     """
     if speaks_anthropic(model):
         return _anthropic(model, messages, max_tokens, temperature, stop, retries)

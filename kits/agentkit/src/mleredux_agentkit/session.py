@@ -1,4 +1,4 @@
-"""Inside a sandbox: a session that is worked in from outside, by requests on a socket in the output folder.
+"""The session inside a sandbox, which serves external requests on a socket in the output folder.
 
 `python -m mleredux_agentkit.session` serves commands, code, submissions and the clock until `finish` or the time limit.
 """
@@ -29,16 +29,16 @@ from mleredux_agentkit.wire import FOLDER, MAX_LINE, address
 
 _BLOCK = 1 << 16
 _BETWEEN_SUBMISSIONS = 2.5
-"""Seconds that a version lies still, so that it is kept before the next one replaces it."""
+"""Seconds for which a version is left unchanged, so that it is copied before the next one replaces it."""
 Request = Mapping[str, Any]
 Answer = Callable[[BinaryIO, Request], dict[str, Any]]
 
 
 class Session:
-    """The session of one run; subclasses answer further requests, or do something besides.
+    """The session of one run; subclasses handle further requests, or do additional work.
 
     Args:
-        task: The task, as the sandbox tells it.
+        task: The task, as given by the sandbox.
         agent: The name of the agent in the trajectory.
     """
 
@@ -52,7 +52,7 @@ class Session:
         self._cells = 0
 
     def serve(self) -> int:
-        """Serve until the end; the exit code."""
+        """Serve until the session ends; return the exit code."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -72,18 +72,18 @@ class Session:
         return 0
 
     def begin(self) -> None:
-        """Before the first request."""
+        """Hook that is called before the first request."""
 
     def work(self) -> None:
         """Return when the session is over."""
         self.finished.wait()
 
     def end(self) -> None:
-        """After `work`."""
+        """Hook that is called after `work`."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def answers(self) -> dict[str, Answer]:
-        """What answers each kind of request."""
+        """Return the handler of each kind of request."""
         return {
             "clock": lambda _file, _request: clock(self.task),
             "execute": self._execute,
@@ -95,7 +95,7 @@ class Session:
             "validate": lambda _file, _request: self.task.verdict(),
         }
 
-    # Requests, each in a thread of its own.
+    # Requests, each in a separate thread.
 
     def _accept(self, server: socket.socket) -> None:
         while True:
@@ -115,12 +115,12 @@ class Session:
             answer = self.answers()[request["do"]](file, {**request, "connection": connection})
             content = answer.pop("content", b"")
             line = json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n"
-            connection.sendall(line + content)  # at once: whoever has read the line may be gone
+            connection.sendall(line + content)  # at once: a client that has read the line may already be gone
             if request["do"] == "finish":
                 self.finished.set()
 
     def _execute(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Run a command in `sh`, or code in a new Python, in the output folder; each cell of code is kept."""
+        """Run a command in `sh`, or code in a new Python process, in the output folder; each code cell is saved."""
         text = file.read(int(request["size"])).decode("utf-8", "replace")
         with self._running:
             command = text
@@ -145,7 +145,8 @@ class Session:
         return {"code": ended.code, "output": ended.output}
 
     def _execute_program(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Run a program by its arguments, beside others; a line of JSON names them, standard input follows."""
+        """Run a program, concurrently with others; a line of JSON contains its arguments, and standard input follows.
+        """
         head, _, content = file.read(int(request["size"])).partition(b"\n")
         asked = json.loads(head)
         started = time.monotonic()
@@ -176,7 +177,7 @@ class Session:
             return {"errno": error.errno, "error": error.strerror}
 
     def _write(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Write a file; its path is a line of JSON, its content follows."""
+        """Write a file; a line of JSON contains its path, and the content follows."""
         if int(request["size"]) > workspace.MAX_FILE:
             return {"errno": errno.EFBIG, "error": "File too large"}
         head, _, content = file.read(int(request["size"])).partition(b"\n")
@@ -214,9 +215,9 @@ class Session:
 
 
 def clock(task: Task) -> dict[str, Any]:
-    """The seconds that are left, and a sentence on them."""
+    """Return the remaining seconds, and a sentence on them."""
     left = float(os.environ.get("MLEREDUX_DEADLINE", task.deadline)) - time.time()
-    left = min(max(0.0, left), task.time_limit)  # the deadline leaves a moment for the start
+    left = min(max(0.0, left), task.time_limit)  # the deadline leaves a moment for the startup
     hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
     message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:g} minutes."
     return {"message": message, "left": left}

@@ -1,4 +1,4 @@
-"""Commands of a language model."""
+"""Run the commands of a language model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Finished(NamedTuple):
     """How a command ended.
 
     Attributes:
-        code: Its exit code; negative where a signal ended it; None where it took too long.
-        output: What it wrote to standard output and error, in order.
+        code: The exit code; negative if a signal ended the command, None if it exceeded the time limit.
+        output: Standard output and error, in order.
     """
 
     code: int | None
@@ -25,18 +25,19 @@ class Finished(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The output, and how it ended unless well, for a language model."""
+        """The output for a language model, with how the command ended unless it succeeded."""
         how = "It took too long and was killed." if self.code is None else f"Exit code {self.code}."
         return self.output if self.code == 0 else f"{self.output}\n{how}".lstrip("\n")
 
 
 def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, limit: int = 20_000) -> Finished:
-    """Run a command in `sh`, with everything it starts.
+    """Run a command in `sh`.
 
     Args:
-        cwd: Where; here if None.
-        timeout: Seconds after which all of it is killed.
-        limit: Characters of output that are kept, half of them of its beginning.
+        command: The command.
+        cwd: The working directory; None: the current folder.
+        timeout: Seconds after which the command and all processes that it started are killed.
+        limit: Maximum number of characters of output to keep, half of them from its beginning.
     """
     process = subprocess.Popen(
         ["sh", "-c", command],
@@ -64,7 +65,7 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
 
 
 def written_by(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """The output of a killed program: what its descendants may still write is not waited for."""
+    """Return the output of a killed program without waiting for what its descendants may still write."""
     try:
         return process.communicate(timeout=_REST_SECONDS)
     except subprocess.TimeoutExpired as error:

@@ -1,4 +1,4 @@
-"""What the sandbox tells an agent: where things are, and what may be used."""
+"""The information that the sandbox gives to an agent: paths, limits and options."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from mleredux_agentkit.files import copy
 class Task:
     """The task of this run, read from the variables of the sandbox contract.
 
-    What is missing gets the contract's defaults: `/task`, `/output`, an hour.
+    Missing variables have the contract's defaults: `/task`, `/output`, an hour.
 
     Args:
-        env: The variables.
-        options: Options where `MLEREDUX_OPTIONS` has none; needed only by programs that are also started by hand.
+        env: The environment variables.
+        options: Options to use if `MLEREDUX_OPTIONS` is empty; needed only by programs that are also started manually.
 
     Attributes:
-        name: The task's id, or `task` where it is obfuscated.
-        task_dir: The folder of `description.md`, `instructions.md` and `task.json`; read only.
-        data_dir: The public files; read only.
-        output_dir: What is kept: `code`, `logs`, `rollout`, and the submission.
+        name: The task's id, or `task` if it is obfuscated.
+        task_dir: The folder of `description.md`, `instructions.md` and `task.json`; read-only.
+        data_dir: The folder of public files; read-only.
+        output_dir: The folder of stored files: `code`, `logs`, `rollout`, and the submission.
         submission: The file to write.
-        scratch_dir: Room for temporary files.
-        started: Unix time at which this object was made.
+        scratch_dir: The folder for temporary files.
+        started: Unix time at which this object was created.
         time_limit: Seconds that the run may take.
-        deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit,
-            at least 2 and at most 60 seconds, and never more than a fifth of the time limit.
+        deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit, at
+            least 2 and at most 60 seconds, and never more than a fifth of the time limit.
         cpus: Number of CPUs, at least 1.
         memory_mb: Memory in MB.
-        validate_url: Where the form of a submission is checked; None outside of a sandbox.
+        validate_url: URL of the validation endpoint; None outside of a sandbox.
         options: All options of the agent.
     """
 
@@ -58,13 +58,13 @@ class Task:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline; negative after it."""
+        """The seconds until the deadline; negative after it."""
         return self.deadline - time.time()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What `task.json` says of the submission: `file`, `sample`, `id_columns`, `target_columns`, `metric`,
-        `direction`; empty where it can't be read."""
+        """The content of `task.json` on the submission: `file`, `sample`, `id_columns`, `target_columns`, `metric`,
+        `direction`; empty if it can't be read."""
         try:
             found = json.loads((self.task_dir / "task.json").read_bytes())
         except (OSError, ValueError):
@@ -73,19 +73,19 @@ class Task:
 
     @property
     def sample(self) -> Path | None:
-        """The sample submission among the public files, where there is one."""
+        """The sample submission among the public files, if there is one."""
         name = self.facts.get("sample")
         path = self.data_dir / name if isinstance(name, str) and name else None
         return path if path is not None and path.is_file() else None
 
     @property
     def description(self) -> str:
-        """The task's description, Markdown."""
+        """The task's description, in Markdown."""
         return self._text("description.md")
 
     @property
     def instructions(self) -> str:
-        """What every agent is told: folders, limits, how to validate; Markdown."""
+        """The instructions for every agent, in Markdown: folders, limits, how to validate."""
         return self._text("instructions.md")
 
     def prompt(self, introduction: str = "") -> str:
@@ -94,7 +94,7 @@ class Task:
 
     @property
     def notice(self) -> str | None:
-        """The notice that the time is nearly over, once it is there."""
+        """The notice that the time is nearly over, once it exists."""
         path = self.task_dir / "notice.txt"
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
@@ -105,15 +105,15 @@ class Task:
         return folder
 
     def submit(self, source: Path) -> None:
-        """Copy a file over the submission, which is whole at any time."""
+        """Replace the submission with a copy of a file, atomically."""
         copy(source, self.submission)
 
     def validate(self) -> str:
-        """Ask the sandbox whether the submission is well-formed; its sentence, empty where nobody can be asked."""
+        """Validate the submission with the sandbox, and return its message, which is empty outside of a sandbox."""
         return str(self.verdict()["message"])
 
     def verdict(self) -> dict[str, Any]:
-        """Ask the sandbox whether the submission is well-formed: `valid`, and its sentence as `message`."""
+        """Validate the submission with the sandbox, and return the verdict: `valid`, and the sentence as `message`."""
         if self.validate_url is None:
             return {"valid": False, "message": ""}
         import urllib.request

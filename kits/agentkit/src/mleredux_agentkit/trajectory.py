@@ -1,4 +1,4 @@
-"""The agent's own steps as an ATIF document (v1.8), whole after each step."""
+"""The agent's own steps as an ATIF document (v1.8), complete after each step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mleredux_agentkit.llm import Answer
 from mleredux_agentkit.task import Task
 
 MAX_TEXT = 20_000
-"""Characters of a message or result that are kept."""
+"""Maximum number of characters kept of a message or result."""
 
 
 class Trajectory:
-    """Steps so far, in `rollout/trajectory.json` of the output. Its first step is what the agent was told.
+    """The steps so far, stored in `rollout/trajectory.json` of the output. The first step is the agent's prompt.
 
     Args:
-        task: The task, for the place of the file and the first message.
+        task: The task, which determines the path of the file and the default prompt.
         agent: The agent's id.
         version: The agent's version.
-        llm: Whether it asks language models; where not, its steps say that none was called.
-        prompt: What the agent was told; instructions and description where None.
+        llm: Whether the agent calls language models; if not, its steps record that none was called.
+        prompt: The agent's prompt; None: the instructions and the description.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Trajectory:
         self._add({"source": "user", "message": (task.prompt() if prompt is None else prompt)[:MAX_TEXT]})
 
     def say(self, message: str, *, answer: Answer | None = None, **extra: Any) -> int:
-        """Add a step of the agent that calls nothing.
+        """Add a step of the agent without a tool call.
 
         Args:
-            message: What it found, or says.
-            answer: The model's answer that this is, for the tokens.
-            extra: Facts of ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, …
+            message: The message of the agent.
+            answer: The model's answer from which the step was made, for its token counts.
+            extra: Facts on ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, …
 
         Returns:
             The step's number.
@@ -63,9 +63,9 @@ class Trajectory:
         answer: Answer | None = None,
         **extra: Any,
     ) -> int:
-        """Add a step of the agent: why, what it called with which arguments, and what came back.
+        """Add a step of the agent with a tool call: the reason, the function, its arguments, and the result.
 
-        Further arguments and the returned number are those of `say`.
+        Other arguments and the return value are those of `say`.
         """
         call = f"call_{len(self._document['steps']) + 1}"
         return self._add(
@@ -99,7 +99,7 @@ class Trajectory:
 
 
 def _plain(value: Any) -> Any:
-    """The value with NaN and infinities, which JSON lacks, as None; numpy's numbers as plain ones."""
+    """Return a JSON-serializable value: NaN and infinities become None, and NumPy's numbers become plain numbers."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,5 +1,5 @@
 """Requests to a session, from inside its sandbox or from this machine: a line of JSON on a Unix socket. Standard
-library alone."""
+library only."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 FOLDER = ".session"
-"""The folder of a session in the output folder, as long as the session lives."""
+"""The folder of a session in the output folder; it exists as long as the session."""
 _SOCKET = "socket"
 _BLOCK = 1 << 16
 MAX_LINE = 1 << 16
-"""Bytes of a request's line."""
+"""Maximum length of the line of a request, in bytes."""
 MAX_ANSWER = 1 << 20
-"""Bytes of an answer's line."""
+"""Maximum length of the line of a response, in bytes."""
 MAX_CONTENT = 1 << 27
-"""Bytes of the content that may follow it."""
+"""Maximum size of the content that may follow it, in bytes."""
 
 
 class NoSession(Exception):
@@ -31,7 +31,7 @@ class NoSession(Exception):
 
 @contextlib.contextmanager
 def address(folder: Path) -> Iterator[str]:
-    """The address of the socket in a folder; the length of a socket's own path is limited to a hundred bytes."""
+    """Yield the address of the socket in a folder; the path of a socket is limited to about a hundred bytes."""
     if not Path("/proc/self/fd").is_dir():
         yield str(folder / _SOCKET)
         return
@@ -46,12 +46,12 @@ def dial(output: Path, request: dict[str, Any]) -> socket.socket:
     """Connect to the session of an output folder, and send a request.
 
     Raises:
-        NoSession: There is none.
+        NoSession: There is no session.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with address(output / FOLDER) as path:
-            if not stat.S_ISSOCK(os.lstat(path).st_mode):  # the folder is the agent's
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):  # the folder belongs to the agent
                 raise NoSession
             connection.connect(path)
         connection.sendall(json.dumps(request).encode() + b"\n")
@@ -62,10 +62,16 @@ def dial(output: Path, request: dict[str, Any]) -> socket.socket:
 
 
 def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
-    """Send a request with the content of a file, or with bytes; the answer, whose `content` is what follows its line.
+    """Send a request with the content of a file, or with bytes; return the response, with the bytes after its line as
+    `content`.
+
+    Args:
+        output: The output folder of the session.
+        do: The kind of request.
+        source: The content to send: a file, or bytes.
 
     Raises:
-        NoSession: There is no session, or it ended before it answered.
+        NoSession: There is no session, or it ended before it responded.
         OSError: The file can't be read.
     """
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Programs and files of a session's sandbox, as interfaces of other systems' sandboxes ask for them."""
+"""Programs and files in a session's sandbox, for the sandbox interfaces of other systems."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from mleredux_agentkit.shell import kill, written_by
 
 MAX_OUTPUT = 10 << 20
-"""Bytes of each output stream that are kept: the last ones."""
+"""Maximum number of bytes to keep of each output stream; the last ones are kept."""
 MAX_FILE = 100 << 20
-"""Bytes of a file that can be read or written."""
+"""Maximum number of bytes of a file to read or write."""
 
 
 class Completed(NamedTuple):
     """How a program ended.
 
     Attributes:
-        code: Its exit code; negative where a signal ended it; None where it took too long.
+        code: The exit code; negative if a signal ended the program, None if it exceeded the time limit.
         stdout: The last 10 MiB of its standard output.
         stderr: The last 10 MiB of its standard error.
     """
@@ -39,12 +39,14 @@ def execute(
     content: bytes = b"",
     timeout: float | None = None,
 ) -> Completed:
-    """Run a program with everything it starts; one that can't be started ends with 126 or 127, as in a shell.
+    """Run a program. If it can't be started, the exit code is 126 or 127, as in a shell.
 
     Args:
-        env: Variables besides those of this process.
-        content: Its standard input.
-        timeout: Seconds after which all of it is killed.
+        arguments: The program and its arguments.
+        cwd: The working directory.
+        env: Environment variables in addition to those of this process.
+        content: The standard input.
+        timeout: Seconds after which the program and all processes that it started are killed.
     """
     try:
         process = subprocess.Popen(
@@ -70,10 +72,10 @@ def execute(
 
 
 def read(path: Path) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Raises:
-        OSError: It can't be read, or is larger than `MAX_FILE`.
+        OSError: The file can't be read, or is larger than `MAX_FILE`.
     """
     with path.open("rb") as file:
         content = file.read(MAX_FILE + 1)
@@ -83,10 +85,10 @@ def read(path: Path) -> bytes:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file, in folders that are made.
+    """Write a file, creating missing folders.
 
     Raises:
-        OSError: It can't be written.
+        OSError: The file can't be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

@@ -24,7 +24,7 @@ export HOME="$MLEREDUX_SCRATCH_DIR/home" MLEREDUX_MODEL="${2:-$MLEREDUX_MODEL}"
 mkdir -p "$HOME" "$MLEREDUX_OUTPUT_DIR/logs"
 cd "$MLEREDUX_OUTPUT_DIR" && exec sh -c "$1"
 """
-"""Creates a home folder, then executes the command. It needs only a shell, so any image will do."""
+"""Creates a home folder, then executes the command. It needs only a shell, so it works in any image."""
 
 
 class AgentOptions(BaseModel):
@@ -86,7 +86,7 @@ def llm_agent(
 def _configurable(
     model: type[_Options], defaults: _Options, made_by: Callable[[_Options], dict[str, Any]], **fields: Any
 ) -> Agent:
-    """An agent that asks language models, with the fields that its options make."""
+    """Return an agent that calls language models, with the fields that depend on its options."""
 
     def configured(given: dict[str, Any]) -> Agent:
         return made.model_copy(update=made_by(read_options(made.id, model, given)))
@@ -113,7 +113,7 @@ def with_libraries(build: Build, asked: str) -> Build:
 
 @dataclass(frozen=True)
 class CommandRecipe:
-    """A command-line program as an agent: what to install, and how it is started without a terminal.
+    """A command-line program as an agent: the packages to install, and the command that starts it without a terminal.
 
     With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-o recipe=NAME`);
     `cli_agent` creates a separate agent from it.
@@ -127,7 +127,7 @@ class CommandRecipe:
             semicolons; for npm also a local folder or `.tgz`.
         model: The default model.
         packages: Importable packages of this environment that are copied into the image.
-        tools: The kinds of tools that its command hands on to the program; see `Agent.tools`.
+        tools: The kinds of tools that its command passes to the program; see `Agent.tools`.
     """
 
     command: str
@@ -164,7 +164,7 @@ def install_parts(install: str) -> list[str]:
     """Parse a recipe's `install`.
 
     Raises:
-        ValueError: One is invalid.
+        ValueError: A part is invalid.
     """
     parts = [part for part in (piece.strip() for piece in install.split(";")) if part]
     for part in parts:
@@ -180,7 +180,7 @@ class CliOptions(AgentOptions):
     """Options of an agent created by `cli_agent`."""
 
     model: str = ""
-    """`$MLEREDUX_MODEL` of the command; empty: the recipe's default."""
+    """The value of `$MLEREDUX_MODEL` for the command; empty: the recipe's default."""
 
 
 def cli_agent(
@@ -200,8 +200,8 @@ def cli_agent(
         recipe: The program.
         options: The model of the options; the program receives them as JSON in `$MLEREDUX_OPTIONS`.
         limits: Default limits.
-        more: Other fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
-            the gateway's record. By default, it requires an isolated sandbox.
+        more: Other fields of `Agent`, such as a `rollout_reader` for the program's own logs; without one, the rollout
+            is derived from the gateway's record. By default, it requires an isolated sandbox.
     """
 
     def started(chosen: CliOptions) -> dict[str, Any]:

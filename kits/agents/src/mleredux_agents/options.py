@@ -1,4 +1,4 @@
-"""For agent plugins: validation of options, and sets of libraries for solutions."""
+"""For agent plugins: validate options, and define sets of libraries for solutions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Libraries(NamedTuple):
     python: tuple[str, ...] = ()
     """Requirements."""
     debian: tuple[str, ...] = ()
-    """Debian packages required by these."""
+    """Debian packages required by these libraries."""
 
 
 _TABLES = ("pandas==3.1.1", "scikit-learn==1.9.1")
@@ -58,10 +58,10 @@ def libraries(asked: str) -> Libraries:
     """Parse an option `libraries`.
 
     Args:
-        asked: Names of sets, and requirements with versions, separated by semicolons: `tabular; statsmodels==0.14.5`.
+        asked: Names of sets, or requirements with versions, separated by semicolons: `tabular; statsmodels==0.14.5`.
 
     Raises:
-        ValueError: A part is neither.
+        ValueError: A part is neither a set nor a requirement.
     """
     python: dict[str, None] = {}
     debian: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Names of people: of those who work on a task, and of students."""
+"""Names of people: of those who work on tasks, and of students."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import re
 PERSON = re.compile(r"[^\W_][\w.@-]{0,63}")
 """The regular expression of a whole name."""
 PERSON_RULE = "Names have letters, digits, `.`, `_`, `@` and `-`, no spaces, and at most 64 characters."
-"""The rule for users."""
+"""The rule for names, as shown to users."""

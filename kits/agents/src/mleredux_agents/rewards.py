@@ -1,4 +1,4 @@
-"""Rewards of ended runs, for doors through which policies learn."""
+"""Rewards of ended runs, for bridges through which policies learn."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from mleredux.models import Evidence, Report
 from mleredux.models.verdict import SCORE_GIVEN
 
 LEAST = 0.1
-"""The least reward of a valid submission by the rule `standing`."""
+"""The minimum reward of a valid submission under the rule `standing`."""
 _ROUNDING = 1e-9
 _NOTHING = -sys.float_info.max
 
 
 def _score(report: Report) -> float | None:
-    """The score, with a minus if lower is better."""
+    """Return the score, negated if lower is better."""
     if report.score is None:
         return None
     return -report.score if report.is_lower_better else report.score
 
 
 def _percentile(report: Report) -> float | None:
-    """The share of the leaderboard that the score beats or equals, from 0 to 1."""
+    """Return the share of the leaderboard that the score beats or equals, from 0 to 1."""
     return None if report.percentile is None else report.percentile / 100
 
 
 def _valid(report: Report) -> float | None:
-    """1 for a valid submission."""
+    """Return 1, the reward of every valid submission."""
     return 1.0
 
 
 def _standing(report: Report) -> float | None:
-    """Return the distance from the median of the leaderboard in units of that to gold, squeezed to 0.1 to 1.
+    """Return the distance from the leaderboard's median in units of the distance to gold, squashed to the range 0.1 to
+    1.
 
-    Without a leaderboard, the distance is that from 0. The best possible score of the metric has the reward 1. A score
-    that is no number has the least reward, and a result that is not trusted none.
+    Without a leaderboard, the distance is measured from 0. The best possible score of the metric has the reward 1. A
+    score that is not a number has the minimum reward, and an untrusted result has none.
     """
     if not report.verdict.trusted:
         return None
@@ -58,7 +59,7 @@ def _standing(report: Report) -> float | None:
 
 
 def _best(report: Report) -> float:
-    """Return the best possible score of the metric, with a minus if lower is better; infinity if it has none."""
+    """Return the best possible score of the metric, negated if lower is better; infinity if there is none."""
     best = None
     with contextlib.suppress(MlereduxError):
         grader = current().task(report.competition_id).metric.grader
@@ -67,7 +68,8 @@ def _best(report: Report) -> float:
 
 
 def _references(report: Report) -> tuple[float, float]:
-    """Return median and gold of the leaderboard, or of that of the competition from which a variant was derived."""
+    """Return median and gold threshold of the leaderboard, or of the leaderboard of the competition a variant is
+    derived from."""
     if report.median_threshold is not None and report.gold_threshold is not None:
         return report.median_threshold, report.gold_threshold
     with contextlib.suppress(MlereduxError):
@@ -84,17 +86,17 @@ REWARDS: dict[str, Callable[[Report], float | None]] = {
     "score": _score,
     "valid": _valid,
 }
-"""Rewards of valid submissions by name; the first is the default of all doors."""
+"""Rewards of valid submissions by name; the first is the default of all bridges."""
 
 
 @dataclass(frozen=True)
 class RewardRule:
-    """What runs are worth.
+    """A rule for the reward of runs.
 
     Attributes:
-        name: A name of `REWARDS`, or that of a function.
-        invalid: What a run is worth that has no valid submission, or no value by the rule.
-        function: The function of ended runs; None if the rule is a name of `REWARDS`.
+        name: A name in `REWARDS`, or the name of a function.
+        invalid: The reward of a run without a valid submission, or without a value by the rule.
+        function: A function that takes an ended run; None if the rule is in `REWARDS`.
     """
 
     name: str
@@ -102,7 +104,7 @@ class RewardRule:
     function: Callable[[Run], float | None] | None = None
 
     def of_report(self, report: Report | None) -> float:
-        """Return the reward of a graded submission, by a rule of `REWARDS`."""
+        """Return the reward of a graded submission by a rule in `REWARDS`."""
         value = REWARDS[self.name](report) if report is not None and report.valid_submission else None
         return self.invalid if value is None else float(value)
 
@@ -110,7 +112,8 @@ class RewardRule:
         """Return the reward of an ended run.
 
         Args:
-            shown_by: The plugin that shows it to whoever learns from it. Unless it is only whether the submission is
+            run: The run.
+            shown_by: The plugin that shows the reward to a learner. Unless the reward is only whether the submission is
                 valid, the run's verdict becomes `score given`.
         """
         report = run.report
@@ -128,16 +131,16 @@ class RewardRule:
 
 
 def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None = None) -> RewardRule:
-    """Return the rule of rewards that a user names.
+    """Return the reward rule given by a user.
 
     Args:
-        reward: A name of `REWARDS`, or a function of runs with a valid submission, as it is or by its name,
+        reward: A name in `REWARDS`, or a function that takes a run with a valid submission, given as an object or as
             `package.module:function`.
-        invalid: What other runs are worth; None: 0, which is less than any valid submission is worth by default.
+        invalid: The reward of other runs; None: 0, which is less than the reward of any valid submission by default.
 
     Raises:
-        MlereduxError: There is no such rule, or it is `score`, which has no bound, without `invalid`; or `invalid` is
-            no number.
+        MlereduxError: The rule does not exist, it is `score`, which has no bound, without `invalid`, or `invalid` is
+            not a number.
     """
     if invalid is not None and not math.isfinite(invalid):
         raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")
@@ -161,13 +164,15 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
 
 
 def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
-    """The reward of an ended run by the name of a rule; None where the rule would give `invalid`.
+    """Return the reward of an ended run by the name of a rule; None if the rule would give `invalid`.
 
     Args:
-        told_by: As `shown_by` of `RewardRule.of`.
+        run: The run.
+        rule: The name of the rule.
+        told_by: The plugin that shows the reward, as `shown_by` of `RewardRule.of`.
 
     Raises:
-        MlereduxError: There is no such rule.
+        MlereduxError: The rule does not exist.
     """
     value = rule_of(rule, _NOTHING).of(run, shown_by=told_by)
     return None if value == _NOTHING else value

@@ -1,4 +1,4 @@
-"""Open sessions: runs whose agent is somebody outside, who works in the sandbox by requests."""
+"""Open sessions: runs whose agent is an external client that works in the sandbox through requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _POLL = 0.05
 
 
 def session_agent(name: str, title: str) -> Agent:
-    """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it to list runs by name."""
+    """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it, so that runs show its
+    name."""
     return Agent(
         id=name,
         title=title,
@@ -38,7 +39,7 @@ def session_agent(name: str, title: str) -> Agent:
 
 
 class Attached:
-    """A session that is open somewhere on this machine, by its run.
+    """A session on this machine, identified by its run.
 
     Attributes:
         run: The run: `run.output_dir` is the folder in which commands run.
@@ -49,13 +50,13 @@ class Attached:
 
     @property
     def instructions(self) -> str:
-        """What an agent is told: folders, limits, and the description of the task; Markdown."""
+        """The instructions for an agent, in Markdown: folders, limits, and the description of the task."""
         texts = [(self.run.path / "task" / name).read_text("utf-8") for name in ("instructions.md", "description.md")]
         return "\n\n".join(texts)
 
     @property
     def open(self) -> bool:
-        """Whether there is still a session."""
+        """Whether the session is still open."""
         try:
             ask(self.run.output_dir, "clock")
         except NoSession:
@@ -66,10 +67,12 @@ class Attached:
         """Run a command (`sh`) or code (`python`, in a new interpreter) in the sandbox's output folder.
 
         Args:
-            timeout: Seconds after which it is killed; its exit code then is None.
+            text: The command or code.
+            language: `sh` or `python`.
+            timeout: Seconds after which it is killed; the exit code is then None.
 
         Raises:
-            MlereduxError: The session has ended, or there is no such language.
+            MlereduxError: The session has ended, or the language is not supported.
         """
         if language not in ("sh", "python"):
             raise MlereduxError(f"There is no language {language!r} here.", hint="Use sh or python.")
@@ -86,13 +89,14 @@ class Attached:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Completed:
-        """Run a program by its arguments in the sandbox; several may run at once.
+        """Run a program in the sandbox; several may run at once.
 
         Args:
-            content: Its standard input.
-            cwd: Where, relative to the output folder.
-            env: Variables besides those of the sandbox.
-            timeout: Seconds after which it is killed; its exit code then is None.
+            arguments: The program and its arguments.
+            content: The standard input.
+            cwd: The working directory, relative to the output folder.
+            env: Environment variables in addition to those of the sandbox.
+            timeout: Seconds after which it is killed; the exit code is then None.
 
         Raises:
             MlereduxError: The session has ended.
@@ -107,26 +111,26 @@ class Attached:
         """Return the content of a file in the sandbox, at most 100 MiB; the path is relative to the output folder.
 
         Raises:
-            OSError: It can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
+            OSError: The file can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
             MlereduxError: The session has ended.
         """
         content: bytes = self._file("read", path, json.dumps(path).encode()).get("content", b"")
         return content
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file in the sandbox, at most 100 MiB, in folders that are made.
+        """Write a file of at most 100 MiB in the sandbox, creating missing folders.
 
         Raises:
-            OSError: It can't be written.
+            OSError: The file can't be written.
             MlereduxError: The session has ended.
         """
         self._file("write", path, json.dumps(path).encode() + b"\n" + content)
 
     def submit(self, source: Path | bytes | None = None) -> Verdict:
-        """Submit a file of this machine or its content; None: check the file that the task names where it lies.
+        """Submit a file of this machine, or its content; with None, check the submission file in the output folder.
 
         Returns:
-            Whether it is well-formed, by the endpoint that all agents ask; never its score.
+            Whether it is well-formed, from the endpoint that all agents use; never its score.
 
         Raises:
             MlereduxError: The session has ended, or the file can't be read.
@@ -135,7 +139,7 @@ class Attached:
         return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
 
     def validate(self) -> Verdict:
-        """Check the submission as it lies in the output folder.
+        """Check the submission in the output folder.
 
         Raises:
             MlereduxError: The session has ended.
@@ -145,7 +149,7 @@ class Attached:
 
     @property
     def ending(self) -> str:
-        """A sentence on how the session ended, and what became of the submission file."""
+        """A sentence on how the session ended, and on the state of the submission file."""
         outcome, report = self.run.outcome, self.run.report
         how = f" at its {outcome.limit} limit" if outcome is not None and outcome.limit else ""
         if self.run.state is State.CANCELLED:
@@ -182,7 +186,7 @@ class Attached:
 
 
 class OpenSession(Attached):
-    """A run that is being worked on from here. As a context manager, it is closed at the end of the block."""
+    """A session opened by this process. As a context manager, it is closed at the end of the block."""
 
     def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
         super().__init__(run)
@@ -210,13 +214,13 @@ class OpenSession(Attached):
         self._join()
 
     def wait_until_open(self, slot_timeout: float | None = None) -> None:
-        """Wait for the sandbox.
+        """Wait until the sandbox is ready.
 
         Args:
-            slot_timeout: Seconds to wait while other runs hold what this one needs; None: as long as it takes.
+            slot_timeout: Seconds to wait for resources held by other runs; None: no limit.
 
         Raises:
-            MlereduxError: The run ended before, or there was no slot for it.
+            MlereduxError: The run ended before, or did not get a slot in time.
         """
         waited = 0.0
         while not self.open:
@@ -250,7 +254,7 @@ class OpenSession(Attached):
 
 
 def _execute_apart(run: Run) -> None:
-    """Have a process that outlives this one execute the run, and wait for it."""
+    """Execute the run in a process that outlives this one, and wait for it."""
     plugins = [word for name in current().load for word in ("--plugin", name)]
     plugins += [word for name in current().block for word in ("--block", name)]
     words = ("run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve()))
@@ -279,12 +283,13 @@ def open_session(
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
 ) -> OpenSession:
-    """Prepare a task, start a run of it in a sandbox, and return when it can be worked in.
+    """Prepare a task, start a run of it in a sandbox, and return when the session is open.
 
     Args:
-        agent: The id of an agent of `session_agent` that is registered.
-        detached: Whether a process of its own executes the run, so that it is graded even if this one is killed.
-        slot_timeout: Seconds to wait while other runs hold CPUs or memory that this one needs; None: any time.
+        task: Id of a task.
+        agent: The id of a registered agent that was created with `session_agent`.
+        detached: Whether a separate process executes the run, so that it is graded even if this one is killed.
+        slot_timeout: Seconds to wait for CPUs or memory held by other runs; None: no limit.
         sandbox, seed, time_limit, limits, context, runs_dir, data_dir: As in `mleredux.run`; by default, the time limit
             is an hour.
 

@@ -1,6 +1,6 @@
-"""The four protocols of language models, read and written without a provider's client.
+"""Read and write the four protocols of language models without a provider's client.
 
-They are OpenAI's chat completions (`chat`) and responses (`responses`), Anthropic's messages (`messages`), and Google's
+The protocols are OpenAI's chat completions (`chat`) and responses (`responses`), Anthropic's messages (`messages`), and Google's
 generateContent (`generate`). Each module serves all of them:
 
 - `routes`: URLs, keys, lists of models, and errors.

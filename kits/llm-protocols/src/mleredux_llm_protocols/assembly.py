@@ -23,7 +23,7 @@ class Assembler(Protocol):
         """Return the usage that the provider reported so far: final only once the response is complete."""
 
     def response(self) -> dict[str, Any]:
-        """Return the response in its non-streamed form, as far as it was received."""
+        """Return the response in its non-streamed form, as far as it has been received."""
 
 
 def assembler(kind: Kind) -> Assembler:

@@ -1,4 +1,4 @@
-"""A whole response as the events of a stream, in pieces or with all of a text in one event."""
+"""Convert a whole response to the events of a stream, in chunks or with each text in one event."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from mleredux_llm_protocols.sse import DONE, encode
 
 Events = Iterator[dict[str, Any]]
 _EMPTY: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
-"""Items of the responses protocol as they begin."""
+"""Items of the responses protocol as they start."""
 
 
 def frames_of(kind: Kind, response: dict[str, Any], *, usage: bool = True, size: int | None = None) -> Iterator[bytes]:
-    """Yield the events of a stream whose whole is this response.
+    """Yield the events of a stream that together form this response.
 
     Args:
+        kind: The protocol.
+        response: The whole response.
         usage: Whether a stream of chat completions ends with the usage.
-        size: Characters of a text or of a call's arguments in one event; None for all of them.
+        size: Number of characters of a text, or of a call's arguments, per event; None: all of them in one event.
     """
     if kind == "chat":
         yield from map(encode, _chat(response, size, usage=usage))
@@ -112,7 +114,7 @@ def _messages(response: dict[str, Any], size: int | None) -> Events:
 
 
 def _block(block: dict[str, Any], size: int | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a block as it starts, and its deltas; arguments that are a text are sent as they are."""
+    """Return a block as it starts, and its deltas; arguments that are a string are sent unchanged."""
     if block.get("type") == "text":
         pieces = _pieces(block.get("text"), size)
         return {**block, "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces]
@@ -129,7 +131,7 @@ def _block(block: dict[str, Any], size: int | None) -> tuple[dict[str, Any], lis
 
 
 def _generate(response: dict[str, Any], size: int | None) -> Events:
-    """Split the texts only: calls come whole, and more than one candidate, too."""
+    """Split only the texts; tool calls, and responses with several candidates, are sent whole."""
     candidates = response.get("candidates") or []
     if size is None or len(candidates) != 1:
         yield response

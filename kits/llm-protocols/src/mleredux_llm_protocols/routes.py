@@ -1,7 +1,7 @@
-"""What of a call is outside its body: the endpoint, the key, errors, and lists of models.
+"""The parts of a call outside its body: the endpoint, the key, errors, and lists of models.
 
-In Google's protocol, the model and whether to stream are no fields of a request, but in its URL. Readers of this
-package expect them as `model` and `stream` of the body, as in the other protocols.
+In Google's protocol, the model and whether to stream are not fields of a request but parts of its URL. This package
+expects them as `model` and `stream` in the body, as in the other protocols.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import quote
 Kind = Literal["chat", "responses", "messages", "generate"]
 """OpenAI's chat completions, OpenAI's responses, Anthropic's messages, Google's generateContent."""
 Family = Literal["openai", "anthropic", "google"]
-"""Whose keys, errors and lists of models a protocol has."""
+"""The provider whose keys, errors and lists of models a protocol uses."""
 PATHS: dict[str, Kind] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 COUNT_TOKENS = "/messages/count_tokens"
 METHODS = {"generateContent": False, "streamGenerateContent": True, "countTokens": False}
@@ -38,12 +38,12 @@ def google_call(path: str) -> tuple[str, str] | None:
 
 
 def google_path(model: str, method: str) -> str:
-    """Return the path of a call beneath `/v1beta`."""
+    """Return the path of a call below `/v1beta`."""
     return f"/models/{quote(model, safe='')}:{method}" + ("?alt=sse" if METHODS[method] else "")
 
 
 def kind_at(path: str) -> Kind | None:
-    """Return the kind of a model call by the path after `/v1`; None for any other request."""
+    """Return the kind of a model call from the path after `/v1`; None for any other request."""
     call = google_call(path)
     return PATHS.get(path) if call is None or call[1] == "countTokens" else "generate"
 
@@ -56,7 +56,7 @@ def family_at(path: str, headers: Mapping[str, str]) -> Family:
 
 
 def family_of(kind: Kind) -> Family:
-    """Return the provider whose protocol it is."""
+    """Return the provider of a protocol."""
     return "google" if kind == "generate" else "anthropic" if kind == "messages" else "openai"
 
 
@@ -81,8 +81,9 @@ def model_list(family: Family, models: Mapping[str, Mapping[str, Any]], owner: s
     """Return the body of a list of models.
 
     Args:
-        models: Facts about each model, by its name; common ones are added where they are missing.
-        owner: Who offers them.
+        family: The provider of the protocol.
+        models: Properties of each model, by its name; missing common properties are added.
+        owner: The provider of the models.
     """
     if family == "google":
         return {"models": [{"name": f"models/{name}", "supportedGenerationMethods": [*METHODS]} for name in models]}

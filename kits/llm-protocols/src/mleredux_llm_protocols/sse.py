@@ -1,4 +1,4 @@
-"""Server-sent events as bytes: written, and split without a change."""
+"""Write server-sent events as bytes, and split them without changing them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Splitter:
         """Yield complete events, each with the blank line at its end.
 
         Raises:
-            ValueError: One is too large.
+            ValueError: An event is too large.
         """
         whole, position = self._rest + data, 0
         for end in _BLANK_LINE.finditer(whole):
@@ -34,12 +34,12 @@ class Splitter:
             raise ValueError("an event of the stream is too large")
 
     def rest(self) -> bytes:
-        """Return what follows the last complete event."""
+        """Return the bytes after the last complete event."""
         return self._rest
 
 
 def content_of(frame: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of an event, None if it holds none (`[DONE]`, comments)."""
+    """Return the JSON object of an event; None if it contains none (`[DONE]`, comments)."""
     lines = [line[5:].strip() for line in frame.splitlines() if line.startswith(b"data:")]
     try:
         content = json.loads(b"\n".join(lines))

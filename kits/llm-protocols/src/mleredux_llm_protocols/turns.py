@@ -17,7 +17,8 @@ FINISHES: dict[Kind, dict[Finish, str]] = {
     "messages": {"tools": "tool_use", "stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"},
     "generate": {"tools": "STOP", "stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"},
 }
-"""Why a reply ended, in each protocol; the responses protocol names a reason only for incomplete replies."""
+"""The reasons why a reply ended, in each protocol; the responses protocol gives a reason only for incomplete replies.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Turn:
     """A message, a reply with its tool calls, or the result of a tool call (`answers` is the call's id)."""
 
     role: Role
-    """Who speaks."""
+    """The role of the speaker."""
     texts: tuple[str, ...]
     """The parts of the message that are text."""
     reasoning: str = ""
@@ -54,12 +55,12 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All text, a part of a message per line."""
+        """All text, one part of the message per line."""
         return "\n".join(self.texts)
 
     @property
     def key(self) -> str:
-        """A key that is equal for turns that read the same: leading and trailing white space is ignored."""
+        """A key that is equal for turns with the same text; leading and trailing white space is ignored."""
         said = [self.role, self.text.strip(), *(action.key for action in self.actions)]
         return "\0".join([*said, self.answers or ""])
 
@@ -107,7 +108,7 @@ def reply_turn(kind: Kind, response: Any) -> Turn | None:
 
 
 def finish_of(kind: Kind, response: dict[str, Any]) -> Finish | None:
-    """Return why the model's reply ended; None if the response does not say it, or not in a known word."""
+    """Return why the model's reply ended; None if the response does not state it, or in an unknown term."""
     first = _first(kind, response) or {}
     details = response.get("incomplete_details")
     reason = {
@@ -120,7 +121,7 @@ def finish_of(kind: Kind, response: dict[str, Any]) -> Finish | None:
 
 
 def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tools in a request, in the form of OpenAI's function schema."""
+    """Return the tools in a request, in OpenAI's function schema."""
     tools = []
     offered = [*_dicts(body.get("tools")), *_dicts(body.get("functions"))]
     declared = [function for tool in offered for function in _dicts(tool.get("functionDeclarations"))]
@@ -137,7 +138,7 @@ def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts_of(content: Any) -> tuple[str, ...]:
-    """Return the texts of a content's parts; other parts are named in brackets."""
+    """Return the texts of a content's parts; other parts are mentioned in brackets."""
     if isinstance(content, str):
         return (content,)
     if isinstance(content, list):
@@ -151,7 +152,7 @@ def texts_of(content: Any) -> tuple[str, ...]:
 
 
 def text_of(content: Any) -> str:
-    """Return all text of a content, a part per line."""
+    """Return all text of a content, one part per line."""
     return "\n".join(texts_of(content))
 
 
@@ -193,7 +194,7 @@ def _anthropic(message: dict[str, Any]) -> Iterator[Turn]:
 
 
 def _google(content: dict[str, Any], ids: Collection[str] = ()) -> Iterator[Turn]:
-    """Split contents, which contain the results of tools; results belong to a name unless their id is known."""
+    """Split contents, which contain the results of tools; results are matched by name unless their id is known."""
     texts, thoughts, actions = list[str](), list[str](), list[Action]()
     for part in _dicts(content.get("parts")):
         call, result = part.get("functionCall"), part.get("functionResponse")
@@ -261,7 +262,7 @@ def _action(identity: Any, function: dict[str, Any]) -> Action:
 
 
 def _first(kind: Kind, response: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first of several replies, in the protocols that can ask for several."""
+    """Return the first of several replies, in the protocols that support several."""
     return next(iter(_dicts(response.get("candidates" if kind == "generate" else "choices"))), None)
 
 

@@ -16,11 +16,11 @@ class Tokens:
 
     Attributes:
         prompt: Input tokens, including those from the provider's cache.
-        cached: Of these, read from the cache.
-        cache_written: Of the input, written to the cache.
-        cache_written_hour: Of these, written for an hour, which costs more.
+        cached: Input tokens read from the cache.
+        cache_written: Input tokens written to the cache.
+        cache_written_hour: Tokens written to the cache for an hour, which costs more.
         completion: Output tokens, including reasoning.
-        estimated: Whether the numbers are not the provider's, but an estimate.
+        estimated: Whether the numbers are an estimate rather than the provider's.
     """
 
     prompt: int = 0
@@ -81,7 +81,7 @@ def _google(usage: Mapping[str, Any]) -> Tokens | None:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens; a provider's value may be anything."""
+    """Return a number of tokens from a provider's value, which may be anything."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 40:
         return None
     return math.ceil(value)

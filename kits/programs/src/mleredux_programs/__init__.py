@@ -1,14 +1,14 @@
-"""For authors of tasks whose submission is a program: its declaration, and its execution while it is graded.
+"""For authors of tasks whose submission is a program: its declaration, and its execution during grading.
 
 | module | contents |
 |---|---|
 | `declaration`, `contract` | how a task declares programs; the instructions for agents |
-| `execute` | a program on inputs, confined: its predictions |
-| `runner`, `load` | what is started in the sandbox; requests to a service, from outside of its processes |
+| `execute` | confined execution of a program on inputs |
+| `runner`, `load` | the program that is started in the sandbox; requests to a service, from outside its processes |
 | `returns` | the score of a policy |
-| `confined`, `confined_child`, `control_group` | code that is not trusted in namespaces, with limits |
+| `confined`, `confined_child`, `control_group` | execution of untrusted code in namespaces, with limits |
 
-A task declares how programs are executed; `run_confined` executes code that is not trusted, for graders::
+A task declares how programs are executed; `run_confined` executes untrusted code, for graders::
 
     from mleredux.plugin.task import Submission
     from mleredux_programs import Execution
@@ -31,7 +31,7 @@ _HOME = {"Confined": "confined", "run_confined": "confined", "Environment": "dec
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name on first use: declarations of tasks need no execution."""
+    """Import a name on first use, because declarations of tasks do not need execution."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'returns')}"), name)

@@ -1,7 +1,8 @@
-"""Execution of a program that nobody trusts, such as a submitted script, while it is graded.
+"""Execute an untrusted program, such as a submitted script, during grading.
 
-It is a process in Linux namespaces of its own: no network, no file but its inputs and the interpreter's, no process of
-this machine, no privilege, and limits of time, memory, processes and disk. It shares the kernel: no virtual machine.
+The program runs in separate Linux namespaces: no network, no files but its inputs and the interpreter's, no processes
+of this machine, no privileges, and limits on time, memory, processes and disk. It shares the kernel; this is not a
+virtual machine.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Confined:
     """How a confined program ended.
 
     Attributes:
-        code: Its exit code (128 and the number of a signal that ended it); None if it exceeded a limit.
-        log: The end of what it printed.
-        files: The files it was asked for and has written, by name.
-        limit: The limit that it exceeded and was killed for.
+        code: The exit code (128 plus the number of a signal that ended it); None if it exceeded a limit.
+        log: The end of its output.
+        files: The requested files that it has written, by name.
+        limit: The limit that it exceeded, for which it was killed.
     """
 
     code: int | None
@@ -71,21 +72,21 @@ def run_confined(
     """Run this interpreter with its packages, confined, in a folder with the inputs.
 
     Args:
-        arguments: Of the interpreter, such as `["script.py"]`.
+        arguments: Arguments of the interpreter, such as `["script.py"]`.
         inputs: Contents by file name.
         outputs: Names of the files to return, each at most `disk_mb` large; links and folders are not returned.
-        seconds: Of wall time and of CPU time of each process.
-        memory_mb: Of data, of each process, and of all together. With `disk_mb`, it limits the kernel's memory for them
-            too: by a control group if this process may create one; else it is counted.
-        disk_mb: Of all files, which are in memory.
+        seconds: Limit on the wall time, and on the CPU time of each process.
+        memory_mb: Limit on the data memory in MiB, of each process and of all together. Together with `disk_mb`, it
+            also limits kernel memory: with a control group if this process may create one, else by counting.
+        disk_mb: Limit on the size of all files in MiB, which are in memory.
         variables: Environment variables of the program.
         hidden: Folders of packages that are empty for the program.
-        known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they lie.
-        private: Folders that are empty for it, if they lie beside the interpreter's files. So are all data, runs and
-            caches of mleredux there, and packages of other environments.
-        load: Requests to a service that the program is; the file `load.json` is returned (module `load`).
-        talk: Called with the two ends of pipes, to read from and to write to, whose other ends the program has: two
-            numbers are added to its arguments, to read from and to write to. They are closed when it returns.
+        known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they are.
+        private: Folders that are empty for the program, if they are next to the interpreter's files. The same applies
+            to all data, runs and caches of mleredux there, and to packages of other environments.
+        load: Requests to send if the program is a service; the file `load.json` is returned (module `load`).
+        talk: Called with the ends of two pipes, to read from and to write to. The program has the other ends, whose
+            descriptors are added to its arguments in the same order. The pipes are closed when it returns.
 
     Raises:
         SandboxError: This machine does not allow processes to be confined.
@@ -137,7 +138,7 @@ def run_confined(
                 "RLIMIT_MEMLOCK": 0,
             },
         }
-        # One more: the first process, which is ours.
+        # One more for the first process, which is ours.
         with control_group(memory_mb + disk_mb, _PROCESSES + 1) as group:
             asked["group"] = None if group is None else asdict(group)
             (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
@@ -155,10 +156,10 @@ def run_confined(
 
 
 def _map_user() -> None:
-    """Map the user of this process to itself, if it has moved to a user namespace where it has no number.
+    """Map the user of this process to itself, if it has moved to a user namespace where it has no user id.
 
-    So has the child that scores. No process without a number can create a namespace; which one it had is told by the
-    kernel since the process was started (`getauxval`).
+    The child that scores has done so. A process without a user id can't create a namespace; the kernel provides the id
+    that the process had at its start (`getauxval`).
     """
     if Path("/proc/self/uid_map").read_text().strip():
         return
@@ -167,7 +168,7 @@ def _map_user() -> None:
     user, group = known(_AT_EUID), known(_AT_EGID)
     maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     for name, content in maps.items():
-        with contextlib.suppress(OSError):  # then the child says that it can't be confined
+        with contextlib.suppress(OSError):  # then the child reports that it can't be confined
             Path("/proc/self", name).write_text(content)
 
 
@@ -215,7 +216,7 @@ def _executed(
 
 
 def _readable() -> list[str]:
-    """Return the folders of the interpreter and of system libraries, none within another, links first."""
+    """Return the folders of the interpreter and of system libraries, without nested ones, links first."""
     wanted = {"/lib", "/lib64", "/usr", *(os.path.realpath(path) for path in (sys.prefix, sys.base_prefix))}
     found = sorted(path for path in wanted if Path(path).is_dir())
     return [path for path in found if not any(path.startswith(f"{other}/") for other in found)]

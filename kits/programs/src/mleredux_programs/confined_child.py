@@ -1,7 +1,7 @@
-"""Started with `python -I -S confined_child.py REQUEST.json`: builds a file system in memory, and runs a command in it.
+"""Started with `python -I -S confined_child.py REQUEST.json`: creates a file system in memory and runs a command in it.
 
-The command has no network, sees no process and no file of this machine but the interpreter and its libraries
-(read-only), and runs without any privilege. It imports nothing but the standard library.
+The command has no network, sees no processes or files of this machine except the interpreter and its libraries
+(read-only), and runs without any privileges. This module imports only the standard library.
 """
 
 import contextlib
@@ -32,8 +32,8 @@ FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
 COUNTED = ("RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:")
-# System calls by machine that are refused: memory of the kernel that no limit counts, namespaces, mounts, other
-# processes' memory, the choice of processors and of memory's place.
+# System calls, by machine, that are denied: kernel memory that no limit counts, namespaces, mounts, other
+# processes' memory, processor affinity and memory placement.
 REFUSED = {
     "x86_64": (
         *(29, 64, 68, 101, 165, 203, 206, 237, 238, 240, 246, 248, 249, 250, 253),
@@ -45,13 +45,13 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
-# A machine's number for filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags can't be read.
+# The filter's number of the machine; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags are unreadable.
 CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 220, 435)}
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and those of open files
-# Bytes of the kernel's memory, at most, for what a process has, where no control group counts it.
+# Maximum kernel memory in bytes for a process's objects, for use without a control group that counts it.
 SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES = 1 << 19, 1 << 10, 1 << 8
 KINDS = {"pipe": 1 << 16, "eventpoll]": 1 << 16}
 FILES_PER_MB = 64
@@ -111,7 +111,7 @@ def main(path: str) -> None:
 
 
 def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devices: tuple[str, ...]) -> int:
-    """Move to namespaces of our own, and to a file system in memory; the user that the command is to run as."""
+    """Move to new namespaces and to a file system in memory; return the user to run the command as."""
     outer, group = os.geteuid(), os.getegid()
     check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
     if outer:
@@ -154,7 +154,7 @@ def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devic
 
 
 def bind(path: str, inside: str) -> None:
-    """Show a folder read-only; what its mount already forbids stays forbidden, as the kernel asks for."""
+    """Mount a folder read-only; restrictions of its existing mount remain, as the kernel requires."""
     mount(path, inside, None, BIND)
     flags = os.statvfs(inside).f_flag
     kept = flags & 0b1111 | flags & 0xC00 | (RELATIME if flags & 4096 else 0)
@@ -162,10 +162,10 @@ def bind(path: str, inside: str) -> None:
 
 
 def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
-    """In the child, the first process of its namespace: start the command without any privilege, and end with it.
+    """Start the command without any privileges, and end with it; runs in the child, the first process of its namespace.
 
-    The first process is ours, in a session of its own: it dies with the watch whatever the command does, and no signal
-    that the command sends reaches the watch or the grader.
+    The first process is ours, in a separate session: it dies with the watch whatever the command does, and no signal
+    from the command reaches the watch or the grader.
     """
     try:
         os.setsid()
@@ -202,13 +202,14 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
 
 
 def forbid(*, shared: bool) -> None:
-    """Refuse the system calls of `REFUSED` and `NEWER`, for this process and all that it starts.
+    """Deny the system calls in `REFUSED` and `NEWER` for this process and its descendants.
 
-    So are sockets of other families than `FAMILIES`. Sizes of sockets' buffers, and locks of ranges of files, are
-    ignored: the files are the command's alone, and nothing counts such locks.
+    Sockets of families other than `FAMILIES` are also denied. Requests for socket buffer sizes and for byte-range locks
+    are ignored: only the command uses the files, and no limit counts such locks.
 
     Args:
-        shared: Whether to allow shared memory without a file, which stays whole if all but a page of it is unmapped.
+        shared: Whether to allow shared memory without a file, which stays allocated even if all but one page is
+            unmapped.
     """
     machine, opened, option, control, maps, clone, clone3 = CALLS[platform.machine()]
     load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
@@ -237,7 +238,7 @@ def forbid(*, shared: bool) -> None:
 
 
 def raise_loopback(processes: int) -> None:
-    """Let processes in this network namespace reach one another, by buffers of a moderate size."""
+    """Let processes in this network namespace connect to one another, with socket buffers of moderate size."""
     for name in ("tcp_rmem", "tcp_wmem"):
         with (
             contextlib.suppress(OSError),
@@ -249,12 +250,13 @@ def raise_loopback(processes: int) -> None:
 
 
 class Watch:
-    """Watches the command; where it exceeds a limit, it is killed, and with it the kernel kills all that it started.
+    """Watches the command. If it exceeds a limit, it is killed, and the kernel then kills all processes that it
+    started.
 
     Attributes:
-        status: How it ended; None while it is running.
-        limit: The limit that it exceeded: `time` or `memory`.
-        until: When its time is over.
+        status: The exit status of the command; None while it is running.
+        limit: The exceeded limit: `time` or `memory`.
+        until: When the time limit ends.
     """
 
     def __init__(  # type: ignore[no-untyped-def]
@@ -268,7 +270,7 @@ class Watch:
         self._seen: set[str] = set()
 
     def running(self) -> bool:
-        """Whether it is running, within its limits."""
+        """Return whether the command is running, within its limits."""
         if self.status is not None:
             return False
         found, status = os.waitpid(self.child, os.WNOHANG)
@@ -288,25 +290,25 @@ class Watch:
         return self.status is None
 
     def stop(self) -> None:
-        """Kill it."""
+        """Kill the command."""
         if self.status is None:
             os.kill(self.child, signal.SIGKILL)
             self.status = os.waitpid(self.child, 0)[1]
 
     def wait(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the command has ended."""
         while self.running():
             time.sleep(0.01)
 
     def _felled(self) -> bool:
-        """Whether the kernel killed a process of the control group for want of memory."""
+        """Return whether the kernel killed a process of the control group for lack of memory."""
         if self._events is None:
             return False
         lines = os.pread(self._events, 4_096, 0).decode().splitlines()
         return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
     def _used(self, process: int, *, own: bool = True) -> int:
-        """Bytes of memory of a process and its descendants that are not files'; those that have ended use none."""
+        """Return the bytes of memory of a process and its descendants, except for files; ended processes use none."""
         try:
             lines = self._read(f"{process}/status").splitlines() if own else []
             used = self._held(process) if own and self._events is None else 0
@@ -321,13 +323,14 @@ class Watch:
         for thread in threads:
             try:
                 below = self._read(f"{process}/task/{thread}/children").split()
-            except OSError:  # the thread has ended, and its children are another's
+            except OSError:  # the thread has ended, and its children have a new parent
                 continue
             used += sum(map(self._used, map(int, below)))
         return used
 
     def _sockets(self) -> int:
-        """Bytes of the kernel's memory, at most, for the sockets of the namespace, also those that no process holds."""
+        """Return the maximum kernel memory in bytes for the sockets of the namespace, even those that no process holds.
+        """
         if self._events is not None:
             return 0
         try:
@@ -337,7 +340,7 @@ class Watch:
         return SOCKET_BYTES * (count - sum(file.startswith("socket:") for file in self._files("self")))
 
     def _held(self, process: int) -> int:
-        """Bytes of the kernel's memory, at most, for a process's files and mappings; for a pipe once."""
+        """Return the maximum kernel memory in bytes for a process's files and mappings; each pipe counts once."""
         used = MAPPING_BYTES * self._read(f"{process}/maps").count("\n")
         for file in self._files(str(process)):
             if file not in self._seen:
@@ -348,7 +351,7 @@ class Watch:
         return used
 
     def _files(self, process: str) -> list[str]:
-        """Return what a process has open."""
+        """Return the files that a process has open."""
         found = []
         folder = os.open(f"{process}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
         try:
@@ -365,7 +368,7 @@ class Watch:
 
 
 def keep(name: str, job: int, results: int, most: int) -> None:
-    """Copy one of the files that the command wrote, if it is an ordinary one and not too large."""
+    """Copy one of the files written by the command, if it is a regular file and not too large."""
     try:
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=job), "rb") as file:
             facts = os.fstat(file.fileno())
@@ -379,7 +382,7 @@ def keep(name: str, job: int, results: int, most: int) -> None:
 
 
 def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:
-    """As mount(2)."""
+    """Call mount(2)."""
     check(
         LIBC.mount(
             os.fsencode(source), os.fsencode(target), kind.encode() if kind else None, flags, options.encode() or None

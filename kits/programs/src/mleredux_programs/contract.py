@@ -1,4 +1,4 @@
-"""What an agent is told of a submission that is a program."""
+"""Instructions for agents on submissions that are programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A control group for a confined program: its memory, the kernel's for it included, and its processes, in all."""
+"""A control group for a confined program, which limits its total memory, including kernel memory, and its processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ControlGroup:
 
     Attributes:
         join: A process that writes `0` to each of them becomes a member.
-        events: Has a line `oom_kill N`: how many processes were killed for want of memory.
+        events: Contains a line `oom_kill N`: the number of processes killed for lack of memory.
     """
 
     join: tuple[int, ...]
@@ -30,10 +30,14 @@ class ControlGroup:
 
 @contextlib.contextmanager
 def control_group(memory_mb: int, processes: int) -> Iterator[ControlGroup | None]:
-    """Make a control group with limits, and remove it at the end, when no process is left in it.
+    """Create a control group with limits, and remove it at the end, when it has no more processes.
+
+    Args:
+        memory_mb: Memory limit in MiB.
+        processes: Maximum number of processes.
 
     Yields:
-        The group; None if this process may not make one.
+        The group; None if this process may not create one.
     """
     group: ControlGroup | None = None
     folders: list[Path] = []
@@ -64,7 +68,7 @@ def _make(parents: list[Path], folders: list[Path], memory_mb: int, processes: i
         ("memory.swap.max", "0"),
         ("memory.oom.group", "1"),
     ):
-        with contextlib.suppress(OSError):  # not each kernel has all of them
+        with contextlib.suppress(OSError):  # not every kernel has all of them
             if (file := memory / name).exists():
                 file.write_text(value)
     if (file := folders[-1] / "pids.max").exists():
@@ -74,7 +78,7 @@ def _make(parents: list[Path], folders: list[Path], memory_mb: int, processes: i
 
 
 def _parents() -> Iterator[list[Path]]:
-    """Groups below which one could be made, by controller (all the same in version 2), the nearest first."""
+    """Yield groups below which one could be created, by controller (all the same in version 2), the nearest first."""
     try:
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:
@@ -83,7 +87,7 @@ def _parents() -> Iterator[list[Path]]:
     if "memory" in own:
         known = [name for name in _CONTROLLERS if name in own]
         yield [_GROUPS / name / own[name] for name in known]
-        yield [_GROUPS / name for name in known]  # in a container, whose own group is mounted as the uppermost
+        yield [_GROUPS / name for name in known]  # in a container, whose own group is mounted as the root
     elif "" in own:
         place = _GROUPS / own[""]
         for folder in (place, *place.parents):
@@ -93,7 +97,7 @@ def _parents() -> Iterator[list[Path]]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove groups of processes that were killed before they could."""
+    """Remove the groups of processes that were killed before they could remove them."""
     for folder in parent.glob(f"{_NAME}*"):
         owner = folder.name.removeprefix(_NAME).partition("-")[0]
         if not Path("/proc", owner).exists():

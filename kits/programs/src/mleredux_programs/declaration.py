@@ -1,4 +1,4 @@
-"""How tasks declare that submissions are programs."""
+"""Declaration of tasks whose submissions are programs."""
 
 from __future__ import annotations
 
@@ -14,52 +14,53 @@ ExecutionKind = Literal["code", "service", "model", "policy"]
 
 
 class Environment(Protocol):
-    """What a policy acts in, as an environment of Gymnasium: observations and actions are values of JSON."""
+    """The environment of a policy, as in Gymnasium, with JSON values as observations and actions."""
 
     def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
-        """Start an episode; its first observation."""
+        """Start an episode, and return the first observation and further information."""
         ...
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Act; the next observation, the reward, whether the episode is over or cut short.
+        """Perform an action, and return the next observation, the reward, whether the episode has terminated, whether
+        it was truncated, and further information.
 
         Raises:
-            ValueError: It is no action; the message is not shown to the policy.
+            ValueError: The action is not valid; the message is not shown to the policy.
         """
         ...
 
 
 class Execution(Declared):
-    """How a submission that is a program is executed while it is graded, confined and without network.
+    """How a submitted program is executed during grading, confined and without network.
 
     The submission is one script (`submission.py`), or a ZIP archive (`submission.zip`) with `main.py`. The public
-    folder has `sample_inputs.csv` and `sample_predictions.csv`, by which programs are checked; the private one has
-    `inputs.csv`, on which they are graded, and answers that no program gets.
+    folder has `sample_inputs.csv` and `sample_predictions.csv` for checking programs; the private folder has
+    `inputs.csv` for grading them, and answers that no program can read.
     """
 
     kind: ExecutionKind
-    """`code`: a script, called with the names of the inputs and of the predictions it is to write. `model`: `main.py`
-    defines `load(folder)`, and what it returns `predict(rows)`. `service`: an HTTP server that answers `POST /predict`.
-    `policy`: `act(observation)`, and perhaps `reset()`."""
+    """`code`: a script, called with the file names of the inputs and of the predictions to write. `model`: `main.py`
+    defines `load(folder)`, which returns an object with `predict(rows)`. `service`: an HTTP server that answers `POST
+    /predict`. `policy`: `act(observation)`, and optionally `reset()`."""
     public: tuple[str, ...] = ()
-    """Public files that the program gets, too."""
+    """Public files that the program also gets."""
     memory_mb: int = Field(default=1_024, ge=64)
-    """For all processes of the program together."""
+    """Memory limit in MiB for all processes of the program together."""
     disk_mb: int = Field(default=256, ge=16)
-    """For all files, in memory; the submission is among them."""
+    """Limit in MiB for all files, which are in memory; the submission is one of them."""
     size_mb: float = Field(default=16.0, gt=0)
-    """Maximum size of the submission."""
+    """Maximum size of the submission, in MiB."""
     missing: str = ""
-    """The prediction in place of an answer that a service did not give in time."""
+    """The prediction to use if a service did not answer in time."""
     clients: int = Field(default=8, ge=1, le=64)
-    """How many requests a service gets at a time."""
+    """Maximum number of concurrent requests to a service."""
     requests: int = Field(default=400, ge=1, le=100_000)
-    """How many requests a service gets in all: the inputs are repeated. The worst answer to an input counts."""
+    """Total number of requests to a service, for which the inputs are repeated. The worst answer to an input counts."""
     deadline: float = Field(default=1.0, gt=0)
-    """Seconds in which a service must answer."""
+    """Seconds within which a service must answer."""
     environment: Callable[[Path], Environment] | None = None
-    """`environment(folder)` returns what a policy acts in, made from the public or the private files. The inputs have
-    a column `seed`: one episode each."""
+    """`environment(folder)` returns the environment of a policy, created from the public or the private files. The
+    inputs have a column `seed`, with one episode per row."""
 
     @field_serializer("environment", when_used="json")
     def _name(self, made: Callable[[Path], Environment] | None) -> str | None:

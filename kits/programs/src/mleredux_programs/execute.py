@@ -1,7 +1,8 @@
-"""Executes a submitted program on inputs, confined: its predictions, or one sentence on why there are none.
+"""Execute a submitted program on inputs, confined, and return its predictions, or one sentence on why there are none.
 
-On the private inputs that sentence is always one of ours: nothing that the program prints or writes is told to anyone,
-since it knows these inputs. On the sample inputs, which are public, the last line of its log is told.
+For the private inputs, that sentence is always one of ours: nothing that the program prints or writes is shown to
+anyone, because the program knows these inputs. For the sample inputs, which are public, it includes the last line of
+the log.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class Executed:
-    """What a program made of inputs.
+    """The result of executing a program on inputs.
 
     Attributes:
         predictions: The CSV with its predictions.
-        details: Figures on how it ran: those of a `service`, such as its latencies.
+        details: Figures on the execution, such as the latencies of a `service`.
     """
 
     predictions: bytes
@@ -59,7 +60,7 @@ def execution_of(task: Task) -> Execution:
     """Return how a task's submissions are executed.
 
     Raises:
-        TaskBroken: They are not.
+        TaskBroken: The task does not execute submissions.
     """
     if not isinstance(task.submission.execution, Execution):
         raise TaskBroken(f"Submissions of {task.id} are not programs.")
@@ -70,10 +71,13 @@ def check_program(task: Task, submission: BinaryIO, public: Path, seconds: float
     """Check a program by its predictions for the sample inputs.
 
     Args:
-        seconds: For which it is executed at most.
+        task: The task.
+        submission: The program.
+        public: The folder of public files.
+        seconds: Maximum execution time.
 
     Raises:
-        InvalidSubmission: It is too large, fails, or its predictions are not well-formed.
+        InvalidSubmission: The program is too large or fails, or its predictions are not well-formed.
         TaskBroken: The task has no sample inputs.
     """
     execution = execution_of(task).model_copy(update={"seconds": seconds})
@@ -85,11 +89,11 @@ def check_program(task: Task, submission: BinaryIO, public: Path, seconds: float
 
 
 def score_program(task: Task, grader: Grader, submission: Path, private: Path) -> Score:
-    """Execute a program on the private inputs, and score its predictions by the task's grader.
+    """Execute a program on the private inputs, and score its predictions with the task's grader.
 
     Raises:
-        InvalidSubmission: It can't be scored.
-        TaskBroken: The task is at fault.
+        InvalidSubmission: The program can't be scored.
+        TaskBroken: The task itself is faulty.
     """
     public = private.parent / "public"
     with open_regular(submission) as file:
@@ -201,7 +205,7 @@ def _serve(
 
 
 def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
-    """The answer to a request; None if it came too late, or is none."""
+    """Return the answer to a request; None if it came too late, or is not valid."""
     if one is None or one[1] is None:
         return None
     try:
@@ -215,7 +219,7 @@ def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
 
 
 def _worse(before: dict[str, str] | None, now: dict[str, str] | None) -> dict[str, str] | None:
-    """The answer that counts: none, if one is missing or two differ."""
+    """Return the answer that counts: None if one is missing or two differ."""
     return now if before == {} or before == now else None
 
 
@@ -248,7 +252,7 @@ def _act(
 
 
 def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryIO) -> float | bool:
-    """The return of an episode; True if an action was not valid, False if the policy is gone."""
+    """Return the return of an episode; True if an action was not valid, False if the policy has ended."""
     observation, _ = environment.reset(seed=seed)
     total = 0.0
     while True:
@@ -270,7 +274,7 @@ def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
     """Check that a program has ended as it should.
 
     Raises:
-        InvalidSubmission: It has not.
+        InvalidSubmission: The program ended in another way.
     """
     execution, file = execution_of(task), task.submission.file
     if found.limit == "time":
@@ -304,7 +308,8 @@ def _targets(task: Task) -> tuple[str, ...]:
 
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
-    """What is wrong with the form of predictions: by the sample predictions, and by the grader's own check."""
+    """Return the problem with the form of predictions, according to the sample predictions and the grader's own check.
+    """
     from mleredux._core.submissions.schema import make_schema
     from mleredux._core.submissions.validation import grader_of, validate
 
@@ -355,7 +360,7 @@ def _hidden() -> list[str]:
 
 
 def _folders(name: str) -> list[str]:
-    """The folders of a package, which is not imported."""
+    """Return the folders of a package without importing it."""
     try:
         found = importlib.util.find_spec(name)
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
-"""Requests to a service in a sandbox, from outside of its processes but in its network: answers and their times.
+"""Send requests to a service in a sandbox, from outside its processes but in its network, and measure its answers.
 
-Imported by the parent of the confined program, without any package: the standard library alone. That process may start
-no threads, since its children are in another namespace of processes.
+Imported by the parent of the confined program, so it uses only the standard library. That process may not start
+threads, because its children are in another PID namespace.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ def serve_load(asked: dict, running, until: float) -> dict:  # type: ignore[no-u
     """Wait until the service answers at all, then send each body, `clients` at a time.
 
     Args:
-        asked: `port`, `bodies` (texts), `order` (places of bodies), `clients`, `deadline` (seconds).
-        running: Whether the service is running.
+        asked: `port`, `bodies` (strings), `order` (indices of bodies), `clients`, `deadline` (seconds).
+        running: Returns whether the service is running.
         until: When to give up, by the monotonic clock.
 
     Returns:
-        `started` (seconds, or None), `seconds`, and `answers`: for each of `order` its latency in seconds and its text,
-        or None where there was no answer in time.
+        `started` (seconds, or None), `seconds`, and `answers`: for each index in `order`, the latency in seconds and
+            the text, or None if there was no answer in time.
     """
     return asyncio.run(_serve(asked, running, until))
 
@@ -57,7 +57,8 @@ async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no
 
 
 async def ask(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
-    """Send a request; the seconds it took, and the answer if it came in time, was 200 and is not too long."""
+    """Send a request; return the seconds it took, and the answer if it was in time, had status 200 and is not too long.
+    """
     begun = time.monotonic()
     try:
         text = await asyncio.wait_for(_exchange(port, body.encode()), deadline)

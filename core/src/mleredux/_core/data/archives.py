@@ -1,4 +1,4 @@
-"""Unpacking zip archives concurrently, with CRC checks."""
+"""Unpack zip archives concurrently, with CRC checks."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def unpacked_size(archive: Path) -> int:
     """Return the total uncompressed size of a zip's members in bytes.
 
     Raises:
-        DataError: It does not exist or is not a zip file.
+        DataError: The archive does not exist or is not a zip file.
     """
     with _open(archive) as file:
         return sum(info.file_size for info in file.infolist())
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip one level; archives inside stay packed.
+    """Unpack a zip file one level; archives inside stay packed.
 
-    Files are created in neutral order and in one folder, then moved to their own: some file systems choose an inode by
-    the folder, and raw folders are mostly classes.
+    Files are created in neutral order in one folder, then moved to their own folders: some file systems choose inodes
+    by folder, and raw folders often are classes.
 
     Args:
-        archive: The zip.
+        archive: The zip file.
         folder: The existing target folder.
 
     Raises:
-        DamagedArchive: It is truncated or corrupt; members unpacked so far remain in the folder.
-        DataError: It does not exist, contains a name that points outside the folder, or the disk is full.
+        DamagedArchive: The archive is truncated or corrupt; members unpacked so far remain in the folder.
+        DataError: The archive does not exist or contains a name that points outside the folder, or the disk is full.
     """
     with _open(archive) as file:
         members = {_target(info, folder, archive): info for info in file.infolist()}  # the last one of duplicate names
@@ -85,11 +85,12 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def find_given(source: Path | None, name: str) -> Path | None:
-    """What a user names as raw data, where it is: a folder may hold the archive of that name among other files.
+    """Return the path of the raw data that a user provides; a folder may hold the archive among other files.
 
     Args:
-        source: A zip; or a folder with the raw files, with `NAME.zip` (as Kaggle's command downloads it, or a browser:
-            `NAME (1).zip`), or with a folder NAME that has one of them; or with nothing but one zip.
+        source: A zip file, or a folder that contains the raw files, `NAME.zip` (as downloaded by Kaggle's command, or
+            by a browser as `NAME (1).zip`), a folder NAME with one of these, or a single zip file and nothing else.
+        name: The name of the data.
     """
     if source is None:
         return None
@@ -109,7 +110,7 @@ def find_given(source: Path | None, name: str) -> Path | None:
 
 
 def unpack_inner(folder: Path, name: str) -> None:
-    """Unpack an archive, or move up a folder, if it bears the name of all the data and is all that was unpacked."""
+    """Unpack an archive, or move up a folder, if it is the only content and has the name of the data."""
     while [path.name for path in folder.iterdir()] in ([f"{name}.zip"], [name]):
         only = next(folder.iterdir()).rename(folder.with_name(f"{folder.name}-inner"))
         try:

@@ -1,4 +1,4 @@
-"""Prepared data on disk, in MLE-bench's layout: `<data>/<task>/prepared/{public,private}`, and raw data beside it."""
+"""Prepared data on disk, in MLE-bench's layout: `<data>/<task>/prepared/{public,private}`, with raw data next to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEADERBOARD_FILE = "leaderboard.csv"
 SPOILED_FILE = "spoiled"
 """Marker next to prepared files that an agent changed; they are prepared again before the next use."""
 REFUSAL_FILE = "not-applicable.json"
-"""In the folder of a task: why a technique does not apply to its data, as preparing it found."""
+"""The file of a task's data that states why a technique does not apply, as determined during preparation."""
 OTHER_DATA_NOTE = (
     "The prepared files differ from the published ones (the raw data was different), so the score can't be compared."
 )
@@ -56,7 +56,7 @@ class _Raw:
     Attributes:
         folder: The folder.
         ours: Whether mleredux created it.
-        neutral: Whether its inodes follow a neutral order.
+        neutral: Whether its inodes are in neutral order.
     """
 
     folder: Path
@@ -73,12 +73,12 @@ class Prepared:
     """A task's prepared files.
 
     Attributes:
-        public: What the agent may see.
+        public: The files that the agent may see.
         private: The answers.
         schema: The folder of the submission schema.
         digest: Identity of the prepared files (`tree_digest`).
-        differences: Files that differ from the published ones, if the user gave other raw data.
-        neutral: Whether inodes follow a neutral order; False if another program, or an earlier version, prepared it.
+        differences: Files that differ from the published ones, if the user provided different raw data.
+        neutral: Whether inodes are in neutral order; False if another program or an earlier version prepared the files.
     """
 
     public: Path
@@ -104,28 +104,28 @@ class DataStore:
         return self.path / (task.raw_id or task.id) / "raw"
 
     def home(self, task: Task) -> Path:
-        """Return the task's own folder."""
+        """Return the folder of the task."""
         return self.path / task.id
 
     def leaderboard(self, task: Task) -> Path:
-        """Return the path of a downloaded leaderboard of the task."""
+        """Return the path of the task's downloaded leaderboard."""
         return self.home(task) / LEADERBOARD_FILE
 
     def refusal(self, task: Task) -> str | None:
-        """Return why a technique does not apply to the task's data, if preparing it showed that; else None."""
+        """Return why a technique does not apply to the task's data, as determined during preparation, or None."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             kept = json.loads((self.home(task) / REFUSAL_FILE).read_bytes())
             return str(kept["message"]) if kept["task_version"] == task.version else None
         return None
 
     def find(self, task: Task) -> Prepared | None:
-        """Return the task's prepared files if they are complete and of its version, else None.
+        """Return the task's prepared files if they are complete and belong to its version, else None.
 
-        A directory that MLE-bench prepared is recognized, checked and recorded. Files with published checksums are
+        A directory prepared by MLE-bench is recognized, checked and recorded. Files with published checksums are
         checked each time; unchanged files are not read again.
 
         Raises:
-            DataError: They are of another version of the task, or damaged.
+            DataError: The files are damaged, or belong to another version of the task.
         """
         prepared = self.home(task) / "prepared"
         if not (prepared / "public").is_dir() or not (prepared / "private").is_dir():
@@ -148,7 +148,7 @@ class DataStore:
             self._settle(prepared, record)
         if known:
             self._check_found(task, prepared, schema.parent, differing)
-        if not is_current(schema):  # an older mleredux wrote it
+        if not is_current(schema):  # written by an older mleredux
             schema = schema if os.access(prepared, os.W_OK) else self._record_cache(task) / "schema"
             write_schema(task, prepared / "public", schema)
         neutral = bool(record.get("neutral"))
@@ -167,10 +167,10 @@ class DataStore:
     ) -> Prepared:
         """Prepare a task's files, unless they are prepared. Processes may call this concurrently: one does the work.
 
-        Arguments and errors are those of `stages.prepare.prepare`, and one more.
+        Arguments and errors are those of `stages.prepare.prepare`, with one more argument.
 
         Args:
-            preparer: Writes public and private files from raw ones; True where it did.
+            preparer: Writes public and private files from raw files; returns whether it did.
         """
         home, raw_home = self.home(task), self.raw(task).parent
         source = find_given(source, task.raw_id or task.id)
@@ -203,7 +203,7 @@ class DataStore:
                 if force and source is None and fetched and not (home / "prepared").exists():
                     shutil.rmtree(self.raw(task), ignore_errors=True)
                 raw = self._find_raw(task, source, keep_raw, progress)
-                # What the user keeps may be deleted later, class by class, which would change the times of links to it.
+                # The user's files may be deleted later, class by class, which would change the times of links to them.
                 neutral = raw.folder if raw.neutral and not keep_raw else None
                 given = source is not None or not raw.ours
                 self._prepare_from(task, preparer, raw.folder, progress, given=given, neutral=neutral)
@@ -221,10 +221,11 @@ class DataStore:
     def _prepare_from(
         self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool, neutral: Path | None
     ) -> None:
-        """Prepare. If the user's raw data differs from the published, this is reported and recorded permanently.
+        """Prepare the files of a task. If the user's raw data differs from the published data, this is recorded
+        permanently.
 
         Args:
-            given: Whether the user gave the raw data.
+            given: Whether the user provided the raw data.
             neutral: The folder below which all inodes are neutral; public files may be links to its files.
         """
         place = self.home(task) / "prepared"
@@ -237,7 +238,7 @@ class DataStore:
             progress("checking")
             tell("checking")
             published = published_digests(task)
-            for name in published:  # whose checksums are remembered by the time
+            for name in published:  # whose checksums are cached by time
                 settle_time(scratch / name)
             differing = differences(scratch, published, scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
@@ -282,10 +283,10 @@ class DataStore:
         return _Raw(raw, ours=True, neutral=neutral)
 
     def check_raw(self, task: Task) -> None:
-        """Check before a run that a task is prepared, or that its raw data is here or can be downloaded.
+        """Check before a run that a task is prepared, or that its raw data is available or can be downloaded.
 
         Raises:
-            DataError: It can't be downloaded; the message states what to do.
+            DataError: The data can't be downloaded; the message states what to do.
         """
         if task.base is not None:
             self.check_raw(task.base)
@@ -334,7 +335,7 @@ class DataStore:
         return None
 
     def _record_cache(self, task: Task) -> Path:
-        """The path of the record of a prepared directory that is read-only."""
+        """Return the path of the record for a prepared directory that is read-only."""
         return cache_dir() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
 
     def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
@@ -355,7 +356,7 @@ class DataStore:
         return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
 
     def _settle(self, prepared: Path, record: dict[str, Any]) -> None:
-        """Set all times at the first use: after the files were read, and raw files with links to them removed."""
+        """Set all times on first use, after the files were read and raw files that link to them were removed."""
         folder, kept = Path(record["schema"]).parent, {key: record[key] for key in record.keys() - {"schema"}}
         with contextlib.suppress(OSError):
             for part in ("public", "private"):

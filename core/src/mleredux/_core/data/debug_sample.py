@@ -1,4 +1,4 @@
-"""Names of the variants `+debug-N`: a task on a sample of its rows, whose scores stand apart."""
+"""Names of the variants `+debug-N`: a task with a sample of its rows, whose scores must not be mixed with others."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ def sample_name(task: str, rows: int) -> str:
 
 
 def is_sample(task: str) -> bool:
-    """Return whether a task, or its technique's base, is a sample: its scores compare with no other task's."""
+    """Return whether a task, or the base of a technique task, is a sample, whose scores can't be compared with other
+    tasks."""
     return sampled(task.rpartition("@")[2]) is not None
 
 
 def sampled(name: str) -> tuple[str, int] | None:
-    """Return the task and the number of rows that the id of a sample names; None for other ids."""
+    """Return the task and the number of rows in the id of a sample; None for other ids."""
     found = _NAME.fullmatch(name)
     if found is None or (found["mark"] == "-") != ("+" in found["base"]):
         return None
@@ -29,10 +30,10 @@ def sampled(name: str) -> tuple[str, int] | None:
 
 
 def refuse_mixed(tasks: Iterable[str], what: str) -> None:
-    """Check that samples and whole tasks do not stand side by side.
+    """Check that samples and whole tasks are not mixed.
 
     Raises:
-        DataError: They do.
+        DataError: They are mixed.
     """
     named = list(tasks)
     samples = [task for task in named if is_sample(task)]

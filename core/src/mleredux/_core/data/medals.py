@@ -38,12 +38,12 @@ class Medals:
 
     @property
     def any_medal(self) -> bool:
-        """Whether there is a medal at all."""
+        """Whether the score earns any medal."""
         return self.gold_medal or self.silver_medal or self.bronze_medal
 
 
 def medal_ranks(teams: int) -> tuple[int, int, int]:
-    """The last ranks, counted from 1, that earn gold, silver and bronze for this number of teams.
+    """Return the last ranks, counted from 1, that earn gold, silver and bronze for this number of teams.
 
     Raises:
         ValueError: There are no teams.
@@ -81,10 +81,11 @@ def thresholds(scores: Sequence[float]) -> Thresholds:
 
 
 def medals(score: float | None, thresholds: Thresholds, direction: Direction) -> Medals:
-    """Determine the medals of a score: a medal at or beyond its threshold, above the median only strictly beyond it.
+    """Return the medals of a score: a medal is earned at its threshold or better; above the median means strictly
+    better.
 
     Args:
-        score: None and NaN earn nothing.
+        score: The score; None and NaN earn nothing.
     """
     if score is None or math.isnan(score):
         return Medals()
@@ -97,13 +98,13 @@ def medals(score: float | None, thresholds: Thresholds, direction: Direction) ->
 
 
 def percentile(score: float | None, scores: Sequence[float], direction: Direction) -> float | None:
-    """Share of the leaderboard's entries, in percent, that a score beats or equals.
+    """Return the percentage of the leaderboard's entries that a score beats or equals.
 
     Args:
         scores: All scores of the leaderboard, in any order.
 
     Returns:
-        0 to 100; None where there is no score, it is NaN, or the leaderboard is empty.
+        A value from 0 to 100; None if there is no score, the score is NaN, or the leaderboard is empty.
     """
     if score is None or math.isnan(score) or not scores:
         return None
@@ -116,10 +117,10 @@ def read_leaderboard(path: Path) -> list[float]:
     """Return the column `score` of a leaderboard file, in the order of the file (best first).
 
     Args:
-        path: A CSV; compressed where the name ends in .gz or .xz.
+        path: A CSV; compressed if the name ends in .gz or .xz.
 
     Raises:
-        DataError: It can't be read, has no column `score`, no rows, or an entry that is not a number.
+        DataError: The file can't be read, or has no column `score`, no rows, or an entry that is not a number.
     """
     try:
         with _open(path) as file:

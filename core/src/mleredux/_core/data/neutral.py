@@ -1,7 +1,7 @@
-"""Files that tell nothing beside their names and bytes: one constant time, and inodes in an order drawn from the names.
+"""Make files reveal nothing but their names and bytes: a constant time, and inodes in an order derived from the names.
 
-Raw data mostly lies class by class. What is written in that order shows it: by modification, change and birth times, by
-inodes, by the order in which some file systems list a folder, and by where the bytes lie on the disk.
+Raw data is usually sorted by class. Files written in that order reveal it through modification, change and birth times,
+inodes, the order in which some file systems list a folder, and the location of their blocks on the disk.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 TIME_NS = 946_684_800 * 10**9
-"""2000-01-01 UTC, the modification and access time of all prepared files; zip archives store it in any time zone."""
+"""2000-01-01 UTC, the modification and access time of all prepared files; zip files can store it in any time zone."""
 
 _BLOCK = 1 << 20
 
 
 def neutral_order(names: Iterable[str]) -> list[str]:
-    """Return names in an order that depends on nothing but them, and is related to nothing: a fixed shuffle."""
+    """Return names in an order that depends only on the names and reveals nothing: a fixed shuffle."""
     order = sorted(names)
     random.Random(len(order)).shuffle(order)
     return order
 
 
 def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
-    """Create a folder again in neutral order, with all below it; files elsewhere replace links to them.
+    """Recreate a folder and its content in neutral order; links to files outside the folder are replaced by copies.
 
     Args:
-        folder: The folder. Nothing else may use it meanwhile.
-        keeps: Whether a file's inode is neutral already; such files are moved, others are copied.
+        folder: The folder. Nothing else may use it at the same time.
+        keeps: Returns whether a file's inode is already neutral; such files are moved, others are copied.
 
     Raises:
         OSError: The disk is full, or a file is of another type.
@@ -53,11 +53,11 @@ def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
 
 
 def settle_times(folder: Path, *, links: bool = True) -> None:
-    """Set all times below a folder, and its own; in neutral order, as each is thereby changed now.
+    """Set all times of a folder and its content, in neutral order, because this itself sets the change time.
 
     Args:
         folder: The folder.
-        links: Whether to change files that have other names, too, which may be a user's own.
+        links: Whether to change files with further hard links, too, which may belong to the user.
 
     Raises:
         OSError: The files belong to another user.
@@ -82,19 +82,19 @@ def inodes(folder: Path) -> set[int]:
 
 
 def _leads_out(link: str, folder: Path) -> bool:
-    """Return whether a link shows the status of a file elsewhere."""
+    """Return whether a link points to a file outside the folder."""
     return os.path.isfile(link) and not Path(link).resolve().is_relative_to(folder.resolve())  # noqa: PTH113
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy one of many files without sharing its blocks, which lie where those of the raw files were put."""
+    """Copy one of many files without sharing its blocks, whose location is that of the raw files."""
     with open(source, "rb", buffering=0) as content, open(target, "xb") as file:  # noqa: PTH123
         while block := content.read(_BLOCK):
             file.write(block)
 
 
 def _contents(root: Path) -> tuple[list[str], list[str]]:
-    """Paths of all folders and files below a folder, relative to it."""
+    """Return the paths of all folders and files below a folder, relative to it."""
     folders, files = list[str](), list[str]()
     for name, is_folder in _walk(f"{root}/", ""):
         (folders if is_folder else files).append(name)

@@ -1,6 +1,7 @@
-"""Telling how far long work has come, without a callback handed through every function in between.
+"""Report the progress of long work without passing a callback through every function in between.
 
-Whoever shows progress listens in its own thread; whoever works tells. Where nobody listens, telling costs nothing.
+The code that shows progress listens, and the code that does the work reports, both in the same thread. Without a
+listener, a report costs nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """What is going on.
+    """The current step of the work.
 
     Attributes:
-        stage: In a few words: "downloading".
-        done: Bytes done so far, where bytes are counted.
-        total: Bytes in all, where known.
-        lasting: Whether people should still see it when the work is over (something noteworthy).
+        stage: A short description, such as "downloading".
+        done: Bytes done so far, if bytes are counted.
+        total: Total number of bytes, if known.
+        lasting: Whether the step should remain visible when the work is done.
     """
 
     stage: str
@@ -32,7 +33,7 @@ _listener: ContextVar[Callable[[Step], None] | None] = ContextVar("mleredux_prog
 
 
 def tell(stage: str, done: int | None = None, total: int | None = None, *, lasting: bool = False) -> None:
-    """Tell the listener of this thread, if there is one. It may raise `Cancelled`, to end the work."""
+    """Report a step to this thread's listener, if there is one, which may raise `Cancelled` to end the work."""
     listener = _listener.get()
     if listener is not None:
         listener(Step(stage, done, total, lasting))
@@ -40,7 +41,7 @@ def tell(stage: str, done: int | None = None, total: int | None = None, *, lasti
 
 @contextlib.contextmanager
 def listening(listener: Callable[[Step], None]) -> Iterator[None]:
-    """Hear what this thread tells, while the context lasts."""
+    """Call a listener with the steps that this thread reports inside the block."""
     token = _listener.set(listener)
     try:
         yield

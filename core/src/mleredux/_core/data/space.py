@@ -1,4 +1,4 @@
-"""Whether the disk has room for the data of tasks, before anything is written."""
+"""Check whether the disk has room for the data of tasks, before anything is written."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from mleredux._core.data.datastore import DataStore
 
 _FETCHED = 2.5
-"""Archive, raw files, public and private files, as a multiple of the declared size: the archive goes before all
-prepared files are there, and some tables are written twice."""
+"""Space for archive, raw files, and public and private files, as a multiple of the declared size: the archive is
+deleted before all prepared files exist, and some tables are written twice."""
 _LINKED = 1.0
-"""How much less it is where prepared files are links to raw ones, which are removed later."""
+"""Space saved if prepared files are links to raw files, which are removed later, as a multiple of the declared size."""
 
 
 def check(
     store: DataStore, tasks: Sequence[Task], *, source: Path | None = None, jobs: int = 1, keep_raw: bool = False
 ) -> None:
-    """Refuse to start where the disk has too little room.
+    """Raise an error if the disk has too little room.
 
     Args:
-        tasks: Those that are to be prepared.
-        source: A folder or zip with the raw data of the one task.
-        jobs: How many are prepared at once.
+        store: The store of data.
+        tasks: The tasks to prepare.
+        source: A folder or zip file with the raw data, if there is only one task.
+        jobs: The number of tasks that are prepared at the same time.
         keep_raw: Whether raw data is kept, so that prepared files are copies.
 
     Raises:
@@ -42,7 +43,7 @@ def check(
     links = not keep_raw and _links_work(place)
     peaks = sorted((_needed(store, task, source, links) for task in tasks), reverse=True)
     stays = [_size(task) for task in tasks]
-    # What was prepared stays, and so many are at their peak at once.
+    # Prepared data remains; `jobs` tasks reach their peak at the same time.
     needed = max(sum(peaks[:jobs]), sum(stays) + sum(peaks[:jobs]) - sum(sorted(stays, reverse=True)[:jobs]))
     free = shutil.disk_usage(place).free
     if needed > free:

@@ -1,12 +1,12 @@
-"""Discovery of plugins without importing them, isolated loading, and the catalogue of registered objects.
+"""Plugins: discovery without imports, isolated loading, and the catalogue of registered objects.
 
 | module | contents |
 |---|---|
 | `discovery` | installed plugins, files and modules, without an import |
-| `index`, `description` | what each registers, from a cache; the process that writes it |
-| `loader`, `calls` | import and registration, isolated; calls of functions of plugins |
-| `summaries`, `catalogue` | objects checked and summarized; found by id |
-| `capabilities` | requirements of agents matched with sandboxes |
+| `index`, `description` | a cache of what each plugin registers; the process that writes it |
+| `loader`, `calls` | isolated import and registration; calls of plugin functions |
+| `summaries`, `catalogue` | checks and summaries of objects; finding them by id |
+| `capabilities` | matching agents' requirements with sandboxes |
 | `directory` | known plugins that are not installed |
 """
 

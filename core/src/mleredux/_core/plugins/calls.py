@@ -1,4 +1,4 @@
-"""Calls of functions that plugins give to agents and tasks: whatever they raise is an error of the plugin."""
+"""Call functions that plugins provide for agents and tasks; any exception is reported as an error of the plugin."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 PRESET = "preset"
-"""The option that stands for the values of one of the agent's presets."""
+"""The option that selects one of the agent's presets."""
 
 
 def only(caller: HookCaller, reference: str) -> Any:
-    """Return what a plugin finds by a reference; None if no plugin knows its scheme.
+    """Return the object that a plugin finds for a reference; None if no plugin knows its scheme.
 
     Raises:
-        PluginError: Several do, so that none is used.
+        PluginError: Several plugins do, so none is used.
     """
     found = caller(reference=reference)
     if len(found) > 1:
@@ -34,7 +34,7 @@ def only(caller: HookCaller, reference: str) -> Any:
 
 
 def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the values of the preset that they name, if any."""
+    """Return the options with the values of the selected preset, if any."""
     if PRESET not in options or PRESET in agent.options:
         return dict(options)
     rest = {name: value for name, value in options.items() if name != PRESET}
@@ -47,7 +47,7 @@ def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
-    """Configure the agent with its options. The agent of a reference stays that of the reference."""
+    """Configure the agent with its options. Its reference stays the same."""
     options = without_preset(agent, options)
     if unknown := sorted(set(options) - set(agent.options)):
         known = ", ".join(sorted(agent.options)) or "none"
@@ -68,7 +68,7 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
 
 
 def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
-    """Return the task that a plugin makes, which must have the id that was asked for: else data would be shared."""
+    """Return the task that a plugin creates. It must have the requested id; otherwise two tasks would share data."""
     try:
         made = make()
     except MlereduxError:

@@ -1,6 +1,6 @@
-"""Matching the requirements of agents with the capabilities of sandboxes, and the error messages for mismatches.
+"""Match the requirements of agents with the capabilities of sandboxes, with error messages for mismatches.
 
-Standard library only: lists match without importing any plugin or pydantic.
+Standard library only, so that lists need not import plugins or pydantic.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Limit = Literal["cpus", "memory", "processes"]
 """A limit that a sandbox may enforce."""
 Source = Literal["interpreter", "python", "debian", "npm", "dockerfile", "image"]
-"""What an environment is made from: the interpreter that mleredux runs with and its packages, Python requirements,
-Debian packages, npm packages, a folder with a Dockerfile, a ready image."""
+"""How an environment is built: from the interpreter that runs mleredux and its packages, from Python requirements,
+Debian packages or npm packages, from a folder with a Dockerfile, or as an existing image."""
 _NETWORKS = ("none", "gateway", "open", "hosts")
 _INSTALL = "Install a sandbox that does, e.g. `pip install mleredux-sandbox-docker`."
 _WORDS = {
@@ -37,12 +37,12 @@ class Capabilities:
 
     Attributes:
         isolated: Whether it is a security boundary: an agent can reach neither the answers nor the host's network.
-        builds: What it can build an agent's environment from.
+        builds: The sources from which it can build an agent's environment.
         networks: Network modes that it offers: `none`, `gateway`, `open`, and `hosts`, an enforced list of hosts.
         gpus: Whether it can assign GPUs to agents.
         writable_root: Whether it supports a writable root file system.
         enforces: Limits that the sandbox itself enforces: `cpus`, `memory`, `processes`. Of the others, memory and
-            processes are measured while the agent works, and CPUs are only declared.
+            processes are measured while the agent runs, and CPUs are only declared.
 
     Raises:
         ValueError: A build source or network mode is unknown.
@@ -68,12 +68,12 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Needs:
-    """An agent's requirements for a sandbox, with the network and limits of a run. Fields as in `Capabilities`."""
+    """An agent's requirements for a sandbox, with the network and limits of a run. Fields are as in `Capabilities`."""
 
     isolated: bool = False
     """Whether the agent runs untrusted code, so that the sandbox must be a security boundary."""
     builds: tuple[Source, ...] = ()
-    """The sources of environments of which the sandbox must support one."""
+    """The sources of environments, of which the sandbox must support at least one."""
     network: str = "none"
     """The network access of the run."""
     gpus: bool = False
@@ -81,13 +81,13 @@ class Needs:
     writable_root: bool = False
     """Whether the agent writes outside its folders."""
     hosts: bool = False
-    """Whether the agent reaches named hosts through a recorded proxy."""
+    """Whether the agent reaches named hosts through a logging proxy."""
     from_folder: bool = False
-    """Whether a copy of the agent's folder replaces the image in sandboxes that build none."""
+    """Whether a copy of the agent's folder replaces the image in sandboxes that build no images."""
 
     def lacking(self, has: Capabilities) -> list[str]:
         """Return the missing capabilities of a sandbox, in words; empty if it can run the agent."""
-        # Requirements of an agent that is installed here are part of the interpreter's environment.
+        # The requirements of an agent that is installed here are part of the interpreter's environment.
         builds = {*has.builds, *(["python"] if "interpreter" in has.builds else [])}
         if self.from_folder and "interpreter" in has.builds:
             builds.add("dockerfile")
@@ -105,7 +105,7 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
     """Derive an agent's requirements from its declaration.
 
     Args:
-        agent: With its options applied.
+        agent: The agent with its options applied.
         network: The run's network mode; None: the agent's default.
         gpus: The run's number of GPUs; None: the agent's default.
         hosts: Whether the run has a list of allowed hosts; None: the agent's default.
@@ -135,10 +135,14 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
 
 
 def fitting(needs: Needs, installed: Mapping[str, Capabilities]) -> list[str]:
-    """Sandboxes that meet the requirements, best first.
+    """Return the sandboxes that meet the requirements, best first.
 
-    Isolated ones come after the others, and `process` before all. Of the same type, those come first that enforce more
-    limits and build from more sources, then in order of ids.
+    Isolated sandboxes come last, and `process` comes first. Otherwise sandboxes are sorted by the number of limits that
+    they enforce, by the number of sources that they build from, then by id.
+
+    Args:
+        needs: The requirements.
+        installed: The capabilities of each installed sandbox, by id.
     """
 
     def rank(name: str) -> tuple[Any, ...]:
@@ -160,9 +164,9 @@ def choose(
     """Choose the sandbox of a run: the requested one, or the best of those that meet the agent's requirements.
 
     Args:
-        agent: With its options applied.
-        installed: The capabilities of each sandbox.
-        asked: The requested sandbox, one of the installed.
+        agent: The agent with its options applied.
+        installed: The capabilities of each installed sandbox, by id.
+        asked: The requested sandbox, which must be installed.
         network: The run's network mode; None: the agent's default.
         gpus: The run's number of GPUs; None: the agent's default.
         hosts: Whether the run has a list of allowed hosts; None: the agent's default.
@@ -207,6 +211,6 @@ def _fields(kind: type[Any], shown: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def all_of(names: Iterable[str]) -> str:
-    """Return names with commas, and `and` before the last one."""
+    """Return names joined by commas, with `and` before the last one."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last

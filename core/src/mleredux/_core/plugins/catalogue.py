@@ -33,7 +33,7 @@ class Catalogue:
     Args:
         block: Names of plugins not to load.
         load: Additional modules or plugin files.
-        plugins: The plugins; None: those that are installed.
+        plugins: The plugins; None: the installed plugins.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Catalogue:
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:
-        """pluggy's manager; importing it is put off until a plugin must be loaded."""
+        """The pluggy manager; its import is deferred until a plugin must be loaded."""
         from mleredux._core.plugins.loader import make_manager
 
         traced = os.environ.get(TRACE_VARIABLE, "") not in ("", "0")
@@ -82,7 +82,7 @@ class Catalogue:
             self.entries(kind)
 
     def hook(self, name: str) -> pluggy.HookCaller:
-        """Return a hook, with every plugin loaded that implements it (or may)."""
+        """Return a hook, after loading every plugin that implements it (or may)."""
         for plugin in self.plugins:
             if plugin.state == "found" and (plugin.hooks is None or name in plugin.hooks):
                 self.load_plugin(plugin)
@@ -90,12 +90,12 @@ class Catalogue:
         return caller
 
     def offers(self, hook: str) -> bool:
-        """Return whether a plugin implements a hook. Imports only plugins of which that is not known otherwise."""
+        """Return whether a plugin implements a hook. Imports only plugins for which this is not otherwise known."""
         known = any(hook in (plugin.hooks or ()) for plugin in self.plugins if plugin.state in ("found", "loaded"))
         return known or bool(self.hook(hook).get_hookimpls())
 
     def entries(self, kind: str) -> dict[str, Entry]:
-        """Return all registered objects of a type, by id, sorted. Imports only plugins with dynamic registrations."""
+        """Return all registered objects of a type, sorted by id. Imports only plugins with dynamic registrations."""
         if kind not in self._entries:
             found: dict[str, Entry] = {}
             for plugin in self.plugins:
@@ -110,8 +110,8 @@ class Catalogue:
         """Return the object registered under an id.
 
         Raises:
-            NotFound: Nothing is registered under that id; similar ids are suggested.
-            PluginError: Two plugins register it, or it can't be imported.
+            NotFound: Nothing is registered under this id; similar ids are suggested.
+            PluginError: Two plugins register the id, or the object can't be imported.
         """
         key = (kind, name)
         if key not in self._objects:
@@ -124,10 +124,10 @@ class Catalogue:
         return self._objects[key]
 
     def task(self, name: str) -> Task:
-        """Return a task by id, variants (`id+variant`) and techniques on it (`technique@id`) included.
+        """Return a task by id, including variants (`id+variant`) and technique tasks (`technique@id`).
 
         Raises:
-            NotFound: There is no such task, variant or technique.
+            NotFound: The task, variant or technique does not exist.
             NotApplicable: The technique does not apply to the task.
         """
         if "@" in name:
@@ -193,11 +193,11 @@ class Catalogue:
 
         Args:
             name: The id or reference.
-            options: The options of a run, to configure the agent with.
+            options: The options of a run, with which the agent is configured.
 
         Raises:
-            NotFound: There is no such agent, or no plugin knows the scheme.
-            MlereduxError: It has no such option, or the options are invalid.
+            NotFound: The agent does not exist, or no plugin knows the scheme.
+            MlereduxError: An option does not exist, or the options are invalid.
         """
         found = self._agent(name)
         return found if options is None else configured(found, options)
@@ -207,7 +207,7 @@ class Catalogue:
             registered: Agent = self.get("agents", name)
             return registered
         if lent():
-            return self._find_agent(name)  # others, without these secrets, must not find it here
+            return self._find_agent(name)  # catalogues without these secrets must not find it here
         if name not in self._found_agents:
             found = self._find_agent(name)
             self._found_agents[name] = self._found_agents[found.reference or name] = found
@@ -224,7 +224,7 @@ class Catalogue:
         return found
 
     def forget_references(self) -> None:
-        """Resolve references that may move, like a branch, again on next use."""
+        """Resolve references that may change, such as branches, again on next use."""
         with self._lock:
             self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
 
@@ -258,7 +258,7 @@ class Catalogue:
                 told = "builds" in entry.ref.summary
                 found[name] = capabilities_from(entry.ref.summary) if told else self.sandbox(name).capabilities
             except PluginError:
-                continue  # it is among the plugin's problems
+                continue  # the problem is recorded with the plugin
         return found
 
     def problems(self) -> list[str]:
@@ -298,7 +298,7 @@ class Catalogue:
                         continue
                     try:  # an invalid declaration does not affect the plugin's others
                         summary = check_and_summarise(kind, item)
-                    except Exception as error:  # a declaration may be of any kind
+                    except Exception as error:  # a declaration may be any object
                         self._report_declaration(plugin, kind, error)
                         continue
                     name = summary["id"]
@@ -318,7 +318,7 @@ class Catalogue:
         """Import and check the object of an entry.
 
         Raises:
-            PluginError: It can't be imported, or does not match its entry.
+            PluginError: The object can't be imported, or does not match its entry.
         """
         from mleredux._core.plugins.loader import resolve
         from mleredux._core.plugins.summaries import check_and_summarise
@@ -390,6 +390,6 @@ def current() -> Catalogue:
 
 
 def set_current(catalogue: Catalogue | None) -> None:
-    """Replace the catalogue of this process (the command line does, with its options)."""
+    """Replace the catalogue of this process, as the command line does according to its options."""
     global _current
     _current = catalogue

@@ -25,7 +25,7 @@ def main(request: dict[str, Any]) -> None:
 
 
 def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
-    """The record of a plugin before and after it is imported."""
+    """Yield the record of a plugin before and after it is imported."""
     places = watched(plugin.target.partition(":")[0].partition(".")[0], plugin.distribution)
     record: dict[str, Any] = {
         "name": plugin.name,
@@ -47,7 +47,7 @@ def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
 
 
 def _summarised(catalogue: Catalogue, plugin: Plugin, kind: str) -> Iterator[Any]:
-    """The objects of a type that a plugin registers, with their summaries."""
+    """Yield the objects of a type that a plugin registers, with their summaries."""
     from mleredux._core.plugins.summaries import check_and_summarise
 
     for entry in catalogue.declared(plugin, kind):

@@ -1,4 +1,4 @@
-"""The directory of known plugins, a plain file, and hints on what to install. Standard library only."""
+"""The directory of known plugins, which is a plain file, and hints on what to install. Standard library only."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Listed:
     """An entry of the directory.
 
     Attributes:
-        name: The distribution.
+        name: The name of the distribution.
         role: One of `ROLES`.
         summary: One sentence.
-        source: The address of its code.
-        install: What pip installs: the name, perhaps with extras.
+        source: The URL of its code.
+        install: The requirement for pip: the name, perhaps with extras.
         provides: Names that it registers, by kind (one of `PROVIDED`).
     """
 
@@ -43,7 +43,7 @@ class Listed:
 
     @property
     def installed(self) -> str | None:
-        """Its version here; None if it is not installed."""
+        """The installed version; None if it is not installed."""
         try:
             return metadata.version(self.name)
         except metadata.PackageNotFoundError:
@@ -51,17 +51,17 @@ class Listed:
 
     @property
     def command(self) -> str:
-        """The command that installs it."""
+        """The command that installs the plugin."""
         return f"pip install {self.install!r}" if "[" in self.install else f"pip install {self.install}"
 
     def matches(self, words: tuple[str, ...]) -> bool:
-        """Whether each word occurs in its name, role, summary or in a name that it registers."""
+        """Return whether each word occurs in the name, role, summary or in a registered name."""
         names = (name for named in self.provides.values() for name in named)
         text = "\n".join((self.name, self.role, self.summary, *names)).lower()
         return all(word.lower() in text for word in words)
 
     def as_json(self) -> dict[str, Any]:
-        """JSON-able."""
+        """Return the entry in JSON-serializable form."""
         provides = {kind: list(names) for kind, names in self.provides.items()}
         return {
             **{name: getattr(self, name) for name in ("name", "role", "summary", "source", "installed")},
@@ -71,7 +71,7 @@ class Listed:
 
 
 def read_directory(path: Path) -> list[Listed]:
-    """The entries of a directory file, by name.
+    """Return the entries of a directory file, by name.
 
     Raises:
         ValueError: An entry is not valid; the message names it.
@@ -92,16 +92,16 @@ def read_directory(path: Path) -> list[Listed]:
 
 @cache
 def directory() -> list[Listed]:
-    """The directory that came with this mleredux."""
+    """Return the directory that came with this version of mleredux."""
     return read_directory(FILE)
 
 
 def installing(kind: str, name: str) -> str | None:
-    """The sentence that says which package to install for something that is missing; None if that is not known.
+    """Return a sentence on which package to install for a missing object; None if unknown.
 
     Args:
         kind: One of `PROVIDED`.
-        name: What is missing.
+        name: The name of the missing object.
     """
     lacking = (one for one in directory() if name in one.provides.get(kind, ()) and one.installed is None)
     return next((f"Install it: `{entry.command}`." for entry in lacking), None)

@@ -1,7 +1,7 @@
-"""Discovery of plugins through entry points, plugin files and module names, without importing them.
+"""Discover plugins through entry points, plugin files and module names, without importing them.
 
 Entry points are cached: reading them takes most of the startup time. The cache is valid as long as the installation is
-the same: the distributions on `sys.path`, and time and size of each one's `entry_points.txt`.
+unchanged: the distributions on `sys.path`, and the time and size of their `entry_points.txt` files.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Ref:
     """A task, agent, grader, sandbox, format, executor, tool or command that is imported on use.
 
     Attributes:
-        id: Its id.
-        target: Where it is defined: `package.module:attribute`.
+        id: The id of the object.
+        target: The location of the object: `package.module:attribute`.
         summary: The fields shown by `mleredux list`, JSON-serializable.
     """
 
@@ -60,14 +60,14 @@ class Plugin:
 
     Attributes:
         name: The entry point's name (the module's, for plugin files and `-p MODULE`).
-        target: What is imported: `module` or `module:attribute`; a path for plugin files.
+        target: The module or object to import, `module` or `module:attribute`; a path for plugin files.
         state: `found`, `loaded`, `blocked` or `failed`.
-        index: What it registers, by type, if that is known without importing it.
-        hooks: Hooks it implements, if that is known without importing it.
+        index: The objects it registers, by type, if known without importing it.
+        hooks: The hooks it implements, if known without importing it.
         dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
         recorded: Whether its failure is known without importing it.
         errors: Its problems, one sentence each, with the remedy.
-        clash: A sentence on other plugins of its name, if it is not used because of them.
+        clash: A sentence on other plugins with the same name, if it is not used because of them.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Plugin:
     clash: str | None = None
 
     def fail(self, message: str) -> None:
-        """Mark it as unusable."""
+        """Mark the plugin as unusable."""
         self.state = "failed"
         self.errors.append(message)
 
@@ -107,12 +107,12 @@ class Entry:
 
 
 def blocked_names(extra: tuple[str, ...] = ()) -> frozenset[str]:
-    """Names of plugins not to load: from the option and from `MLEREDUX_BLOCK_PLUGINS` (commas between)."""
+    """Return the names of plugins not to load: from the option, and from `MLEREDUX_BLOCK_PLUGINS` (comma-separated)."""
     return frozenset(extra) | names_in(BLOCK_VARIABLE)
 
 
 def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list[Plugin]:
-    """All plugins of this environment, none of them imported.
+    """Return all plugins of this environment without importing them.
 
     Args:
         block: Names of plugins that are listed as blocked and never imported.
@@ -123,7 +123,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     for plugin in map(_from_request, (*load, *sorted(names_in(LOAD_VARIABLE)))):
-        if plugin.target not in {other.target for other in plugins}:  # else it is installed, or requested twice
+        if plugin.target not in {other.target for other in plugins}:  # otherwise it is installed, or requested twice
             plugins.append(plugin)
     seen: dict[str, list[Plugin]] = {}
     for plugin in plugins:
@@ -137,9 +137,10 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
 
 
 def _refuse_one_name(same: list[Plugin]) -> None:
-    """Mark plugins of one name as unusable: all but what is built in, or what is installed and not only requested.
+    """Mark plugins with the same name as unusable, except one that is built in, or installed rather than only
+    requested.
 
-    Which of two distributions comes first by name must not decide by whose code results are graded.
+    The alphabetical order of two distributions must not determine whose code grades results.
     """
     sources = " and ".join(plugin.distribution or plugin.target for plugin in same)
     first, rival = same[0], same[1]
@@ -152,7 +153,7 @@ def _refuse_one_name(same: list[Plugin]) -> None:
 
 
 def names_in(variable: str) -> frozenset[str]:
-    """Return the names in an environment variable, with commas between."""
+    """Return the comma-separated names in an environment variable."""
     return frozenset(name.strip() for name in os.environ.get(variable, "").split(",") if name.strip())
 
 
@@ -172,7 +173,7 @@ _ENDINGS = (".dist-info", ".egg-info")
 
 
 class EntryPoint(NamedTuple):
-    """An entry point, and its distribution."""
+    """An entry point and its distribution."""
 
     name: str
     value: str
@@ -192,7 +193,7 @@ class Installation(NamedTuple):
     state: int
 
     def remembered(self, kind: str) -> Any:
-        """The cached value for this installation; None if there is none, or it can't be read."""
+        """Return the cached value for this installation; None if there is none or it can't be read."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             content = json.loads(self.file(kind).read_bytes())
             if content["state"] == self.state:
@@ -200,7 +201,7 @@ class Installation(NamedTuple):
         return None
 
     def remember(self, kind: str, content: Any) -> None:
-        """Cache a JSON-serializable value; does nothing if the cache can't be written."""
+        """Cache a JSON-serializable value; do nothing if the cache can't be written."""
         path = self.file(kind)
         with contextlib.suppress(OSError):
             if not path.exists():
@@ -211,19 +212,19 @@ class Installation(NamedTuple):
             temporary.replace(path)
 
     def file(self, kind: str) -> Path:
-        """The path of a cached value."""
+        """Return the path of a cached value."""
         return cache_dir() / "index" / f"{kind}-{self.place}.json"
 
 
 def installation() -> Installation:
-    """The distributions on `sys.path`, without reading them."""
+    """Return the distributions on `sys.path`, without reading them."""
     found = list(_distributions())
     place = zlib.crc32(repr((sys.prefix, sys.version_info[:3], sorted({row[0] for row in found}))).encode())
     return Installation(f"{place:08x}", zlib.crc32(repr(sorted(found)).encode()))
 
 
 def entry_points(group: str) -> list[EntryPoint]:
-    """The entry points of a group, read by `importlib.metadata` or from the cache."""
+    """Return the entry points of a group, read by `importlib.metadata` or from the cache."""
     here = installation()
     with contextlib.suppress(TypeError):
         return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
@@ -233,7 +234,7 @@ def entry_points(group: str) -> list[EntryPoint]:
 
 
 def _forget_old(folder: Path) -> None:
-    """Remove what has not been written for `_KEPT_DAYS`: mostly of environments that are gone; it is made again."""
+    """Remove files not written for `_KEPT_DAYS`, mostly of deleted environments; they are recreated if needed."""
     before = time.time() - _KEPT_DAYS * 86400
     for path in folder.glob("*-*"):
         if path.stat().st_mtime < before:
@@ -254,7 +255,7 @@ def _look(group: str) -> Iterator[EntryPoint]:
 
 
 def _distributions() -> Iterator[tuple[str, str, int, int]]:
-    """A fingerprint that changes with an installation, an upgrade or a removal."""
+    """Yield a fingerprint that changes with an installation, an upgrade or a removal."""
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:

@@ -29,15 +29,15 @@ _process: dict[Installation, dict[str, Any]] = {}
 
 
 def read_index(plugins: Iterable[Plugin]) -> None:
-    """Fill in what plugins register, implement and failed with; requested plugin files and modules are skipped."""
-    if _DESCRIBING in os.environ:  # a plugin that is being indexed opens a catalogue itself
+    """Fill in what plugins register and implement, and their failures; requested files and modules are skipped."""
+    if _DESCRIBING in os.environ:  # a plugin that is being indexed may open a catalogue itself
         return
     indexed = [plugin for plugin in plugins if plugin.state == "found" and plugin.source not in ("file", "option")]
     here = installation()
     known, stale = _sorted_out(here, indexed)
     if stale:
         with _alone(here):
-            known, stale = _sorted_out(here, indexed)  # another process may have updated it meanwhile
+            known, stale = _sorted_out(here, indexed)  # another process may have updated it in the meantime
             if stale:
                 known = {"core": known["core"], "plugins": {**known["plugins"], **_describe(stale)}}
                 here.remember("plugins", known)
@@ -56,7 +56,7 @@ def forget_index() -> None:
 
 
 def watched(package: str, distribution: str | None) -> list[str]:
-    """The paths that change with a package: pip's list of its files, or its folders or file."""
+    """Return the paths that change with a package: pip's list of its files, or its folders or file."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
@@ -75,14 +75,14 @@ def watched(package: str, distribution: str | None) -> list[str]:
 
 
 def _same(name: str, other: str | None) -> bool:
-    """Whether two names denote the same distribution, as compared by PEP 503."""
+    """Return whether two names denote the same distribution according to PEP 503."""
     import re
 
     return re.sub(r"[-_.]+", "-", name).lower() == re.sub(r"[-_.]+", "-", other or "").lower()
 
 
 def stamp(paths: Iterable[str]) -> int:
-    """A fingerprint of all files at or below the paths, except compiled ones."""
+    """Return a fingerprint of all files at or below the paths, except compiled ones."""
     seen: list[tuple[str, int, int]] = []
     waiting = list(paths)
     while waiting:
@@ -105,7 +105,7 @@ def stamp(paths: Iterable[str]) -> int:
 
 
 def _sorted_out(here: Installation, plugins: list[Plugin]) -> tuple[dict[str, Any], list[Plugin]]:
-    """The valid records, and the plugins without one."""
+    """Return the valid records, and the plugins without one."""
     known = _process.get(here) or here.remembered("plugins")
     with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
         paths, was = known["core"]
@@ -155,7 +155,7 @@ def _describe(plugins: list[Plugin]) -> dict[str, Any]:
                 told = json.loads(line)
                 records[told["name"]] = told
             for record in records.values():
-                if "failed" not in record:  # the last one, which was started
+                if "failed" not in record:  # the last plugin that was started
                     record["failed"] = True
                     record["errors"] = [
                         f"Plugin {record['name']!r} ends the process that imports it ({how}); fix or uninstall "

@@ -1,4 +1,4 @@
-"""Import of one plugin, check against the contract, and registration with pluggy, isolated from other plugins."""
+"""Import a plugin, check it against the contract, and register it with pluggy, isolated from other plugins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     """Import and register a plugin once; problems are recorded in `plugin.errors`.
 
     Returns:
-        Whether it is usable.
+        Whether the plugin is usable.
     """
     if plugin.state != "found":
         return plugin.state == "loaded"
@@ -70,14 +70,14 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
 
 
 def call(plugin: Plugin, manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Any]:
-    """Call one plugin's own implementations of a hook; its exceptions are the caller's to handle."""
+    """Call one plugin's own implementations of a hook; the caller must handle exceptions."""
     for implementation in getattr(manager.hook, hook).get_hookimpls():
         if implementation.plugin is plugin.object:
             yield implementation.function(*(arguments[name] for name in implementation.argnames))
 
 
 def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[str, ...]:
-    """Names of the hooks that a loaded plugin implements."""
+    """Return the names of the hooks that a loaded plugin implements."""
     callers = manager.get_hookcallers(plugin.object) or ()
     return tuple(sorted({caller.name for caller in callers}))
 
@@ -86,7 +86,7 @@ def resolve(ref: Ref, plugin: Plugin) -> Any:
     """Import the target of a ref.
 
     Raises:
-        ImportError: There is no such module or attribute.
+        ImportError: The module or attribute does not exist.
     """
     module_name, _, attribute = (ref.target or "").partition(":")
     if not module_name or not attribute:

@@ -1,4 +1,4 @@
-"""Type checks of registered objects, and the summaries shown by `mleredux list`."""
+"""Check the types of registered objects, and create the summaries shown by `mleredux list`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "agents": ("network", "tags"),
     "graders": ("direction",),
 }
-"""What is shown of a kind beside id, title and version."""
+"""The fields shown for each type in addition to id, title and version."""
 
 
 def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
-    """Return the summary of a registered object, JSON-serializable, with its `id`.
+    """Return the JSON-serializable summary of a registered object, including its `id`.
 
     Raises:
         TypeError: The object has the wrong type.

@@ -1,11 +1,11 @@
-"""Runs on disk: directories are the truth, the SQLite index over them is a cache.
+"""Runs on disk: the directories are authoritative; the SQLite index is a cache.
 
 | module | contents |
 |---|---|
 | `runs` | all runs of a directory, and their index |
 | `run` | one run: its directory, state, events and files; the ticket of the job that may execute it |
-| `events`, `states` | the log of a run; the state that its events amount to |
-| `files`, `trees`, `sparse` | files written as a whole; hostile trees removed; files with holes copied and moved |
+| `events`, `states` | the log of a run; the state that results from its events |
+| `files`, `trees`, `sparse` | writing files atomically; removing hostile trees; copying and moving files with holes |
 """
 
 from mleredux._core.store.run import Run

@@ -1,4 +1,4 @@
-"""The event log of a run: one JSON object a line, append-only, sequence numbers without gaps."""
+"""The event log of a run: one JSON object per line, append-only, with sequence numbers without gaps."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mleredux.models.events import Payload
 
 
 class EventLog:
-    """Appends to and reads `events.jsonl`, each byte of it once: what was read is kept, and folded into a state.
+    """Appends to and reads `events.jsonl`. Each byte is read once; the events are kept and folded into a state.
 
-    Only the holder of the run's lock appends. A line that a crash left half-written is cut off before the next append
-    and ignored by readers.
+    Only the holder of the run's lock appends. A line left incomplete by a crash is cut off before the next append and
+    ignored by readers.
 
     Attributes:
-        check: Called before each write, with the file open; raises if this process may not write any more.
+        check: Called before each write, with the file open; raises if this process may no longer write.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class EventLog:
         self._forget()
 
     def append(self, what: Payload | str, /, **data: Any) -> Event:
-        """Write one event, a typed one or one of a type and data; it is on disk when this returns."""
+        """Write one event, given as an object or as a type with data; it is on disk when this returns."""
         type_, data = (what.type, what.data) if isinstance(what, Payload) else (what, data)
         with self._lock:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -55,10 +55,10 @@ class EventLog:
             return event
 
     def read(self, after: int = -1) -> list[Event]:
-        """Events with a sequence number greater than `after`.
+        """Return the events with a sequence number greater than `after`.
 
         Raises:
-            MlereduxError: A line is no event: something else wrote into the file.
+            MlereduxError: A line is not an event, because another program wrote to the file.
         """
         with self._lock:
             self._catch_up()
@@ -66,10 +66,10 @@ class EventLog:
 
     @property
     def state(self) -> RunState:
-        """What all events so far come to.
+        """The state that results from all events so far.
 
         Raises:
-            MlereduxError: As `read`.
+            MlereduxError: As for `read`.
         """
         with self._lock:
             self._catch_up()
@@ -78,8 +78,8 @@ class EventLog:
     def _forget(self) -> None:
         self._events: list[Event] = []
         self._state = RunState()
-        self._read, self._last = 0, b""  # bytes of whole lines, and the last of them
-        self._seen = -1  # size of the file when it was read
+        self._read, self._last = 0, b""  # bytes of complete lines, and the last of these lines
+        self._seen = -1  # size of the file when it was last read
 
     def _take(self, event: Event, line: bytes) -> None:
         self._state = fold(self._state, event)
@@ -87,7 +87,7 @@ class EventLog:
         self._read, self._last = self._read + len(line), line
 
     def _catch_up(self) -> int:
-        """Read what others appended; the size of the file."""
+        """Read events appended by others; return the size of the file."""
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class EventLog:
         if size == self._seen:
             return size
         content = self._content(self._read - len(self._last), size)
-        if not content.startswith(self._last):  # another file has its place
+        if not content.startswith(self._last):  # the file was replaced
             self._forget()
             content = self._content(0, size)
         *lines, _half = content[len(self._last) :].split(b"\n")

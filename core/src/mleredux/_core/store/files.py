@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a crash, never sees half of one."""
+"""Write files atomically, so that neither a reader nor a crash ever sees an incomplete file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import IO
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace a file's content as a whole; it is on disk when this returns."""
+    """Replace a file's content atomically; it is on disk when this returns."""
     data = content.encode() if isinstance(content, str) else content
-    # Not the file's own name: it may be as long as names may be.
+    # Not derived from the file's own name, which may have the maximum length.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -34,7 +34,7 @@ class FileLock:
         self._file: IO[bytes] | None = None
 
     def acquire(self, *, blocking: bool = False) -> bool:
-        """Take the lock; False where somebody else holds it (and `blocking` is False)."""
+        """Take the lock; return False if another holder has it and `blocking` is False."""
         return self._acquire(self.path.open("ab"), blocking=blocking)
 
     def _acquire(self, file: IO[bytes], *, blocking: bool = False) -> bool:
@@ -50,7 +50,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -58,7 +58,7 @@ class FileLock:
     def held_elsewhere(self) -> bool:
         """Return whether another process or another lock object holds it."""
         try:
-            file = self.path.open("rb")  # reading is enough to ask, also where nothing may be written
+            file = self.path.open("rb")  # reading suffices for this, even if nothing may be written
         except FileNotFoundError:
             return False
         probe = FileLock(self.path)

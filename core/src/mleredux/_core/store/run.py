@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from mleredux.models.rollout import Trajectory
 
 SCORES_FILE = "scores.json"
-"""The file of a run with the scores of each version of its submission."""
+"""The file of a run with the score of each version of its submission."""
 INTERRUPTED = "interrupted"
 """The status of a run that has not ended and whose process is dead."""
 GRADES_FILE = "grades.json"
-"""The file of a run that was graded again: all its reports with their versions, oldest first."""
+"""The file of a run that was graded again, with all its reports and their versions, oldest first."""
 _CURVE_POINTS = 24
 _RECORD_FILE = "run.json"
 _CANCEL_FILE = ".cancel"
@@ -48,13 +48,13 @@ _Content = TypeVar("_Content")
 
 
 class Run:
-    """A run on disk. Reading is free to everybody; writing is for the holder of `lock`.
+    """A run on disk. Any process may read it; only the holder of `lock` may write.
 
     Attributes:
         path: The run directory.
-        log: What happened: events, and what they come to (`log.state`).
-        lock: Held by who works on it.
-        observers: Called after each event was written.
+        log: The event log, and the state that results from it (`log.state`).
+        lock: The lock held by the process that executes the run.
+        observers: Functions called after each event is written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +74,7 @@ class Run:
 
     @classmethod
     def create(cls, path: Path, spec: RunSpec) -> Run:
-        """Make the directory of a new run, in state `queued`."""
+        """Create the directory of a new run in state `queued`."""
         path.mkdir(parents=True)
         for folder in ("output", "submissions", "logs"):
             (path / folder).mkdir()
@@ -90,17 +90,17 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The run's id, which is its directory's name."""
+        """The run's id, which is the name of its directory."""
         return self.spec.id
 
     @property
     def output_dir(self) -> Path:
-        """The agent's output: hostile."""
+        """The agent's output, which is untrusted."""
         return self.path / "output"
 
     @property
     def logs_dir(self) -> Path:
-        """Agent and sandbox logs."""
+        """The folder of the logs of agent and sandbox."""
         return self.path / "logs"
 
     @property
@@ -110,21 +110,21 @@ class Run:
 
     @property
     def use(self) -> RunUse:
-        """What was used so far."""
+        """The environment used so far."""
         return self._record.use
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call `check` before each write of events and records; it raises if this process may not write any more."""
+        """Call `check` before each write of events and records; it raises if this process may no longer write."""
         self.log.check = check
 
     def record_use(self, **used: Any) -> None:
-        """Add to what was used."""
+        """Update fields of `use`, the environment of the run."""
         self.log.check()
         self._record = self._record.model_copy(update={"use": self.use.model_copy(update=used)})
         _write(self.path, self._record)
 
     def emit(self, what: Payload | str, /, **data: Any) -> Event:
-        """Append an event, a typed one or one of a type and data, and tell the observers."""
+        """Append an event, given as an object or as a type with data, and notify the observers."""
         event = self.log.append(what, **data)
         for observer in self.observers:
             observer(self, event)
@@ -135,10 +135,10 @@ class Run:
         return self.log.read(after)
 
     def enter(self, state: State, *, cause: Cause | None = None, message: str | None = None) -> None:
-        """Go to a state.
+        """Enter a state.
 
         Raises:
-            MlereduxError: The state machine does not allow it.
+            MlereduxError: The state machine does not allow the transition.
         """
         before = self.state
         if state not in TRANSITIONS[before]:
@@ -152,16 +152,16 @@ class Run:
 
     @property
     def cause(self) -> Cause | None:
-        """Why it failed, where it did."""
+        """Why the run failed, if it did."""
         return self.log.state.cause
 
     @property
     def message(self) -> str | None:
-        """One sentence on why it failed, where it did."""
+        """One sentence on why the run failed, if it did."""
         return self.log.state.message
 
     def give_up(self, cause: Cause, message: str) -> bool:
-        """End it without a worker as cancelled or failed; return whether its lock was acquired.
+        """End the run, which no process executes, as cancelled or failed; return whether its lock was acquired.
 
         Raises:
             OSError: The event can't be written.
@@ -179,27 +179,27 @@ class Run:
 
     @property
     def ticket(self) -> dict[str, Any]:
-        """Which job at an executor may execute it; empty if it was given to none."""
+        """The executor's job that may execute the run; empty if the run was not submitted to an executor."""
         return read_ticket(self.path)
 
     @property
     def alive(self) -> bool:
-        """Whether a process is working on it now."""
+        """Whether a process is executing the run now."""
         return self.lock.held_elsewhere()
 
     @property
     def status(self) -> str:
-        """Its state; `interrupted` if it has not ended and its process is dead.
+        """The state; `interrupted` if the run has not ended and its process is dead.
 
-        Runs that wait in a queue, are held back, or are at an executor are not worked on by a process of this machine.
+        Runs that are queued, held, or submitted to an executor are not executed by a process of this machine.
         """
         elsewhere = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
         if self.state.final or elsewhere or self.alive:
             return str(self.state)
-        return str(self.state) if self.state.final else INTERRUPTED  # it may have ended since
+        return str(self.state) if self.state.final else INTERRUPTED  # it may have ended in the meantime
 
     def ask_to_cancel(self) -> None:
-        """Ask whoever works on it, now or later, to stop."""
+        """Request the process that executes the run, now or later, to stop."""
         (self.path / _CANCEL_FILE).touch()
 
     def forget_cancel(self) -> None:
@@ -208,20 +208,20 @@ class Run:
 
     @property
     def cancel_asked(self) -> bool:
-        """Whether somebody asked to stop it."""
+        """Whether cancellation was requested."""
         return (self.path / _CANCEL_FILE).exists()
 
     def hold(self, until: datetime | None) -> None:
-        """Do not grade it before this time; None: before it is released."""
+        """Do not grade the run before this time; None: before it is released."""
         write_atomically(self.path / _HOLD_FILE, until.isoformat() if until else "")
 
     def release(self) -> None:
-        """Let it be graded from now on."""
+        """Allow the run to be graded from now on."""
         (self.path / _HOLD_FILE).unlink(missing_ok=True)
 
     @property
     def hold_end(self) -> datetime | None:
-        """When a run that is held may be graded; the end of time for one that must be released; None: at once."""
+        """When a held run may be graded; the maximum time if it must be released; None: immediately."""
         try:
             text = (self.path / _HOLD_FILE).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -233,23 +233,23 @@ class Run:
 
     @property
     def held(self) -> bool:
-        """Whether it must not be graded yet."""
+        """Whether the run must not be graded yet."""
         end = self.hold_end
         return end is not None and datetime.now(UTC) < end
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the agent's work ended, once it has."""
+        """The outcome of the agent, once it has ended."""
         return self.log.state.outcome
 
     @property
     def report(self) -> Report | None:
-        """The grade, once there is one."""
+        """The report, once the run is graded."""
         return self._read("report.json", Report.model_validate)
 
     @property
     def score(self) -> float | None:
-        """The score, once there is one."""
+        """The score, once the run is graded."""
         return report.score if (report := self.report) else None
 
     @property
@@ -258,7 +258,7 @@ class Run:
         return report.medal if (report := self.report) else None
 
     def write_report(self, report: Report) -> None:
-        """Store the grade with its verdict; medals of all versions of the submission follow it."""
+        """Store the report with its verdict; medals of all versions of the submission are updated accordingly."""
         self.log.check()
         write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
         if scores := self.scores:
@@ -266,14 +266,14 @@ class Run:
         self.emit(Judged(status=report.verdict.status, message=report.verdict.why))
 
     def write_scores(self, scores: Sequence[VersionScore]) -> None:
-        """Store the score over time."""
+        """Store the scores over time."""
         self.log.check()
         content = [score.model_dump(mode="json") for score in scores]
         write_atomically(self.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
 
     @property
     def rollout(self) -> Trajectory | None:
-        """The standard trace, once there is one."""
+        """The trajectory, once there is one."""
         from mleredux.models.rollout import Trajectory
 
         return self._read("rollout.json", Trajectory.model_validate)
@@ -285,12 +285,12 @@ class Run:
 
     @property
     def scores(self) -> list[VersionScore]:
-        """The score over time: every version of the submission, oldest first; empty until they are graded."""
+        """The scores over time: every version of the submission, oldest first; empty until they are graded."""
         return self._read(SCORES_FILE, lambda items: [VersionScore.model_validate(item) for item in items]) or []
 
     @property
     def curve(self) -> list[tuple[float, float]]:
-        """The score over time as lists of runs show it: seconds and score of at most 24 versions, the last included."""
+        """The score over time for lists of runs: seconds and score of at most 24 versions, including the last one."""
         points = [(round(fact.seconds, 1), fact.score) for fact in self.scores if fact.score is not None]
         every = -(-len(points) // _CURVE_POINTS) or 1
         return points[::-every][::-1]
@@ -306,7 +306,7 @@ class Run:
         return [replace(kept, path=self.path / kept.path) for kept in self.log.state.submissions]
 
     def record(self) -> dict[str, Any]:
-        """Return what `mleredux run --json` prints."""
+        """Return the record that `mleredux run --json` prints."""
         report = self.report
         return {
             "id": self.id,
@@ -325,7 +325,7 @@ class Run:
         }
 
     def _read(self, name: str, form: Callable[[Any], _Content]) -> _Content | None:
-        """A document of the run; None if there is none."""
+        """Return a document of the run; None if it does not exist."""
         try:
             return form(parse((self.path / name).read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
@@ -336,7 +336,7 @@ class Run:
             ) from error
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the HTML for notebooks."""
         from mleredux._core.records import run_html
 
         return run_html(self)
@@ -359,5 +359,5 @@ def read_ticket(folder: Path) -> dict[str, Any]:
 
 
 def write_ticket(folder: Path, ticket: dict[str, Any]) -> None:
-    """Store the ticket of a run; a job with another one does nothing."""
+    """Store the ticket of a run; jobs with another ticket do nothing."""
     write_atomically(folder / TICKET_FILE, json.dumps(ticket))

@@ -1,4 +1,4 @@
-"""All runs of a directory, with an SQLite index that can be rebuilt from them."""
+"""The runs of a directory, with an SQLite index that can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _COLUMNS = (
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
-"""What stands in the id of a run of an obfuscated task, in place of the task's."""
+"""Replaces the task's name in the id of a run whose task is obfuscated."""
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
 
 def default_runs_dir() -> Path:
-    """Return `MLEREDUX_RUNS_DIR`, or the folder `runs` here."""
+    """Return `MLEREDUX_RUNS_DIR`, or the folder `runs` in the current folder."""
     return Path(os.environ.get(RUNS_VARIABLE, "runs"))
 
 
@@ -44,11 +44,11 @@ class RunStore:
     """The runs of a directory.
 
     Args:
-        path: The directory; made when the first run is. A relative one is that of now, wherever the process goes.
-        owner: The owner of the store that it is a part of.
+        path: The directory, created with the first run. A relative path is resolved immediately.
+        owner: The owner of the outer store, if this store is part of another.
 
     Attributes:
-        behind: How many runs the last call of `rows` left without a current row.
+        behind: The number of runs that the last call of `rows` left without a current row.
     """
 
     behind = 0
@@ -59,17 +59,17 @@ class RunStore:
 
     @property
     def owner(self) -> str:
-        """Identity of this store, put as a label on everything its sandboxes create."""
+        """Identity of this store, attached as a label to everything its sandboxes create."""
         return self._owner or hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
 
     def new_id(self, task: str, agent: str, digits: int = 6, *, obfuscated: bool = False) -> str:
-        """Return an id for a new run: the time, the task, the agent, and `digits` random ones.
+        """Return an id for a new run: the time, the task, the agent, and random digits.
 
         Args:
             task: The task.
             agent: The agent.
-            digits: How many digits are random.
-            obfuscated: Leave the task out: the agent sees paths of the run directory.
+            digits: The number of random digits.
+            obfuscated: Whether to omit the task, because the agent sees paths of the run directory.
         """
         now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
         return (
@@ -77,12 +77,12 @@ class RunStore:
         )
 
     def create(self, plan: RunPlan, data_dir: Path | str, run_id: str | None = None) -> Run:
-        """Create a run, in state `queued`.
+        """Create a run in state `queued`.
 
         Args:
-            plan: The run, or the specification of another, to be repeated.
+            plan: The plan of the run, or the specification of a run to repeat.
             data_dir: The folder of the data.
-            run_id: One of `new_id` that is free; None: a new one.
+            run_id: An unused id from `new_id`; None: a new one.
 
         Raises:
             MlereduxError: The directory can't be created, or the id is in use.
@@ -106,19 +106,19 @@ class RunStore:
         raise MlereduxError(f"No free name for a run was found in {self.path}.")
 
     def get(self, name: str) -> Run:
-        """Return a run by its id, by a part of it that is unambiguous, by its path, or the newest as `last`.
+        """Return a run by its id, by an unambiguous part of it, by its path, or the newest run as `last`.
 
         Raises:
-            NotFound: There is none, or several.
+            NotFound: No run or several runs match.
         """
         found = Run(self.locate(name))
         return self.watch(found) if found.path.parent.resolve() == self.path.resolve() else found
 
     def locate(self, name: str) -> Path:
-        """The directory of a run that may be damaged; names as for `get`.
+        """Return the directory of a run that may be damaged; names are as for `get`.
 
         Raises:
-            NotFound: There is none, or several.
+            NotFound: No run or several runs match.
         """
         elsewhere = "/" in name or name in (".", "..")
         path = Path(os.path.normpath(Path.cwd() / name)) if elsewhere else self.path / name
@@ -152,7 +152,7 @@ class RunStore:
             try:
                 run = Run(path)
             except (MlereduxError, ValueError, OSError):
-                continue  # damaged, or removed meanwhile
+                continue  # damaged, or removed in the meantime
             if run.spec.task == task:
                 yield run
 
@@ -167,7 +167,7 @@ class RunStore:
         return run
 
     def update(self, run: Run) -> None:
-        """Write a run's row. The index is a cache: where it can't be written, runs go on without."""
+        """Write a run's row. The index is only a cache: if it can't be written, runs continue without it."""
         with contextlib.suppress(sqlite3.Error), self._index() as database:
             _begin(database)
             self._insert(database, run.id, run)
@@ -182,12 +182,12 @@ class RunStore:
     ) -> list[dict[str, Any]]:
         """Return rows of the index, newest first, filtered.
 
-        `status` is `interrupted` where a run has not ended and its process is dead.
-        `curve` is the score over time: `[[seconds, score], …]`, at most 24 of the versions.
+        `status` is `interrupted` if a run has not ended and its process is dead. `curve` is the score over time,
+        `[[seconds, score], …]`, with at most 24 versions.
 
-        Rows that are missing, or older than their run's event log, are made again: with `most`, only those of so many
-        runs, the newest ones, and `behind` counts the others. An index that can't be read is rebuilt, and one that
-        can't be written is done without.
+        Rows that are missing, or older than their run's event log, are renewed: with `most`, only those of this many of
+        the newest runs, and `behind` counts the others. An index that can't be read is rebuilt, and one that can't be
+        written is ignored.
         """
         try:
             rows = self._fresh_rows(most)
@@ -209,23 +209,23 @@ class RunStore:
         return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
 
     def rebuild(self) -> int:
-        """Make the index again from the run directories; the number of runs."""
+        """Rebuild the index from the run directories; return the number of runs."""
         if not self.path.is_dir():
             return 0
         try:
             with self._index() as database:
                 return self._fill(database)
-        except sqlite3.DatabaseError:  # no database at all, or one of another version
+        except sqlite3.DatabaseError:  # not a database, or of another version
             for suffix in ("", "-wal", "-shm", "-journal"):
                 (self.path / f"index.sqlite{suffix}").unlink(missing_ok=True)
             with self._index() as database:
                 return self._fill(database)
 
     def delete(self, run: Run | Path) -> None:
-        """Delete a run that is not being executed, or the directory of a damaged one.
+        """Delete a run that is not being executed, or the directory of a damaged run.
 
         Raises:
-            MlereduxError: It is being executed.
+            MlereduxError: The run is being executed.
         """
         folder = run if isinstance(run, Path) else run.path
         linked = folder.is_symlink()
@@ -240,10 +240,10 @@ class RunStore:
                 database.execute("DELETE FROM runs WHERE id = ?", (folder.name,))
 
     def close_disks(self, alive: Callable[[str], bool]) -> None:
-        """Bring what agents of killed programs wrote into their run directories, once sandboxes have none of them left.
+        """Move the files of agents of killed programs into their run directories, once no sandbox runs these agents.
 
         Args:
-            alive: Whether a run of an id may still be executed, or resumed with its agent.
+            alive: Returns whether the run with an id may still be executed, or resumed with its agent.
         """
         from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
 
@@ -253,12 +253,12 @@ class RunStore:
                 continue
             for name in INNER:
                 remove_tree(path / name)
-            with contextlib.suppress(OSError):  # it stays as it is until the run is resumed or deleted
+            with contextlib.suppress(OSError):  # it stays unchanged until the run is resumed or deleted
                 close_disk(path)
             lock.release()
 
     def is_alive(self, run_id: str) -> bool:
-        """Return whether a process is working on the run of that id."""
+        """Return whether a process is executing the run with this id."""
         path = self.path / run_id
         return (path / "run.json").is_file() and Run(path).alive
 
@@ -267,13 +267,13 @@ class RunStore:
         self.path.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(self.path / "index.sqlite", timeout=30)) as database:
             database.row_factory = sqlite3.Row
-            database.execute("PRAGMA synchronous = OFF")  # it is a cache: what a power cut damages is made again
+            database.execute("PRAGMA synchronous = OFF")  # a cache: if a power failure damages it, it is rebuilt
             database.execute(_SCHEMA)
             with database:
                 yield database
 
     def _fresh_rows(self, most: int | None) -> list[dict[str, Any]]:
-        """All rows, those made again that are behind their run's event log, or the newest of them."""
+        """Return all rows, after renewing those older than their run's event log, or only the newest of these."""
         self.behind = 0
         if not self.path.is_dir():
             return []
@@ -297,7 +297,7 @@ class RunStore:
             return [dict(zip(names, row, strict=True)) for row in cursor.execute(f"SELECT {_COLUMNS} FROM runs")]
 
     def _fill(self, database: sqlite3.Connection) -> int:
-        _begin(database)  # others wait with their rows, so that what is read here is not older than theirs
+        _begin(database)  # other writers wait, so that the rows read here are not older than theirs
         database.execute("DELETE FROM runs")
         names = list(self.ids())
         for name in names:
@@ -315,7 +315,7 @@ class RunStore:
             return 0
 
     def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
-        """What the index holds of a run; of one that can't be read, only that."""
+        """Return the row of a run for the index; for a run that can't be read, only this fact."""
         log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
         try:
             run = run or Run(self.path / name)
@@ -350,16 +350,16 @@ class RunStore:
 
 
 def _begin(database: sqlite3.Connection) -> None:
-    """Take the write lock now, so that nobody's newer row is overwritten by what is read after this."""
+    """Take the write lock now, so that no newer row is overwritten by data that is read after this."""
     if not database.in_transaction:
         database.execute("BEGIN IMMEDIATE")
 
 
 def _task_part(task: str) -> str:
-    """A task's id, as far as it is part of a run's."""
+    """Return a task's id in the form used in the ids of runs."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", task)[:48]
 
 
 def _short(agent: str) -> str:
-    """An agent's id, or the scheme of a reference (`repo` of `repo:https://…`)."""
+    """Return an agent's id, or the scheme of a reference (`repo` of `repo:https://…`)."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", agent.partition(":")[0]).strip("-.")[:48] or "agent"

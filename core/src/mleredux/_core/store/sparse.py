@@ -1,4 +1,4 @@
-"""Copying and moving files that a hostile program wrote: holes stay holes, and what is moved is never there twice."""
+"""Copy and move files of a hostile program: holes remain holes, and a moved file never takes its space twice."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from pathlib import Path
 _PART = 1 << 20
 _PAGE = 4096
 _FREED_TOGETHER = 16
-"""Parts after which what was freed is written to the disk: a file system in a file frees it on its host only then."""
+"""Number of parts after which freed space is synced to disk: only then does a file system in a file free it on its
+host."""
 _ZEROS = bytes(_PAGE)
 _PUNCH_HOLE = 3
 """`FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`."""
 
 
 def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
-    """Copy an open file into another at the same places; what is a hole, or a page of zeros, is a hole there.
+    """Copy an open file into another at the same positions; holes and pages of zeros become holes.
 
     Args:
-        source: Descriptor of the file, open for writing too where it is moved.
-        target: Descriptor of a file that is empty, or that an earlier call was writing when it was killed.
-        size: How many bytes, from the start; a file that shrinks meanwhile gives zeros.
-        move: Free each part in the source once it is in the target.
+        source: Descriptor of the file; also open for writing if it is moved.
+        target: Descriptor of an empty file, or of one that an earlier, killed call was writing.
+        size: The number of bytes from the start; a file that shrinks meanwhile is filled with zeros.
+        move: Whether to free each part of the source once it is in the target.
 
     Returns:
-        The bytes that hold data.
+        The number of bytes that hold data.
     """
     held = at = 0
     os.ftruncate(target, size)
@@ -51,11 +52,11 @@ def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
 
 
 def write_pages(data: bytes, place: int, target: int) -> int:
-    """Write what is not zero of some bytes, by pages; how many bytes those were.
+    """Write the pages that are not zero; return how many bytes these are.
 
     Args:
         data: The bytes.
-        place: Where in the file they belong.
+        place: Their position in the file.
         target: Descriptor of the file.
     """
     held = begin = at = 0
@@ -83,7 +84,7 @@ def _is_zero(data: bytes, at: int, place: int) -> bool:
 
 
 class _Move:
-    """One move: where the first name of each file with several names went."""
+    """One move: records where the first name of each file with several names was moved."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -94,7 +95,7 @@ class _Move:
         with os.scandir(source) as found:
             entries = sorted(entry.name for entry in found)
         for name in entries:
-            with contextlib.suppress(OSError):  # another file system, or a folder that is there already
+            with contextlib.suppress(OSError):  # another file system, or an existing folder
                 os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
                 continue
             try:
@@ -163,24 +164,24 @@ def _move_file(name: str, status: os.stat_result, source: int, target: int) -> N
 
 
 def _punch(descriptor: int, place: int, size: int) -> None:
-    """Free a part of a file, where its file system can."""
+    """Free a part of a file, if its file system supports it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.fallocate(descriptor, _PUNCH_HOLE, ctypes.c_int64(place), ctypes.c_int64(size))
 
 
 def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]:
-    """Move all that lies in a folder into another one, also of another file system, a part of a file at a time.
+    """Move the content of a folder into another one, even on another file system, a part of a file at a time.
 
-    Links are moved as links, and files with several names keep those that are moved. What lies deeper than `depth`
-    folders, and devices, are not moved. A call that was killed is completed by the next one.
+    Links are moved as links, and files with several names keep those that are moved. Devices, and entries deeper than
+    `depth` folders, are not moved. If a call is killed, the next one completes it.
 
     Args:
-        source: The folder; what is not moved stays there.
-        target: The folder to fill; things of the same names there are replaced.
-        depth: How many levels are moved; the folders below the last come without their content.
+        source: The source folder; entries that can't be moved stay there.
+        target: The target folder; existing entries with the same names are replaced.
+        depth: The number of levels to move; folders at the last level are moved without their content.
 
     Returns:
-        The names of what could not be moved.
+        The names of entries that could not be moved.
     """
     folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for path in (source, target)]
     try:
@@ -191,7 +192,7 @@ def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Move a file of ours; where it is mounted by itself, its content alone."""
+    """Move a file of mleredux's own; if it is a mount point, move only its content."""
     with contextlib.suppress(OSError):
         source.rename(target)
         return

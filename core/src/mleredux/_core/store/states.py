@@ -1,4 +1,4 @@
-"""The state machine of a run, and what its events come to."""
+"""The state machine of a run, and the state that results from its events."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from mleredux.models import Event
 
 STAGES: tuple[State, ...] = (State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING)
-"""Stages in order. A finished stage is not repeated; an interrupted one is entered again."""
+"""Stages in order. A finished stage is not repeated; an interrupted stage is entered again."""
 
 FINAL: frozenset[State] = frozenset(state for state in State if state.final)
 """Final states; only a run that failed or was cancelled can be resumed."""
 
 TRANSITIONS: dict[State, frozenset[State]] = {
-    # Queued again after it failed or was cancelled, it goes on where it was.
+    # When queued again after a failure or cancellation, it continues where it was.
     State.QUEUED: frozenset({*STAGES, State.CANCELLED, State.FAILED}),
     State.PREPARING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.BUILDING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.RUNNING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING}),
     State.GRADING: frozenset({State.GRADING, State.PRODUCING}),
-    # An interrupted, cancelled or failed run may be resumed: it enters the first stage that is not finished.
+    # An interrupted, cancelled or failed run may be resumed: it enters the first unfinished stage.
     State.PRODUCING: frozenset({*STAGES, *FINAL}),
     **{state: frozenset() for state in FINAL},
     State.CANCELLED: frozenset({*STAGES, State.QUEUED}),
     State.FAILED: frozenset({*STAGES, State.QUEUED}),
 }
-"""Which state may follow which. `failed` goes on only where the cause is not the agent's."""
+"""The allowed transitions between states. A `failed` run continues only if the cause is not the agent's fault."""
 
 
 def final_state(cause: Cause | None) -> State:
@@ -47,46 +47,46 @@ def final_state(cause: Cause | None) -> State:
 
 @dataclass(frozen=True)
 class SubmissionVersion:
-    """One version of the submission file, as it was in the output folder at a time."""
+    """One version of the submission file, as it was in the output folder at some time."""
 
     number: int
-    """Counted from 1."""
+    """The version number, counted from 1."""
     path: Path
     """The copy in the run's folder."""
     time: datetime
-    """When it was copied, in UTC."""
+    """When the version was copied, in UTC."""
     size: int
     """Size in bytes."""
 
     @property
     def code(self) -> Path:
-        """A copy of the code that lay in `output/code` then; absent where there was none."""
+        """The copy of `output/code` at that time; does not exist if there was none."""
         return self.path.with_name(f"{self.number:04d}-code")
 
 
 @dataclass(frozen=True)
 class RunState:
-    """What a run's events come to.
+    """The state of a run that results from its events.
 
     Attributes:
         state: The current state.
-        cause: Why it failed, where it did.
-        message: One sentence on that.
-        began: When it left the queue first.
-        entered: When it came to its state.
-        finished: Stages that finished, with their results.
-        last_stage: How the last stage that ended did.
+        cause: Why the run failed, if it did.
+        message: One sentence on the cause.
+        began: When the run first left the queue.
+        entered: When the run entered its current state.
+        finished: Finished stages, with their results.
+        last_stage: How the most recently ended stage ended.
         attempts: The agents that were started.
-        agent_started: When the agent began, in Unix time; None where none did.
+        agent_started: When the agent started, in Unix time; None if no agent has started.
         submissions: Versions of the submission, oldest first, their paths relative to the run.
-        validations: How often the agent asked whether its submission is well-formed.
-        validation_seconds: How long these executed it, if it is a program.
-        data_stamp: What the prepared data looked like before the agent started.
-        data_notes: What was found of them afterwards.
-        disk: The disk that its last agent had.
-        llm: What was used of language models.
-        spent: The budget for which a call was refused first.
-        egress: The hosts that were contacted.
+        validations: How often the agent validated its submission.
+        validation_seconds: CPU seconds that these validations executed the submission, if it is a program.
+        data_stamp: The fingerprint of the prepared data before the agent started.
+        data_notes: The changes to the data that were found afterwards.
+        disk: The disk of the last agent.
+        llm: The usage of language models.
+        spent: The first exhausted budget.
+        egress: The contacted hosts.
     """
 
     state: State = State.QUEUED
@@ -116,19 +116,19 @@ class RunState:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the agent's work ended, once its stage is finished."""
+        """The outcome of the agent, once its stage has finished."""
         return self.ran.outcome if self.ran else None
 
 
 def fold(so_far: RunState, event: Event) -> RunState:
-    """The state after one more event."""
+    """Return the state after one more event."""
     match event.payload:
         case happened.StateEntered(state=state, cause=cause, message=message):
             began = event.time if so_far.began is None and state is not State.QUEUED else so_far.began
             return replace(so_far, state=state, cause=cause, message=message, began=began, entered=event.time)
         case happened.StageEnded() as stage:
             attempts = so_far.attempts
-            if stage.stage is State.RUNNING:  # an attempt that was given up (cancelled, or a broken sandbox) is over
+            if stage.stage is State.RUNNING:  # an abandoned attempt (cancelled, or a broken sandbox) is over
                 attempts = attempts.model_copy(update={"unfinished": False, "outcome": None})
             finished = so_far.finished
             if stage.status == "finished":

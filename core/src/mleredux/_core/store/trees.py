@@ -1,4 +1,4 @@
-"""Removing trees that somebody hostile made: any depth, any names, folders without permissions."""
+"""Remove trees written by a hostile program: any depth, any names, folders without permissions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mleredux._core.sandboxes.mounts import unmount_below
 
 
 def remove_tree(path: Path) -> bool:
-    """Remove a folder and all below it, following no link; never raises for what lies in there.
+    """Remove a folder and its content without following links; never raises because of the content.
 
-    What is mounted there, as in the run directory of a killed program, is unmounted first.
+    Anything mounted there, as in the run directory of a killed program, is unmounted first.
 
-    `shutil.rmtree` ends at a thousand levels, and paths end at 4,096 bytes; `chmod` and `rm` know neither end.
+    `shutil.rmtree` is limited to a thousand levels, and paths to 4,096 bytes; `chmod` and `rm` have neither limit.
 
     Returns:
-        Whether it is gone.
+        Whether the folder was removed.
     """
     if path.is_dir() and not path.is_symlink():
         unmount_below(path)
