@@ -1,4 +1,4 @@
-"""Technique tasks: small diagnostic questions on the data of any competition with a table."""
+"""Technique tasks: small diagnostic questions about the data of any competition that has a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """`wine+planted-7` and `synthetic-7`: generated competitions with known truth; `wine+shadow`: a validation."""
+    """Resolve ids of planted, synthetic and shadow competitions, such as `wine+planted-7` or `synthetic-7`."""
     if base is None and not name.startswith("synthetic-"):
         return None
     from mleredux_techniques._kit.planting.competition import planted_competition
@@ -74,7 +74,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 @hookimpl
 def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
-    """The techniques with their questions, and what they established about a task."""
+    """Return the page of technique questions and the page of findings about a task."""
     from mleredux.plugin.page import Action, Page, Panel
 
     where = f"{__name__}.pages"

@@ -1,20 +1,20 @@
-"""The tables of any competition in one form, and what can be measured of columns, rows and splits.
+"""The tables of any competition in one form, and measurements of columns, rows and splits.
 
 | module | contents |
 |---|---|
 | `tables` | find and read tables among prepared files |
-| `folders` | images whose labels are in their paths |
-| `images` | images beside a table, described by numbers |
-| `columns` | kinds of columns, classes, amounts |
-| `structure` | how the test was split off: groups, time |
+| `folders` | images labeled by their paths |
+| `images` | images listed in a table, described by numbers |
+| `columns` | column kinds, classes, amounts |
+| `structure` | how the test set was split off: groups, time |
 | `dataset` | a dataset in memory and in a folder |
-| `discovery` | from the files of a competition to a dataset |
-| `splits` | rows to evaluate on, and their folds |
-| `sample` | a maximum number of rows |
-| `association` | rank measures of two columns |
-| `views` | the ways in which a column may tell a target |
-| `skill` | how well they do, in training and from there on the test |
-| `near` | equal and nearly equal rows |
-| `memory` | results that are computed once per dataset |
-| `threads` | one thread for linear algebra |
+| `discovery` | build a dataset from the files of a competition |
+| `splits` | rows for evaluation, and their folds |
+| `sample` | random samples of large tables |
+| `association` | rank association of two columns |
+| `views` | the ways in which a column may be predictive of the target |
+| `skill` | how predictive views are, cross-validated and on the test set |
+| `near` | duplicate and near-duplicate rows |
+| `memory` | results cached per dataset |
+| `threads` | single-threaded linear algebra |
 """

@@ -1,4 +1,4 @@
-"""Association of two columns: rank measures in [0, 1] that need no model."""
+"""Rank-based, model-free association of two columns, in [0, 1]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ranks(values: Array) -> Array:
 
 
 def separation(values: Array, positive: Array) -> float:
-    """Return |2 AUC - 1| of ranking positive rows by the values; 0 if either class is empty."""
+    """Return |2 AUC - 1| where the values rank the rows by class; 0 if either class is empty."""
     count = int(positive.sum())
     others = len(values) - count
     if not count or not others:
@@ -29,7 +29,7 @@ def separation(values: Array, positive: Array) -> float:
 
 
 def spearman(values: Array, others: Array) -> float:
-    """Return |Spearman's rank correlation|; 0 if either is constant."""
+    """Return |Spearman's rank correlation|; 0 if either input is constant."""
     a, b = ranks(values), ranks(others)
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
@@ -39,8 +39,8 @@ def spearman(values: Array, others: Array) -> float:
 def strength(values: Array, dataset: Dataset) -> float:
     """Return how well the values (one per training row, NaN if missing) alone predict the target, in [0, 1].
 
-    For numeric targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest,
-    among classes of at least five rows; rows with missing values are omitted.
+    This is |Spearman's correlation| for numeric targets; for classes, the largest one-vs-rest |2 AUC - 1| among classes
+    with at least five rows. Rows with missing values are omitted.
     """
     known = ~np.isnan(values)
     target = dataset.train[dataset.target].to_numpy()[known]
@@ -62,7 +62,7 @@ def strength(values: Array, dataset: Dataset) -> float:
 
 
 def strengths(dataset: Dataset) -> dict[str, float]:
-    """Return the `strength` of every numeric and boolean column, ids included, strongest first."""
+    """Return the `strength` of every numeric and boolean column, including ids, in descending order."""
     found = {
         name: round(strength(dataset.train[name].to_numpy(dtype=float), dataset), 6)
         for name in (*dataset.ids, *dataset.features)

@@ -22,23 +22,23 @@ CLASSIFICATION_METRICS = frozenset(
 )
 AREAS = ("roc-auc", "weighted-roc-auc")
 ORDER_METRICS = (*AREAS, "average-precision", "spearman")
-"""Metrics of the order of scores, which only another order changes; class ratios don't matter to the areas."""
+"""Rank-based metrics; the areas under curves do not depend on class ratios."""
 MAX_CLASSES_OF_NUMBERS = 20
-"""An integer target with more distinct values is numeric, unless the metric implies otherwise."""
+"""Integer targets with more distinct values are numeric, unless the metric implies otherwise."""
 _BOOLEANS = frozenset({"true", "false"})
 FEW_CODES = 20
-"""Texts with at most this many values may be categories, even if they are numbers."""
+"""Texts with at most this many distinct values may be categories, even if they look like numbers."""
 _AMOUNT = (
     r"^(?P<head>[^\w.+-]{0,3}|[A-Za-z]{2,3} )(?P<number>[+-]?\d[\d,. ]*(?:[eE][+-]?\d+)?)"
     r"\s*(?P<unit>[^\W\d_]{0,3}[%°²³]?)$"
 )
 _UNITS = 3
 _WORDS, _NUMBERS = 2, 0.6
-"""Words that stand for missing amounts, and the minimum share of texts that are amounts beside them."""
+"""Words for missing amounts, and the minimum share of the other texts that must be amounts."""
 
 
 def kind_of(values: pd.Series[Any]) -> Kind:
-    """Return the kind of a column, by its values."""
+    """Return the kind of a column, based on its values."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(values):
@@ -82,7 +82,7 @@ def class_name(value: Any) -> str:
 
 
 def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
-    """Whether a target is a number to predict, not a class."""
+    """Return whether a target is numeric rather than a class."""
     if kind_of(values) != "number":
         return False
     if metric in REGRESSION_METRICS:
@@ -94,7 +94,7 @@ def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
 
 
 def is_free_text(values: pd.Series[Any]) -> bool:
-    """Whether a text column contains prose: many distinct values of several words."""
+    """Return whether a text column contains prose: many distinct values of several words each."""
     known = values.dropna()
     if kind_of(values) != "text" or not len(known):
         return False
@@ -103,7 +103,7 @@ def is_free_text(values: pd.Series[Any]) -> bool:
 
 
 def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
-    """Return classes in the spelling of the known ones, e.g. if one file has `True` and the other `1`."""
+    """Return classes spelled like the known ones, e.g. if one file has `True` and the other `1`."""
     if set(values) <= known:
         return values
     for spelling in ({"1": "True", "0": "False"}, {"True": "1", "False": "0"}, {"1": "true", "0": "false"}):

@@ -1,4 +1,4 @@
-"""The data of a technique task in memory, in the same form for every competition."""
+"""The data of a technique task in memory, in one form for all competitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
 MAX_TEST_ROWS = 5_000
 Problem = Literal["binary", "multiclass", "regression"]
-"""What the target is: two classes, several, or a number."""
+"""The kind of target: two classes, several classes, or a number."""
 Kind = Literal["number", "boolean", "text"]
 """The kind of a column."""
 
@@ -29,9 +29,9 @@ class GroupColumn:
 
     Attributes:
         column: Its column.
-        separator: If the group is the text before its first one.
-        second: A second column, if the group is a pair of values.
-        after: Whether the group is the text after its last separator instead.
+        separator: If set, the group is the text before its first occurrence.
+        second: The second column, if a pair of values identifies the group.
+        after: Whether the group is the text after the last separator instead.
     """
 
     column: str
@@ -51,7 +51,7 @@ class GroupColumn:
 
 
 def _texts(values: pd.Series[Any]) -> pd.Series[str]:
-    """Return values as texts; numbers that differ by rounding are equal."""
+    """Return values as texts; numbers that differ only by rounding give equal texts."""
     if values.dtype.kind == "f":
         values = values.map("{:.12g}".format, na_action="ignore")
     return values.astype("string").fillna("").astype(str)
@@ -64,27 +64,27 @@ class Dataset:
     Attributes:
         task: The base task's id; for planted data, the variant's.
         problem: The problem type of `target`.
-        train: Training rows in their order: ids, features, targets. Texts are `str` objects or NaN, booleans are
-            0.0/1.0/NaN floats, numbers are floats or ints; the index is 0 … n-1.
+        train: Training rows in their original order: ids, features, targets. Texts are `str` objects or NaN, booleans
+            are 0.0/1.0/NaN floats, numbers are floats or ints; the index is 0 … n-1.
         test: Held-out rows in the same form, with their true targets.
-        target: The column that strategies are evaluated on (the first of several). Classes are texts, as
-            they stand in the table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
+        target: The column that strategies are evaluated on (the first of several). Classes are texts, spelled as in the
+            table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
         targets: All target columns; features never contain any of them.
         outputs: The columns that a submission predicts: targets, or one per class.
         ids: Columns that identify a row; not features.
         features: All other columns, in the table's order.
-        kinds: Kind of each id and feature, by the training table.
-        group: Rows that belong together and were not split, if there are such.
-        time: The column by which later rows became the test, if there is one.
-        falling: Whether that column falls as time passes, as days that are left do.
-        metric: The base task's metric, by which strategies are evaluated.
-        direction: Of that metric.
+        kinds: Kind of each id and feature, inferred from the training table.
+        group: The key of rows that the split kept together, if any.
+        time: The column that puts test rows after training rows, if any.
+        falling: Whether that column decreases over time, such as a number of days left.
+        metric: The base task's metric, with which strategies are evaluated.
+        direction: Whether higher or lower values of the metric are better.
         train_rows: Number of rows of the full training table, of which `train` is a sample.
         test_rows: Number of rows of the full test table.
-        sample: One sentence on the sample; empty if all rows are used.
+        sample: A sentence describing the sample; empty if all rows are used.
         known_leaks: Leaks that the base task declares: `{"columns": […], "explanation": …}`.
         planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
-        thumbnail: The features by which images are compared, if the rows are described images.
+        thumbnail: The features used to compare images, if the rows describe images.
     """
 
     task: str
@@ -111,21 +111,21 @@ class Dataset:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes of the training table, sorted; empty for numeric targets."""
+        """Return the sorted classes of the training table; empty for numeric targets."""
         return () if self.problem == "regression" else tuple(sorted(self.train[self.target].unique()))
 
     def of_kind(self, *kinds: Kind) -> list[str]:
-        """Features of these kinds."""
+        """Return the features of the given kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A technique task's data and truth, on which a recommendation is executed.
+    """A technique task's data and truth, used to execute a recommendation.
 
     Attributes:
         dataset: The data, at most 10,000 training rows and 5,000 test rows with their labels.
-        truth: The result of `TechniqueSpec.truth`, on all rows.
+        truth: The result of `TechniqueSpec.truth` for all rows.
         base: The task that the data belongs to.
     """
 
@@ -140,19 +140,19 @@ FILES = ("dataset.json", *(f"{name}.csv.gz" for name in _FRAMES))
 
 
 def save(dataset: Dataset, folder: Path) -> None:
-    """Write a dataset into a folder: `dataset.json`, `train.csv.gz`, `test.csv.gz`; equal data gives equal bytes."""
+    """Write `dataset.json`, `train.csv.gz` and `test.csv.gz` into a folder; equal data gives equal bytes."""
     meta = {key: value for key, value in vars(dataset).items() if key not in _FRAMES}
     meta["group"] = asdict(dataset.group) if dataset.group else None
     (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     for name in _FRAMES:
-        # texts are quoted, because a bare carriage return would end a row
+        # quote texts, because a bare carriage return would end a row
         text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             packed.write(text.encode("utf-8"))
 
 
 def load(folder: Path) -> Dataset:
-    """Read a dataset written by `save`; numbers are identical bit for bit."""
+    """Read a dataset written by `save`; numbers are restored bit for bit."""
     import pandas as pd
 
     from mleredux_techniques._kit.data.tables import exact

@@ -1,4 +1,4 @@
-"""Convert the prepared files of any competition to a `Dataset`: by its declaration, else by its data."""
+"""Convert the prepared files of any competition to a `Dataset`: using its declaration if available, else its data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 
 
 def has_table(task: Task) -> bool:
-    """Whether a task may have a table with features of all kinds, by its category."""
+    """Return whether a task may have a table with features of all kinds, judging by its category."""
     return not task.category.startswith(_WITHOUT_TABLES)
 
 
@@ -41,7 +41,7 @@ def has_table(task: Task) -> bool:
 class Source:
     """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table.
 
-    `described`: whether these tables are to be written, with the descriptions of images.
+    `described` is true if the tables must be written out, because image descriptions were added.
     """
 
     train: str
@@ -53,15 +53,16 @@ DESCRIBED = Source("described_train.csv", "described_test.csv", described=True)
 
 
 def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Dataset, Source]:
-    """Load the data of a competition, all rows (of images, a sample).
+    """Load all rows of a competition's data (a sample, if they describe images).
 
     Args:
-        task: The competition.
-        prepared: Its folder with `public` and `private`.
-        images: Whether images beside the table are described by further columns, if the task is about images.
+        task: The competition task.
+        prepared: Its prepared folder with `public` and `private`.
+        images: Whether to add columns that describe the images, if the task is about images.
 
     Raises:
-        NotApplicable: It has no table with a target, or its answers lack labels for rows; the message says which.
+        NotApplicable: The competition has no table with a target, or its answers do not label all rows; the message
+            gives the reason.
         DataError: A table can't be read.
     """
     public = prepared / "public"
@@ -182,7 +183,7 @@ def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path
 def _images_with_labels(
     task: Task, public: Path, wanted: tuple[str, ...], answers: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[Place]] | None:
-    """Return the training images whose paths contain their labels, as a table of ids and labels, and their places."""
+    """Return a table of ids and labels of training images labeled by their paths, and the images' locations."""
     rows = [name for name in answers.columns if name not in wanted]
     target = wanted[0] if len(wanted) == 1 else "label"
     if not rows or not wanted or (len(wanted) == 1 and target not in answers):
@@ -200,7 +201,7 @@ def _find_test(train: Path, tables: dict[Path, list[str]], wanted: tuple[str, ..
 
 
 def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) -> str | None:
-    """Return the column whose values are the submission's columns (one probability per class)."""
+    """Return the column whose values name the submission's columns (one probability per class)."""
     if len(wanted) < 2 or not extra:
         return None
     table = read_table(path)
@@ -262,7 +263,7 @@ def _keys(frame: pd.DataFrame, names: list[str]) -> pd.Series[Any]:
 
 
 def _decoded(task: Task, answers: pd.DataFrame, targets: tuple[str, ...], wanted: tuple[str, ...]) -> pd.DataFrame:
-    """Return the targets in the form of the training table: unchanged, or the class with the largest column."""
+    """Return the targets in the form of the training table: unchanged, or the class with the highest value."""
     if set(targets) <= set(answers.columns):
         return answers[list(targets)]
     import pandas as pd

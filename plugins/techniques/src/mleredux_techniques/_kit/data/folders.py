@@ -1,4 +1,4 @@
-"""Training images whose labels are in their paths: the name of a folder, or a part of the file's name."""
+"""Training images labeled by their paths: by a folder's name, or by a part of the file's name."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 def labeled(
     public: Path, classes: set[str], row: str, target: str, text: str
 ) -> tuple[pd.DataFrame, list[Place]] | None:
-    """Return a table of the training images with their labels, in random order, and their places.
+    """Return a table of the training images with their labels, in random order, and the images' locations.
 
-    The column `row` has the files' names, or numbers if these are not unique or contain the label.
+    The column `row` contains file names, or numbers if the names are not unique or contain the label.
 
     Args:
-        public: The public files; images in archives are used if those outside have no labels.
-        classes: The classes of the test rows.
-        row: Name of the column of ids.
-        target: Name of the column of labels.
-        text: The competition's description, which may say what the class 1 is, if the classes are 0 and 1.
+        public: The public files; images in archives are used only if those outside have no labels.
+        classes: The classes that occur in the test rows.
+        row: Name of the id column.
+        target: Name of the label column.
+        text: The competition's description, which may explain class 1 if the classes are 0 and 1.
 
     Returns:
-        None if the paths of images do not name the classes.
+        The table and the locations; None if the image paths do not name the classes.
     """
     import pandas as pd
 
@@ -57,7 +57,7 @@ def _path(public: Path, place: Place) -> str:
 
 
 def _labels(paths: list[str], classes: set[str], text: str) -> tuple[bool, list[str | None]] | None:
-    """Return whether labels are in the files' names, and the label of each path; None if there are none."""
+    """Return whether file names contain the labels, and the label of each path; None if no labels were found."""
     parts = [_parts(path) for path in paths]
     spelled = {_plain(name): name for name in classes}
     for key in sorted({key for part in parts for key in part}):
@@ -75,7 +75,7 @@ def _labels(paths: list[str], classes: set[str], text: str) -> tuple[bool, list[
 
 
 def _parts(path: str) -> dict[str, str]:
-    """Return what may be a label: each folder, from the nearest one, and the first and last word of the name."""
+    """Return candidate labels: each parent folder, nearest first, and the first and last word of the file name."""
     *folders, name = path.split("/")
     words = _plain(name.rpartition(".")[0]).split() or [""]
     letters = re.sub(r"\d+$", "", words[0])

@@ -1,6 +1,6 @@
-"""Images beside a table, described by numbers: what their files say, their colors, and a small gray thumbnail.
+"""Images listed in a table, described by numbers: file metadata, colors, and a small gray thumbnail.
 
-So questions about tables can be asked about images. Nothing is learned: equal files have equal descriptions.
+The descriptions let table techniques apply to images. Nothing is learned: equal files have equal descriptions.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Place = tuple[Path, str | None]
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 SIDE = 8
 MAX_IMAGES = {"train": 4_000, "test": 2_000}
-"""Of larger tables, this number of rows is drawn at random."""
+"""Number of rows drawn at random from larger tables."""
 MAX_BYTES = 1 << 26
 NAMED = 0.9
-"""Share of a column's values that name images, if it does."""
+"""Minimum share of a column's values that name images, for the column to count as image names."""
 _SAMPLE = 200
 _TAGS = (271, 272, 305, 315)
-"""Maker, model, software and artist, in Exif data."""
+"""Exif tags for maker, model, software and artist."""
 THUMBNAIL = tuple(f"image pixel {row} {column}" for row in range(SIDE) for column in range(SIDE))
 _FILE, _COLORS = ("bytes", "width", "height", "format", "metadata"), ("red", "green", "blue", "contrast")
 COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
@@ -40,13 +40,13 @@ COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
 def with_images(
     public: Path, train: pd.DataFrame, test: pd.DataFrame, known: Sequence[Place] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-    """Return (at most `MAX_IMAGES`) rows of both tables with the descriptions of their images, and the columns of the
-    thumbnail; the tables as they are, if no column of both names images that can be read.
+    """Return at most `MAX_IMAGES` rows of both tables with image descriptions, and the thumbnail's columns; the
+    unchanged tables if they share no column that names readable images.
 
-    Descriptions that are alike for all images are left out.
+    Descriptions that are the same for all images are omitted.
 
     Args:
-        known: The places of the training images, if no column names them.
+        known: The locations of the training images, if no column names them.
     """
     import pandas as pd
 
@@ -71,7 +71,8 @@ def with_images(
 
 
 def _index(public: Path) -> dict[str, list[Place]]:
-    """Return the places of all images, also in archives: by name and by name without its ending, in lower case."""
+    """Return the locations of all images, including those in archives, by lower-case name with and without extension.
+    """
     found: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
         name = _key(place[1] or place[0].name)
@@ -81,7 +82,7 @@ def _index(public: Path) -> dict[str, list[Place]]:
 
 
 def images_below(public: Path) -> list[Place]:
-    """Return the places of all images, also in archives."""
+    """Return the locations of all images, including those in archives."""
     found: list[Place] = []
     for path in sorted(public.rglob("*")):
         if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
@@ -102,7 +103,7 @@ def _names_images(columns: list[pd.Series[Any]], places: dict[str, list[Place]])
 
 
 def _place(places: dict[str, list[Place]], value: Any, table: str) -> Place | None:
-    """Return the place of an image; of several of one name, that in the folder or archive of the table."""
+    """Return the location of an image; if the name is ambiguous, prefer the table's own folder or archive."""
     found = places.get(_key(value), [])
     own = [place for place in found if table in f"{place[0].parent.name} {place[0].stem} {place[1]}".lower()]
     return next(iter([*own, *found]), None)
@@ -128,9 +129,10 @@ def _descriptions(places: list[Place | None]) -> list[dict[str, Any]]:
 def describe(content: bytes) -> dict[str, Any]:
     """Return the description of an image file; only its size if it can't be read.
 
-    `image bytes`, `image width`, `image height` (pixels), `image format` (of the file, and of its colors),
-    `image metadata` (who or what made it; texts in the file), `image red`, `image green`, `image blue` (means from 0 to
-    1), `image contrast` (standard deviation of gray), and `image pixel ROW COLUMN`: gray means of 8 by 8 parts.
+    `image bytes`, `image width`, `image height` (pixels), `image format` (of the file, and of its colors), `image
+    metadata` (its author, device or software, and texts in the file), `image red`, `image green`, `image blue` (means
+    from 0 to 1), `image contrast` (standard deviation of gray), and `image pixel ROW COLUMN`: gray means of 8 by 8
+    parts.
     """
     from PIL import Image
 
@@ -140,7 +142,7 @@ def describe(content: bytes) -> dict[str, Any]:
             told |= {"image width": image.width, "image height": image.height}
             told |= {"image format": f"{image.format} {image.mode}"}
             told |= {"image metadata": " ".join(_metadata(image)) or None}
-            image.draft("RGB", (16 * SIDE, 16 * SIDE))  # JPEG files are decoded at a smaller size
+            image.draft("RGB", (16 * SIDE, 16 * SIDE))  # decode JPEG files at a smaller size
             deep = image.mode.startswith(("I", "F"))
             colors = Image.fromarray(_leveled(np.asarray(image, dtype=float))) if deep else image
             small = np.asarray(colors.convert("RGB").resize((2 * SIDE, 2 * SIDE), Image.Resampling.BOX), float) / 255
@@ -153,7 +155,7 @@ def describe(content: bytes) -> dict[str, Any]:
 
 
 def _leveled(values: Array) -> Array:
-    """Return deep gray values in eight bits, by the range of the image's type."""
+    """Convert gray values of higher bit depth to eight bits, using the value range of the image's mode."""
     top = 255.0 if values.max(initial=0) <= 255 else 65_535.0
     return np.asarray(np.clip(255 * values / top, 0, 255), dtype=np.uint8)
 

@@ -20,10 +20,10 @@ _memory = _Memory()
 
 
 def remembered(dataset: Dataset, key: str, find: Callable[[], Found]) -> Found:
-    """Return the result of `find`, called once per key as long as a thread's dataset is the same object."""
+    """Return the result of `find`, calling it once per key while the thread's dataset is the same object."""
     if _memory.dataset is not dataset:
         _memory.dataset, _memory.known = dataset, {}
-    known = _memory.known  # `find` may turn to another dataset
+    known = _memory.known  # `find` may switch to another dataset
     if key not in known:
         known[key] = find()
     found: Found = known[key]

@@ -1,4 +1,4 @@
-"""Rows that are equal, or nearly: at a distance far below that of neighbours."""
+"""Duplicate and near-duplicate rows, whose distance is far below that of typical neighbours."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 NEAR = 0.05
-"""Rows are nearly equal below this share of the typical distance of neighbours."""
+"""Rows are nearly equal if their distance is below this share of the typical distance between neighbours."""
 NEAR_IMAGES = 0.2
-"""The same of images, by their thumbnails: the same picture may be stored in another size or quality."""
+"""The same for thumbnails of images: one image may be stored in several sizes or qualities."""
 CHANCE = 0.01
-"""Expected number of rows that are so near by chance; it makes the share smaller where columns are few."""
+"""Maximum expected number of rows this near by chance; it lowers the threshold for tables with few columns."""
 LEAST = 0.005
-"""Fewer rows than this share (or 5) may be near by chance: then only equal ones count."""
+"""If fewer rows than this share (or 5) are near, they may be so by chance, and only equal rows count."""
 SAME = 0.9
-"""Share of the other columns that are equal in nearly equal rows."""
+"""Minimum share of the other columns that agree in nearly equal rows."""
 MAX_ROWS, MIN_TWINS = 10_000, 10
 ALIKE = 0.6
 MAX_COLUMNS = 100
@@ -50,8 +50,8 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
 
 
 def twins_tell(dataset: Dataset) -> float | None:
-    """Return the correlation of test rows' targets with the mean target of the training rows that equal them; None if
-    too few are equal, so that nearly equal ones count.
+    """Return the correlation of the test targets with the mean target of equal training rows; None if too few rows are
+    equal, so that nearly equal rows count instead.
     """
     from mleredux_techniques._kit.data.skill import outputs
 
@@ -68,7 +68,7 @@ def twins_tell(dataset: Dataset) -> float | None:
 
 
 def _plain(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
-    """Return a key of each row's features; letters' case, punctuation and spaces of prose don't count."""
+    """Return a key of each row's features, ignoring case, punctuation and spaces in prose."""
     import pandas as pd
 
     features = list(dataset.features)
@@ -83,7 +83,7 @@ def _plain(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
 def _near(dataset: Dataset) -> tuple[Array, Array]:
     """Return which training rows are near an earlier one, and which test rows are near a training row.
 
-    Neighbours are found by some of the columns, and compared by all of them.
+    Neighbours are searched in some of the columns, then compared in all of them.
     """
     from scipy.spatial import cKDTree
 
@@ -115,8 +115,8 @@ def _near(dataset: Dataset) -> tuple[Array, Array]:
 
 
 def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
-    """As `_near`, by prose: texts that share at least `ALIKE` of their runs of three words (A. Broder, "On the
-    Resemblance and Containment of Documents", 1997).
+    """Do the same as `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
+    Broder, "On the Resemblance and Containment of Documents", 1997).
     """
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
     prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
@@ -127,7 +127,7 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     runs: list[set[int]] = []
 
     def most_alike(own: set[int]) -> int | None:
-        """Return the known text that shares most runs, if enough."""
+        """Return the known text that shares the most trigrams, if it shares enough."""
         met = Counter(row for run in own for row in held.get(run, ())[:_FREQUENT])
         for row, both in met.most_common(1):
             if both >= ALIKE * (len(own) + len(runs[row]) - both):
@@ -153,7 +153,7 @@ def _is_measured(values: pd.Series[Any]) -> bool:
 
 
 def _scaled(dataset: Dataset, names: list[str]) -> tuple[Array, Array]:
-    """Return columns in units of their spread, bounded as far outliers would hide all others; missing ones are far."""
+    """Scale columns by their spread and bound them, so that outliers do not dominate; missing values are far away."""
     ours, theirs = (frame[names].to_numpy(dtype=float) for frame in (dataset.train, dataset.test))
     low, middle, high = np.nanquantile(ours, [0.25, 0.5, 0.75], axis=0)
     spread = np.where(high > low, high - low, np.nanstd(ours, axis=0))
@@ -163,7 +163,7 @@ def _scaled(dataset: Dataset, names: list[str]) -> tuple[Array, Array]:
 
 
 def _alike(frame: pd.DataFrame, other: pd.DataFrame, names: list[str]) -> Array:
-    """Whether most of the other columns are equal, row by row."""
+    """Return, for each row, whether most of the other columns are equal."""
     if not names:
         return np.ones(len(frame), dtype=bool)
     import pandas as pd

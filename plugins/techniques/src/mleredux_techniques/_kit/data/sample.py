@@ -1,4 +1,4 @@
-"""A sample of rows on which strategies are executed, if there are too many."""
+"""Random samples of large tables, on which strategies are executed."""
 
 from __future__ import annotations
 

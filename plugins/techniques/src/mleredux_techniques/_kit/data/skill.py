@@ -1,9 +1,9 @@
-"""How well codes tell a target: cross-validated in the training table, and from there on the test.
+"""How predictive codes are of the target: cross-validated in the training table, and from there to the test set.
 
 A model of one column is the smoothed mean of the target for each code (D. Micci-Barreca, "A Preprocessing Scheme for
-High-Cardinality Categorical Attributes", 2001). Skill is the correlation of its predictions with an output: a class
-against the rest; for numbers, their rank, and each of seven ranges against the rest. Only NumPy computes it, so that it
-is the same with every version of other libraries.
+High-Cardinality Categorical Attributes", 2001). Skill is the correlation of its predictions with an output: one class
+against the rest; for numeric targets, the rank, and each of seven ranges against the rest. It is computed with NumPy
+alone, so that it does not depend on the versions of other libraries.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Skill:
-    """Skill of a view, of the output in which it loses most.
+    """Skill of a view, for the output on which it loses most.
 
     Attributes:
-        inside: Cross-validated in the training table, by the structure of the split, and weighted to the test's values.
-        outside: From the training table to the test.
+        inside: Cross-validated skill in the training table, with folds like the split, and weighted to the test's
+            values.
+        outside: Skill on the test set of predictions fitted to the training table.
         error: Standard error of `inside - outside`, bootstrapped over the test rows (or groups);
             infinite if less than `NOTABLE` is lost.
-        output: The output's number.
+        output: The output's index.
     """
 
     view: View
@@ -48,12 +49,12 @@ class Skill:
     output: int
 
     def lost(self, retention: float = 1.0) -> float:
-        """Return the skill that is lost on the test, beyond what other columns lose."""
+        """Return the skill lost on the test set, beyond the loss of other columns."""
         return retention * self.inside - max(self.outside, 0.0)
 
 
 class Judge:
-    """Measures the skill of views of one dataset."""
+    """Measures the skill of views for one dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -70,8 +71,8 @@ class Judge:
 
     @cached_property
     def inflation(self) -> Array:
-        """By how much the variance of a mean of each output is larger than of independent rows, as rows of a group are
-        alike (L. Kish, "Survey Sampling", 1965: the design effect, 1 + (rows a group - 1) · intraclass correlation).
+        """The factor by which the similarity of rows within groups inflates the variance of each output's mean (L.
+        Kish, "Survey Sampling", 1965: the design effect, 1 + (rows per group - 1) · intraclass correlation).
         """
         if self.groups is None:
             return np.ones(self.y.shape[1])
@@ -84,7 +85,7 @@ class Judge:
         return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
 
     def folds_of(self, groups: Array | None) -> Array:
-        """Return folds that keep groups together; consecutive ones if the test is later."""
+        """Return folds that keep groups together; consecutive ones if the test rows are later."""
         rows = len(self.y)
         if self.ahead:
             order = np.argsort(moments(self.dataset, self.dataset.train).to_numpy(dtype=float), kind="stable")
@@ -95,7 +96,7 @@ class Judge:
         return assign_folds(strata, groups, FOLDS, seed=0)
 
     def cross_validated(self, view: View, folds: Array | None = None) -> tuple[Array, Array]:
-        """Return predictions of the training rows from other folds, and which rows have one."""
+        """Return out-of-fold predictions of the training rows, and which rows have one."""
         folds = self.folds if folds is None else folds
         cells = folds * view.count + view.train
         sums = np.stack([np.bincount(cells, self.y[:, k], FOLDS * view.count) for k in range(self.y.shape[1])], axis=1)
@@ -112,14 +113,14 @@ class Judge:
         return np.asarray((sums + SMOOTH * self.prior) / (sizes[..., None] + SMOOTH))
 
     def inside(self, view: View, folds: Array | None = None, weights: Array | None = None) -> Array:
-        """Return the cross-validated skill of each output, within folds."""
+        """Return the cross-validated skill for each output, measured within folds."""
         folds = self.folds if folds is None else folds
         told, usable = self.cross_validated(view, folds)
         held = np.ones(len(folds)) if weights is None else weights
         return _correlations(_within(told, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
 
     def outside(self, view: View) -> Array:
-        """Return predictions of the test rows; the mean for codes that training rows don't have."""
+        """Return predictions of the test rows; codes absent from the training rows get the mean."""
         sums = np.stack([np.bincount(view.train, self.y[:, k], view.count + 1) for k in range(self.y.shape[1])], axis=1)
         sizes = np.bincount(view.train, minlength=view.count + 1).astype(float)
         return self._means(sums, sizes)[view.test]
@@ -127,10 +128,10 @@ class Judge:
     def skill(
         self, view: View, folds: Array | None = None, seen: Array | None = None, *, shifted: bool = True
     ) -> Skill:
-        """Compare the skill in the training table with that on the test.
+        """Compare the skill in the training table with that on the test set.
 
         Args:
-            folds: Of the training rows, if not those of the split.
+            folds: Folds of the training rows; None for those that match the split.
             seen: The test rows to judge; None for all.
             shifted: Whether training rows are weighted to the test's values, so that drift alone loses nothing.
         """
@@ -143,7 +144,7 @@ class Judge:
         return self._lost(view, inside, told, rows, count)
 
     def skill_of_prose(self, train: Any, test: Any) -> Skill:
-        """Compare the skill of all words together: the mean of their smoothed means of the target, from other folds.
+        """Compare the skill of all words together: the mean of their out-of-fold smoothed target means.
 
         Args:
             train, test: The texts, of shape (rows,).
@@ -171,10 +172,10 @@ class Judge:
         return self._lost(nothing, inside, told(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
 
     def _lost(self, view: View, inside: Array, told: Array, rows: Array, count: float) -> Skill:
-        """Return the skill of the output that loses most on the test.
+        """Return the skill for the output that loses most on the test set.
 
         Args:
-            inside: Cross-validated, of each output.
+            inside: Cross-validated skill for each output.
             told: Predictions of the test rows.
             rows: The test rows to judge.
             count: The effective number of training rows.
@@ -188,20 +189,20 @@ class Judge:
         if inside[worst] - found[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(found[worst]), np.inf, worst)
         error = _error(told[rows, worst], self.asked[rows, worst], held[:, worst], groups)
-        # of a rare output, resamples are too alike
+        # for a rare output, resamples are too similar
         error = max(error, float((1 - found[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
         return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
 
 
 def overlap(view: View) -> float:
-    """Return the effective share of the training rows that have the test's values."""
+    """Return the effective share of the training rows whose values occur in the test set."""
     weights = _shift(view, np.ones(len(view.test), dtype=bool))
     return 1.0 if weights is None else float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
 
 
 def outputs(dataset: Dataset) -> tuple[Array, Array]:
-    """Return the outputs of training and test rows, of shape (rows, outputs)."""
+    """Return the outputs of training and test rows, each of shape (rows, outputs)."""
     ours, theirs = (frame[dataset.target].to_numpy() for frame in (dataset.train, dataset.test))
     if dataset.problem != "regression":
         ours, theirs = ours.astype(str), theirs.astype(str)
@@ -213,7 +214,7 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
         return tuple(np.stack([values == name for name in chosen], axis=1).astype(float) for values in (ours, theirs))  # type: ignore[return-value]
     ours, theirs = ours.astype(float), theirs.astype(float)
     enough = [share for share in RANGES if min(share, 1 - share) * min(len(ours), len(theirs)) >= RARE]
-    # in the future, numbers of one range may be those of another
+    # in the future, numbers of one range may shift to another
     edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
     known = np.sort(ours)
     found = []
@@ -226,7 +227,7 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
 
 
 def _shift_of_target(ours: Array, theirs: Array) -> Array:
-    """Return weights of the test rows, one per output, by which its classes have the shares of the training table."""
+    """Return test row weights for each output that restore the class shares of the training table."""
     found = np.ones(theirs.shape)
     for k in range(ours.shape[1]):
         if set(np.unique(ours[:, k])) <= {0.0, 1.0}:
@@ -237,9 +238,9 @@ def _shift_of_target(ours: Array, theirs: Array) -> Array:
 
 
 def _shift(view: View, rows: Array) -> Array | None:
-    """Return weights of the training rows, by which their codes are as frequent as the test's.
+    """Return training row weights that give codes the same frequencies as in the test set.
 
-    None if nearly all test rows have one value: then the column is not known there, which no drift explains.
+    None if nearly all test rows have one value: the column is then unknown there, which drift does not explain.
     """
     if view.flat:
         return None
@@ -250,14 +251,14 @@ def _shift(view: View, rows: Array) -> Array | None:
 
 
 def _within(values: Array, folds: Array, weights: Array) -> Array:
-    """Return values minus the mean of their fold."""
+    """Return values with the mean of their fold subtracted."""
     sizes = np.bincount(folds, weights, FOLDS) + 1e-12
     means = np.stack([np.bincount(folds, weights * values[:, k], FOLDS) / sizes for k in range(values.shape[1])], 1)
     return np.asarray(values - means[folds])
 
 
 def _correlations(told: Array, true: Array, weights: Array) -> Array:
-    """Return the weighted correlation of each column of both; 0 if either is constant."""
+    """Return the weighted correlation of corresponding columns; 0 if either is constant."""
     total = weights.sum() or 1.0
     told, true = told - weights @ told / total, true - weights @ true / total
     both = weights @ (told * true)

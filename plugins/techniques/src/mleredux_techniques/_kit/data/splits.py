@@ -1,4 +1,4 @@
-"""The rows on which recommendations are evaluated, and their splits: deterministic, whatever the library's version."""
+"""The rows for evaluating recommendations, and their splits, which do not depend on library versions."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ Array = np.ndarray[Any, Any]
 
 FOLDS = 5
 REPEATS = 2
-"""Number of times that the rows are split into folds; each held-out part has its own seed for models and strategies."""
+"""Number of repeated splits into folds; each held-out part has its own seed for models and strategies."""
 MAX_ROWS = 4_000
-"""Larger tables are sampled to this number of rows, which bounds the grading time: 6 seconds of CPU time."""
+"""Larger tables are sampled down to this number of rows, which bounds grading to 6 seconds of CPU time."""
 FUTURE = 0.3
-"""Share of the training rows that count as the future, if the test is later than the training rows."""
+"""Share of the training rows held out as the future, if test rows are later than training rows."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of a pool for training and evaluation, and the random seed."""
+    """Row numbers of a pool for training and for evaluation, with a random seed."""
 
     train: Array
     """Row numbers for training, shape `(n,)`."""
     held_out: Array
     """Row numbers for evaluation, shape `(m,)`."""
     seed: int
-    """The random seed of models on this split."""
+    """The random seed for models on this split."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Training rows, whose splits have the structure of the split into training and test rows.
+    """Training rows with splits that mimic the split into training and test rows.
 
     Attributes:
         frame: The rows; the index is 0 … n-1.
         y: Outputs of the reference models, of shape (rows, outputs): one-hot classes, or the standardized number.
         codes: The class of each row, or the number itself.
         names: The class of each code; empty for numbers.
-        overlap: Held-out rows / training rows of a split.
+        overlap: Ratio of held-out rows to training rows of a split.
         sample: One sentence on how the rows were sampled; empty if all are used.
     """
 
     dataset: Dataset
-    """The data set that the rows come from."""
+    """The dataset that the rows come from."""
     frame: pd.DataFrame
     y: Array
     codes: Array
     names: tuple[str, ...]
     splits: tuple[Split, ...]
-    """The splits, in order of their seeds."""
+    """The splits, ordered by seed."""
     overlap: float
     sample: str
 
@@ -65,14 +65,14 @@ class Pool:
 def pool(
     dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = FOLDS, repeats: int = REPEATS, seed: int = 0
 ) -> Pool:
-    """Return the pool of a dataset: its training rows are split into `count` folds, each held out once, repeatedly.
+    """Return the pool of a dataset: its training rows, repeatedly split into `count` folds, each held out once.
 
-    Private test rows are not used: what is measured here may be passed on to runs that are graded by them. Classes
-    have the same share in all folds; rows of one group stay together; if the test is later than the training rows, a
-    part of the later training rows is held out and a part of the earlier ones is used for training.
+    Private test rows are not used, since these measurements may reach runs that are graded on them. Classes have the
+    same share in all folds; rows of one group stay together; if test rows are later than training rows, a part of the
+    later training rows is held out and a part of the earlier ones is used for training.
 
     Args:
-        seed: Of the folds; other seeds give other splits of the same rows.
+        seed: Seed of the folds; other seeds give other splits of the same rows.
     """
     whole = dataset.train
     groups = group_codes(dataset, whole)
@@ -125,10 +125,10 @@ def group_codes(dataset: Dataset, frame: pd.DataFrame) -> Array:
 
 
 def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
-    """Return the indices of at most `most` rows, in their order; groups are drawn completely, as long as they fit.
+    """Return the sorted indices of at most `most` rows; groups are drawn whole, as long as they fit.
 
     Raises:
-        NotApplicable: These are less than half of the rows that could be used, because groups are too large.
+        NotApplicable: Fewer than half of the rows would be used, because groups are too large.
     """
     if rows <= most:
         return np.arange(rows)
@@ -153,7 +153,7 @@ def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) 
         names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         filled, fold_of = np.zeros(count), np.zeros(len(names), dtype=int)
         order = rng.permutation(len(names))
-        for group in order[np.argsort(-sizes[order], kind="stable")]:  # as GroupKFold: large groups first
+        for group in order[np.argsort(-sizes[order], kind="stable")]:  # like GroupKFold: large groups first
             fold_of[group] = filled.argmin()
             filled[fold_of[group]] += sizes[group]
         return fold_of[members]
@@ -165,7 +165,7 @@ def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) 
 
 
 def parts_of(rows: int, most: int = 10) -> list[Array]:
-    """Return test rows in parts, on each of which a metric is computed, of at least 20 rows if possible."""
+    """Split test rows into parts of at least 20 rows if possible, on each of which a metric is computed."""
     return np.array_split(np.random.default_rng(0).permutation(rows), int(np.clip(rows // 20, 2, most)))
 
 

@@ -1,4 +1,4 @@
-"""How the test was split off: by group, by time, or at random. The split itself is the evidence, not columns' names."""
+"""How the test was split off: by group, by time, or at random. The evidence is the split itself, not column names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
-"""Maximum share of the test's rows whose group occurs in the training table if the split was by group."""
+"""Maximum share of test rows whose group occurs in the training table, for a split by group."""
 MOST_ROWS = 0.5
 """Minimum share of the rows that have a group."""
 MIN_ROWS_A_GROUP = 1.5
@@ -26,9 +26,9 @@ CHANCE = 1e-6
 """Maximum probability that a random split has the same order."""
 MAX_PAIRED = 12
 KNOWN = 0.8
-"""Minimum share of the test's rows whose value of each column of a pair occurs in the training table."""
+"""Minimum share of test rows whose value occurs in the training table, for each column of a pair."""
 WITHIN = 0.95
-"""Share of the groups in which all test rows are later than the training rows, if the split is by time within them."""
+"""Minimum share of groups whose test rows are all later than their training rows, for a split by time within groups."""
 _SMOOTH = 30
 _DATE = (
     r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{4}[-/]\d{1,2}$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}-\d{1,2}-\d{4}"
@@ -44,13 +44,14 @@ class Structure:
     """How the test was split off.
 
     Attributes:
-        group: The key of rows that were kept together; the coarsest.
-        groups: All keys that were kept together, the coarsest first.
-        time: The column by which later rows are the test.
-        times: All columns that do so.
-        falling: Those of them whose values fall as time passes: the test has the smallest.
-        within: The column in whose groups test rows are later; None if they are later than all training rows.
-        alternative: The key of a column that may be read either way, as numbered periods: groups, besides a time.
+        group: The coarsest key of rows that were kept together.
+        groups: All keys of rows that were kept together, the coarsest first.
+        time: The column that puts test rows after training rows.
+        times: All columns that put test rows after training rows.
+        falling: The columns of `times` that decrease over time: the test set has the smallest values.
+        within: The column of the groups within which test rows are later; None if they are later than all training
+            rows.
+        alternative: The key of a column that may be either a group or a time, such as numbered periods.
     """
 
     group: GroupColumn | None = None
@@ -63,7 +64,7 @@ class Structure:
 
 
 def structure_of(dataset: Dataset) -> Structure:
-    """Find the groups and the order by which the test was split off, if any."""
+    """Find the groups and the time order that the test set was split off by, if any."""
     rising = separated(dataset)
     falling = separated(dataset, falling=True)
     times = rising + falling
@@ -86,10 +87,10 @@ def structure_of(dataset: Dataset) -> Structure:
 
 
 def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
-    """Return numbers and dates by which (nearly) all test rows are later than the training rows; dates first.
+    """Return numeric and date columns in which (nearly) all test rows follow the training rows; dates first.
 
     Args:
-        falling: Columns whose smallest values are the latest instead, without ids, which are numbered upwards.
+        falling: Whether to return columns whose smallest values are the latest, without ids, which count upwards.
     """
     found = []
     for name in (*dataset.features, *(() if falling else dataset.ids)):
@@ -106,24 +107,24 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
 
 
 def follows(train: pd.Series[Any], test: pd.Series[Any]) -> bool:
-    """Whether all but 2 % of the test's times are at or after all but 2 % of the training's."""
+    """Return whether all but 2 % of the test times are at or after all but 2 % of the training times."""
     first, last = test.quantile(MAX_SHARED), train.quantile(1 - MAX_SHARED)
     return bool(first >= last and first > train.median() and test.max() > train.max())
 
 
 def _chance(train: int, test: int) -> float:
-    """Return the probability that the last rows are the test, if it is drawn at random."""
+    """Return the probability that a randomly drawn test set consists of the last rows."""
     few = max(1, int(test * (1 - 2 * MAX_SHARED)))
     return math.exp(math.lgamma(few + 1) + math.lgamma(train + 1) - math.lgamma(train + few + 1))
 
 
 def _is_grouping(dataset: Dataset, name: str) -> bool:
-    """Whether values repeat within the training table and do not occur in the test."""
+    """Return whether values repeat within the training table and do not occur in the test set."""
     return _kept_together(dataset, _codes(dataset, GroupColumn(name))) is not None
 
 
 def _is_rough(dataset: Dataset, name: str) -> bool:
-    """Whether rows with one value are alike, and those with the next value are not: names of groups, not a time."""
+    """Return whether rows are similar within a value but not across neighboring values: groups, not a time."""
     from scipy.stats import rankdata
 
     values = dataset.train[name].dropna()
@@ -154,12 +155,12 @@ def _is_rough(dataset: Dataset, name: str) -> bool:
 
 def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[GroupColumn]:
     """Find the groups that the split kept together: values (or pairs of values of two columns) that repeat within the
-    training table, in rows (nearly) none of which shares its value with a row of the test.
+    training table, while (nearly) none of these rows shares its value with a test row.
 
-    The first is the coarsest of those that share nothing, which contains the finer ones.
+    The first key is the coarsest one whose groups never cross the split; it contains the finer ones.
 
     Args:
-        without: Columns that are none, as those of time.
+        without: Columns to exclude, such as time columns.
     """
     keys = [key for key in candidates(dataset) if key.column not in (without or set())]
     codes, rows = {key: _codes(dataset, key) for key in keys}, len(dataset.train)
@@ -187,10 +188,10 @@ def _codes(dataset: Dataset, key: GroupColumn) -> Array:
 
 
 def _kept_together(dataset: Dataset, codes: Array) -> tuple[bool, int] | None:
-    """Return whether any row of the test shares its group with training rows, and the number of their groups; None if
-    the split did not keep groups together.
+    """Return whether any test row shares its group with training rows, and the number of training groups; None if the
+    split did not keep groups together.
 
-    Rows count, not values: most rows have a group, and one large group does not make the others repeat.
+    The criterion counts rows, not values: most rows must have a group, and one large group does not suffice.
     """
     train, test = codes[: len(dataset.train)], codes[len(dataset.train) :]
     sizes = np.bincount(train[train >= 0], minlength=codes.max(initial=0) + 1)
@@ -206,8 +207,8 @@ def _kept_together(dataset: Dataset, codes: Array) -> tuple[bool, int] | None:
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:
-    """Return columns that could name groups: values that repeat, of texts also the part before or after a separator, of
-    moments also the day.
+    """Return keys that could name groups: columns whose values repeat, also the part of a text before or after a
+    separator, and the day of a timestamp.
     """
     found = []
     for name in (*dataset.ids, *dataset.features):
@@ -230,10 +231,10 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
 
 
 def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
-    """Return a column by which test rows are the last ones of each group, the column of the groups, and whether the
-    last ones have the smallest values.
+    """Return the column that puts test rows last within each group, the group column, and whether the last rows have
+    the smallest values.
 
-    A random split has this order in a group of n training and m test rows with the probability n! m! / (n + m)!.
+    In a group of n training and m test rows, a random split gives this order with probability n! m! / (n + m)!.
     """
     import pandas as pd
 
@@ -257,8 +258,8 @@ def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
 
 
 def _order(dataset: Dataset, name: str) -> int:
-    """Return 1 if a column has many different numbers or dates, which are higher in the test, -1 if they are lower, and
-    0 if neither holds.
+    """Return 1 if a column has many distinct numbers or dates that are higher in the test set, -1 if they are lower
+    there, and 0 otherwise.
     """
     if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
         return 0
@@ -275,14 +276,14 @@ def _moments_of(dataset: Dataset, name: str) -> list[pd.Series[Any]]:
 
 
 def moments(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
-    """Return the time of each row as numbers that grow as time passes, by the dataset's column of time."""
+    """Return the time of each row as numbers that increase over time, from the dataset's time column."""
     assert dataset.time is not None
     passed = in_time(frame[dataset.time])
     return -passed if dataset.falling else passed
 
 
 def looks_like_time(values: pd.Series[Any]) -> bool:
-    """Whether a text column contains dates."""
+    """Return whether a text column contains dates."""
     if values.dtype.kind in "ifub":
         return False
     known = values.dropna().head(500).astype(str)
@@ -301,7 +302,7 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
         passed += (periods["year"].astype(float) - 1970) * 365.2425
         seconds: pd.Series[Any] = (passed * 86_400).reindex(values.index)
         return seconds
-    # 25/03/2021 shows that 04/03/2021 is in March
+    # 25/03/2021 shows that 04/03/2021 is a day in March
     first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)
     days = bool((pd.to_numeric(first) > 12).any())
     moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=days)

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS = 1_000_000
-"""Only this number of rows of a table is used, both for the questions and their answers."""
+"""Maximum number of rows of a table that questions and answers use."""
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".csv.gz", ".csv.zip", ".tsv.gz")
 MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
-"""Texts that pandas.read_csv treats as missing; they are missing in every format."""
+"""Texts that pandas.read_csv treats as missing; they denote missing values in all formats."""
 _ENTRIES = 20_000
 _JSON_BYTES = 1 << 29
 
 
 def find_tables(folder: Path) -> list[Path]:
-    """Return files that may be tables, in the folder and its subfolders; names of training tables come first."""
+    """Return files that may be tables, from the folder and its subfolders; likely training tables come first."""
     with os.scandir(folder) as entries:
         found = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
     paths = [Path(path) for path in found]
@@ -83,7 +83,7 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
 
 
 def exact() -> dict[str, Any]:
-    """Return options of pandas.read_csv that read numbers exactly; from pandas 3.1 on, that is the default."""
+    """Return options that make pandas.read_csv read numbers exactly, which is the default since pandas 3.1."""
     import pandas as pd
 
     major, minor = (int(part) for part in pd.__version__.split(".")[:2])

@@ -1,4 +1,4 @@
-"""One thread for linear algebra: floating-point sums depend on their order, and waiting threads cost CPU time."""
+"""Single-threaded linear algebra: floating-point sums depend on their order, and waiting threads cost CPU time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import threading
 from collections.abc import Iterator
 
 _LOCK = threading.RLock()
-"""The limit is that of the process: a thread that is done would lift that of another one."""
+"""The limit applies to the whole process: a thread that finishes would lift it for the others."""
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Return a context in which linear algebra uses one thread; one thread of the process is in it at a time."""
-    import scipy.linalg  # noqa: F401 - the limit holds for libraries that are loaded already
+    """Return a context that limits linear algebra to one thread; only one thread of the process can enter it at a time.
+    """
+    import scipy.linalg  # noqa: F401 - the limit applies only to libraries that are already loaded
     from threadpoolctl import threadpool_limits
 
     with _LOCK, threadpool_limits(1):

@@ -1,4 +1,4 @@
-"""Views of a column: every way in which it may tell a target, as codes of its training and test rows."""
+"""Views of a column: the ways in which it may be predictive of the target, as codes of training and test rows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class View:
     """One way to read a column.
 
     Attributes:
-        name: Such as `value`, `last digit`, `character 1`.
+        name: Name of the view, such as `value`, `last digit`, `character 1`.
         train: A code below `count` for each training row.
         test: The same for each test row; `count` if the value is not among the training rows.
         count: Number of codes.
-        flat: Whether nearly all test rows have one value, as those that are not known there.
+        flat: Whether nearly all test rows have one value, as if the column were unknown there.
     """
 
     name: str
@@ -56,13 +56,13 @@ def views_of(train: pd.Series[Any], test: pd.Series[Any], kind: Kind) -> Iterato
 
 
 def in_bins(name: str, train: Array, test: Array, bins: int | None = None) -> View:
-    """Return the view of numbers in bins of equally many training rows; missing values have a bin of their own."""
+    """Return the view of numbers in bins with equal numbers of training rows; missing values have their own bin."""
     count = bins or int(np.clip(len(train) // ROWS_A_BIN, 4, MAX_BINS))
     known = train[~np.isnan(train)]
     edges = np.unique(np.quantile(known, np.linspace(0, 1, count + 1)[1:-1])) if len(known) else np.zeros(0)
 
     def code(values: Array) -> Array:
-        # a value that fills several quantiles has a bin of its own: [edge, edge]
+        # a value that fills several quantiles has its own bin: [edge, edge]
         placed = np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right")
         return np.where(np.isnan(values), 2 * len(edges) + 1, placed)
 
@@ -70,7 +70,7 @@ def in_bins(name: str, train: Array, test: Array, bins: int | None = None) -> Vi
 
 
 def of_values(name: str, train: Array, test: Array) -> View:
-    """Return the view of equal values (texts or numbers; missing values are equal)."""
+    """Return the view of equal values (texts or numbers; missing values count as equal)."""
     import pandas as pd
 
     codes, found = pd.factorize(train, use_na_sentinel=False)
@@ -117,7 +117,7 @@ def _of_dates(train: pd.Series[Any], test: pd.Series[Any]) -> Iterator[View]:
 
 
 def _of_texts(train: pd.Series[Any], test: pd.Series[Any]) -> Iterator[View]:
-    """Views are computed once per different text."""
+    """Return the views of texts, computed once per distinct text."""
     import pandas as pd
 
     ours, theirs = (values.fillna("").astype(str).to_numpy(dtype=object) for values in (train, test))
