@@ -71,7 +71,7 @@ def with_images(
 
 
 def _index(public: Path) -> dict[str, list[Place]]:
-    """Return the locations of all images, including those in archives, by lower-case name with and without extension.
+    """Return the locations of all images, also in archives, by lower-case name with and without extension.
     """
     found: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
@@ -155,7 +155,7 @@ def describe(content: bytes) -> dict[str, Any]:
 
 
 def _leveled(values: Array) -> Array:
-    """Convert gray values of higher bit depth to eight bits, using the value range of the image's mode."""
+    """Scale gray values to eight bits; images with values above 255 are taken to be 16-bit."""
     top = 255.0 if values.max(initial=0) <= 255 else 65_535.0
     return np.asarray(np.clip(255 * values / top, 0, 255), dtype=np.uint8)
 

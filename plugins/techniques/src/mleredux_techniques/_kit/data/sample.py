@@ -15,7 +15,7 @@ _SEED = 20_240_601
 
 
 def sampled(dataset: Dataset) -> Dataset:
-    """Return at most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (complete groups), in their order.
+    """Return at most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (as whole groups), in order.
 
     Raises:
         NotApplicable: Groups are too large.

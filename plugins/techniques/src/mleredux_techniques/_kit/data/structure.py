@@ -180,7 +180,7 @@ def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[
 
 
 def _codes(dataset: Dataset, key: GroupColumn) -> Array:
-    """Return the group of each row as a number, those of the training table first; -1 if it is missing."""
+    """Return the group of each row as a number, training groups first; -1 if it is missing."""
     import pandas as pd
 
     texts = pd.concat([key.of(dataset.train), key.of(dataset.test)], ignore_index=True)

@@ -52,7 +52,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
-    """Read a table as pandas does by default; what pandas.read_csv treats as missing is missing in every format.
+    """Read a table with the defaults of pandas; all formats share the missing-value texts of pandas.read_csv.
 
     Args:
         rows: Maximum number of rows to read.

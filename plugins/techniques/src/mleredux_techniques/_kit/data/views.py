@@ -159,7 +159,7 @@ def _number(text: str) -> float:
 
 
 def _frequent(words: list[list[str]], codes: Array) -> list[str]:
-    """Return words that are in at least `FREQUENT` of the rows, the most frequent first, if texts have several."""
+    """Return words in at least `FREQUENT` of the rows, the most frequent first, if texts have several."""
     repeated = np.bincount(codes, minlength=len(words)).tolist()
     held: Counter[str] = Counter()
     for found, rows in zip(words, repeated, strict=True):

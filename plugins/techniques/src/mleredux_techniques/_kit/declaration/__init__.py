@@ -2,9 +2,9 @@
 
 | module | contents |
 |---|---|
-| `package` | a technique from the modules of its package |
-| `spec` | the object, and the tasks that it derives |
-| `description` | the text for the agent |
+| `package` | build a technique from the modules of its package |
+| `spec` | the technique object, and the tasks derived from it |
+| `description` | the task text for the agent |
 | `preparation` | public files and truth |
 | `grader` | the score of a document |
 """

@@ -22,7 +22,7 @@ _MEASURE = (
 
 
 def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
-    """The whole text for the agent.
+    """Return the complete text for the agent.
 
     Raises:
         TaskBroken: A description is missing.
@@ -52,7 +52,7 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
 
 
 def example(technique: TechniqueSpec) -> str:
-    """The example of a document, of data that no task has."""
+    """Return the example document, which describes data that no task uses."""
     return _read(technique.folder / "example.json")
 
 

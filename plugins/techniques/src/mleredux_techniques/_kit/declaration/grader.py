@@ -1,4 +1,4 @@
-"""The score of a technique task: facts and efficacy, with the details of each component."""
+"""The score of a technique task: facts and efficacy, with details for each component."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from mleredux_techniques._kit.declaration.spec import TechniqueSpec
 
 MOST_LINES = 200
-"""Of a recommendation."""
+"""Maximum length of a recommendation."""
 FACTS_SHARE = 0.3
 COUNTS_SHARE = 0.5
 BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
-"""Names of the score: whether the data tells a good recommendation, or at least a judgement, from a bad one."""
+"""Score names: whether the data distinguishes good from bad recommendations, or at least judgements."""
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
     FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
@@ -39,7 +39,7 @@ FORMULA = {
 
 
 def grader(technique: TechniqueSpec) -> Grader:
-    """The grader of a technique."""
+    """Return the grader of a technique."""
     score = partial(grade, technique)
     return Grader(id=technique.id, title=technique.title, direction="maximize", perfect=1.0, score=score)
 
@@ -55,13 +55,13 @@ def grade(technique: TechniqueSpec, given: GradingInput) -> Score:
 
 
 def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> Score:
-    """Grade the facts, then the efficacy, and combine both."""
+    """Grade the facts, then the efficacy, and combine them."""
     from itertools import islice
 
     dataset, instance = opened(technique, given)
     facts = technique.assess(document, instance.truth)
     efficacy = carry_out(technique, document, instance)
-    if dataset.planted and technique.private_parts:  # what was planted is known without labels of the test
+    if dataset.planted and technique.private_parts:  # planted facts are known without the test labels
         efficacy = replace(efficacy, training=efficacy.score)
     details: dict[str, Any] = {
         "technique": technique.id,
@@ -86,9 +86,9 @@ _opened = _Opened()
 
 
 def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Instance]:
-    """Return the data of a task, and the instance on which advice is executed.
+    """Return the data of a task, and the instance that recommendations are executed on.
 
-    The same objects as long as a thread grades documents of one task, so that what is remembered of them is found.
+    A thread that grades several documents of one task gets the same objects, so that cached results are reused.
     """
     from mleredux_techniques._kit.data.dataset import FILES, Instance, load
     from mleredux_techniques._kit.planting.composition import view
@@ -102,10 +102,10 @@ def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Inst
 
 
 def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> float:
-    """Combine both parts by `FORMULA`.
+    """Combine facts and efficacy with `FORMULA`.
 
     Args:
-        decided: Whether the facts are about more than counts.
+        decided: Whether the facts include judgements, not only counts.
     """
     if efficacy is None:
         return facts if decided else COUNTS_SHARE * facts
@@ -119,9 +119,9 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     try:
         with one_thread():  # floating-point sums depend on their order
             return technique.measure(document, instance)
-    except SandboxError:  # the fault of this machine
+    except SandboxError:  # a problem of this machine, not of the document
         raise
-    except Exception as error:  # errors that a document causes in the models are attributed to the document
+    except Exception as error:  # errors that a document causes in the models are charged to the document
         told = f"The recommendation could not be executed ({one_line(error)})."
         return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])
 

@@ -1,4 +1,4 @@
-"""Techniques as short declarations: a package whose modules define the parts by their usual names."""
+"""Techniques as short declarations: a package whose modules define the parts under conventional names."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PARTS = {
     "document": ("recommend",),
     "grading": ("truth", "assess", "files", "measure", "reference", "gap"),
 }
-"""Module → the fields of a `TechniqueSpec` that it may define."""
+"""Maps each module to the fields of a `TechniqueSpec` that it may define."""
 
 
 def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> TechniqueSpec:
-    """Return the technique of a package, named like it: the fields given, and those that its modules define.
+    """Return the technique of a package: named like it, with the given fields and those that its modules define.
 
     Args:
-        package: Its full name. `document` defines the only `Document`.
-        reason: `reason(base, planted)`: why the question does not apply to a task; None if it may apply.
+        package: The package's full name. Its module `document` defines exactly one `Document`.
+        reason: `reason(base, planted)` returns why the question does not apply to a task; None if it may apply.
         fields: Further fields of the `TechniqueSpec`.
     """
     name = package.rpartition(".")[2]
@@ -48,16 +48,16 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
 
 
 def of_numbers(base: Task, planted: bool) -> str | None:
-    """Why a question about classes does not apply."""
+    """Return why a question about classes does not apply; None if it may apply."""
     metric = base.metric.id
     return f"{metric} is a regression metric" if metric in REGRESSION_METRICS else None
 
 
 def without_table(what: str) -> Reason:
-    """Why a question about a table does not apply.
+    """Return a function that gives the reason why a question about a table does not apply.
 
     Args:
-        what: What data of other kinds lacks.
+        what: What data of other kinds lacks, for the message.
     """
 
     def reason(base: Task, planted: bool) -> str | None:

@@ -41,9 +41,9 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         raw: The base's prepared folder, with `public` and `private`.
         public: Receives the base's public files and `question.json`.
         private: Receives the truth, and the (sampled) data with the labels of the test rows.
-        base: The competition; a planted one, if the task is a planted instance.
+        base: The competition; the planted competition if the task is a planted instance.
         technique: The technique.
-        seed: Seed of the planted instance; None for the unchanged data.
+        seed: Seed of the planted instance; None for unchanged data.
 
     Raises:
         NotApplicable: The question does not apply to the data; the message says why.
@@ -92,7 +92,7 @@ def _decided(
     base: Task,
     draw: Callable[[np.random.Generator], tuple[Dataset, dict[str, bytes]]],
 ) -> tuple[Dataset, dict[str, bytes]]:
-    """Return what a technique plants for itself, drawn again until advice on it is decided."""
+    """Return the technique's own planted instance, redrawn until good and bad advice differ significantly."""
     for attempt in range(ATTEMPTS):
         made, files = draw(seed.generator(technique.id, base.id, *([attempt] if attempt else [])))
         if technique.gap is None or (technique.id == "cv" and not (made.group or made.time)):
@@ -107,7 +107,7 @@ def _decided(
 def _planted_by(
     technique: TechniqueSpec, dataset: Dataset, rng: np.random.Generator
 ) -> tuple[Dataset, dict[str, bytes]]:
-    """Return a planted instance with what a technique plants besides."""
+    """Return a planted instance with the technique's own additions."""
     assert technique.plant is not None
     made = technique.plant(dataset, rng)
     kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
@@ -131,7 +131,7 @@ def _write_question(dataset: Dataset, source: Source, path: Path, technique: str
 
 
 def _share(source: Path, target: Path) -> None:
-    """Provide the base's public files: tables and small files as copies, other large files as links if possible."""
+    """Provide the base's public files: tables and small files as copies, large other files as links if possible."""
 
     def share(this: str, there: str) -> str:
         if os.path.getsize(this) > _COPIED_BYTES and not this.lower().endswith(ENDINGS):  # noqa: PTH202

@@ -1,4 +1,4 @@
-"""A technique as one object, and the tasks that it derives from others."""
+"""A technique as one object, and the tasks that it derives from base tasks."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ VARIANTS = ("planted-SEED", "planted-public-SEED")
 
 
 class TechniqueSpec(Technique):
-    """A question about data: everything that creates its tasks, prepares them, grades answers, and explains the grade.
+    """A question about data: creates and prepares its tasks, grades answers, and explains the grades.
 
-    Register one with `mleredux_register_techniques`; increase `version` whenever truth or scores change.
-    Functions may be imported with the specification, so import pandas, scikit-learn and the like inside them.
+    Register one with `mleredux_register_techniques`; increase `version` whenever the truth or the scores change.
+    Functions are imported with the specification, so import pandas, scikit-learn and the like inside them.
     """
 
     derive: Callable[[Task, str | None], Task] = lambda base, variant: base
@@ -43,37 +43,37 @@ class TechniqueSpec(Technique):
     tolerances: str = ""
     """A Markdown list of the tolerances of each part of a document, if `description.md` has no `## Facts`."""
     truth: Callable[[Dataset], dict[str, Any]] = lambda dataset: {}
-    """`truth(dataset)`: the facts about all rows, as JSON values, if `reference` does not find them. Raises
-    `NotApplicable` if there are none."""
+    """`truth(dataset)`: the facts about all rows as JSON values, unless `reference` computes them. Raises
+    `NotApplicable` if there are no facts."""
     assess: Callable[[Any, dict[str, Any]], Facts]
-    """`assess(document, truth)`: the correctness of the document."""
+    """`assess(document, truth)`: scores the correctness of the document."""
     measure: Callable[[Any, Instance], Efficacy]
-    """`measure(document, instance)`: the effect of executing the recommendation. Equal documents and data give equal
-    results."""
+    """`measure(document, instance)`: measures the effect of executing the recommendation. Equal documents and data give
+    equal results."""
     recommend: Callable[[Any, Dataset], Iterable[str]]
     """`recommend(document, dataset)`: the document's recommendations, one line each, without free text of the agent."""
     reference: Callable[[Instance], dict[str, Any]] | None = None
-    """`reference(instance)`: what `measure` needs and takes long to compute; added to the truth when the task is
-    prepared."""
+    """`reference(instance)`: values that `measure` needs and that are slow to compute; added to the truth when the task
+    is prepared."""
     files: Callable[[Dataset], dict[str, str]] | None = None
     """`files(dataset)`: further public files, name → text, besides the tables and `question.json`."""
     images: bool = False
-    """Whether the question can be asked about images, each described by columns of its file, colors and thumbnail."""
+    """Whether the question applies to images, each described by columns for its file, colors and thumbnail."""
     private_parts: tuple[str, ...] = ()
-    """Components of `assess` whose truth uses the labels of private test rows in data that is not planted: they are not
-    passed on to runs that are graded by these labels."""
+    """Components of `assess` whose truth uses the labels of private test rows if the data is not planted; they are not
+    passed on to runs that are graded with these labels."""
     gap: Callable[[Instance], Difference] | None = None
-    """`gap(instance)`: what good advice gains over naive advice, by the training rows alone; planted instances are
-    drawn again until it is large enough."""
+    """`gap(instance)`: the gain of good advice over naive advice, measured on the training rows alone; planted
+    instances are redrawn until it is large enough."""
     plant: Callable[[Dataset, np.random.Generator], Dataset] | None = None
     """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
-    `NotApplicable` if there is too little to change."""
+    `NotApplicable` if there is too little data to change."""
     refuse: Callable[[Task, bool], str | None] | None = None
-    """`refuse(base, planted)`: one sentence why the question does not apply to a task, judging by its declaration;
+    """`refuse(base, planted)`: a sentence on why the question does not apply to a task, judging by its declaration;
     None if it may apply."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """The registered technique, with its `derive` and variants."""
+        """Set `derive`, and the variants if the technique can plant."""
         self.__dict__["derive"] = partial(_derive, self)
         if self.plant is not None:
             self.__dict__["variants"] = VARIANTS
@@ -98,7 +98,7 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
 
     Raises:
         NotApplicable: The question does not apply to the task, judging by its declaration.
-        NotFound: There is no such variant.
+        NotFound: The variant does not exist.
     """
     seed = None
     if variant is not None:

@@ -1,8 +1,8 @@
-"""From losses on the same splits to a score between a naive and a strong choice, with its uncertainty.
+"""Scores between a naive and a strong choice, with uncertainty, from losses on the same splits.
 
 The standard error of a mean over splits that share rows is the corrected one of C. Nadeau and Y. Bengio, "Inference for
 the Generalization Error", Machine Learning 52 (2003): the variance times (1 / splits + held-out rows / training rows),
-with Student's t distribution of one degree of freedom less than there are splits.
+with Student's t distribution whose degrees of freedom are the number of splits minus one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Array = np.ndarray[Any, Any]
 Losses = Sequence[float] | Array
 
 CONFIDENCE = 0.975
-"""A difference counts if it is larger than this quantile of its noise …"""
+"""A difference counts if it exceeds this quantile of its noise …"""
 SMALLEST_GAP = 0.005
-"""… and larger than this share of what there is to learn: the loss of a constant minus that of the truth."""
+"""… and this share of the learnable range: the loss of a constant minus that of the truth."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference of losses over splits, with its standard error and the number of splits."""
+    """The mean difference of losses over splits, with its standard error and the number of splits."""
 
     mean: float
     """The mean over splits."""
@@ -42,12 +42,12 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether it is significantly larger than zero, by a t-test."""
+        """Return whether the difference is significantly greater than zero, by a t-test."""
         return self.mean > 0 and self.mean > self._bound
 
     @property
     def upper(self) -> float:
-        """The upper end of its confidence interval."""
+        """Return the upper end of the difference's confidence interval."""
         return self.mean + self._bound
 
     @property
@@ -58,7 +58,7 @@ class Difference:
 
     @property
     def ratio(self) -> float:
-        """The mean in standard errors; 0 if it is not positive."""
+        """Return the mean in standard errors; 0 if it is not positive."""
         return self.mean / max(self.standard_error, 1e-12) if self.mean > 0 else 0.0
 
 
@@ -67,9 +67,9 @@ class Choice:
     """One of the three compared choices.
 
     Attributes:
-        losses: One per split, lower is better.
+        losses: One loss per split, lower is better.
         what: A description of the choice.
-        role: What the naive choice is, for the report.
+        role: The role of the naive choice, for the report.
     """
 
     losses: Array
@@ -83,14 +83,14 @@ def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
     Args:
         worse: Losses, one per split.
         better: Losses on the same splits.
-        overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
+        overlap: Ratio of held-out rows to training rows of a split; 0 if splits share no rows.
     """
     values = np.asarray(worse, dtype=float) - np.asarray(better, dtype=float)
     return Difference(float(values.mean()), standard_error(values, overlap), len(values))
 
 
 def standard_error(values: Array, overlap: float) -> float:
-    """Return the standard error of the mean of values, one per split."""
+    """Return the standard error of the mean of one value per split."""
     spread = float(values.var(ddof=1)) if len(values) > 1 else 0.0
     return math.sqrt(spread * (1 / len(values) + overlap))
 
@@ -112,11 +112,11 @@ def judge(
     differ significantly, there is no score, but a recommendation that is significantly worse than both gets 0.
 
     Args:
-        overlap: Held-out rows / training rows of a split.
-        scorer: The metric of the losses.
+        overlap: Ratio of held-out rows to training rows of a split.
+        scorer: The metric that the losses were computed with.
         measure: A description of the losses, for the report.
-        sample: One sentence on the sample that was used, if any.
-        distances: Whether the losses are distances between scores, which are shown as they are.
+        sample: A sentence on the sample that was used, if any.
+        distances: Whether the losses are distances between scores, which are shown unchanged.
     """
     shown = abs if distances else scorer.shown
     gap = difference(naive.losses, strong.losses, overlap)
@@ -163,7 +163,7 @@ def undecided(sentence: str) -> Efficacy:
 
 
 def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
-    """Return a ratio's standard error by the delta method: that of `gain - ratio · gap`, over the mean gap."""
+    """Return a ratio's standard error by the delta method: that of `gain - ratio · gap`, divided by the mean gap."""
     gap = float(gaps.mean())
     return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
 

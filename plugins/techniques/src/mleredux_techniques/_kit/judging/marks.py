@@ -10,14 +10,14 @@ from typing import Any
 from mleredux_techniques._kit.judging.results import Facts, Figure
 
 NOTHING = 0.05
-"""A component with nothing to find and nothing claimed has this share of its weight."""
+"""A component with nothing to find and nothing claimed keeps this share of its weight."""
 COUNTS = 0.25
-"""Maximum share of the weight of counts, beside judgements that the data decides."""
+"""Maximum share of the total weight that counts get next to judgements that the data decides."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
 def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 0.0) -> float:
-    """Return 1 within a relative tolerance of the truth, 0.5 within five times the tolerance, else 0.
+    """Return 1 if a value is within a relative tolerance of the truth, 0.5 within five times the tolerance, else 0.
 
     Args:
         absolute: Differences up to this are ignored.
@@ -29,7 +29,7 @@ def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 
 
 
 def f1(given: Iterable[Any], true: Iterable[Any]) -> float:
-    """Return the F1 of two sets; 1 if both are empty."""
+    """Return the F1 score of two sets; 1 if both are empty."""
     given, true = set(given), set(true)
     if not given and not true:
         return 1.0
@@ -37,38 +37,38 @@ def f1(given: Iterable[Any], true: Iterable[Any]) -> float:
 
 
 def soft_f1(credits: float, given: int, true: int) -> float:
-    """Return the F1 with partial credits: `credits` of `given` claims and of `true` facts."""
+    """Return the F1 score with partial credits: `credits` for `given` claims and `true` facts."""
     return 2 * credits / (given + true) if given + true else 1.0
 
 
 def informed(hits: float, false: float, are: int, others: int) -> float:
-    """Return the F1 of claims, or Youden's index if that is less, so that the same answer for all is worth nothing.
+    """Return the lower of F1 and Youden's index, so that giving the same answer for everything earns nothing.
 
     W. J. Youden, "Index for Rating Diagnostic Tests" (1950): the share of members that were named, minus the share of
-    others that were.
+    non-members that were named.
 
     Args:
-        hits: Credits of members that were named.
-        false: Others that were named.
+        hits: Credits for members that were named.
+        false: Number of non-members that were named.
         are: Number of members.
-        others: Number of those that certainly are none.
+        others: Number of items that are certainly not members.
     """
     score = soft_f1(hits, math.ceil(hits + false), are)
     return min(score, hits / are - false / max(others, 1)) if are else score
 
 
 def component(name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False) -> Figure:
-    """Return one component; `decides`: as of a `Figure`."""
+    """Return one component; `decides` is as in `Figure`."""
     return Figure(name, value, explanation, round(min(1.0, max(0.0, score)), 4), weight, decides)
 
 
 def same(name: str, weight: float, given: Any, true: Any, explanation: str) -> Figure:
-    """Return a component that is right if both are equal."""
+    """Return a component that is correct if both values are equal."""
     return component(name, weight, float(given == true), versus(given, true), explanation)
 
 
 def counted(name: str, weight: float, given: float, true: float, explanation: str, tolerance: float = 0.02) -> Figure:
-    """Return a component of a number, within a tolerance as of `close`."""
+    """Return a component for a number, within a tolerance as in `close`."""
     return component(name, weight, close(given, true, tolerance), versus(given, true), explanation)
 
 
@@ -83,10 +83,10 @@ def finding(
     given: int,
     decides: bool | None = None,
 ) -> Figure:
-    """Return a component about things to find; its weight is small if there are none and none were claimed.
+    """Return a component about things to find; its weight is small if there were none and none were claimed.
 
     Args:
-        decides: As of a `Figure`; None: if there are things to find, or some were claimed.
+        decides: As in `Figure`; None means true if there are things to find or some were claimed.
     """
     found = true > 0 or given > 0
     figure = component(name, weight, score, value, explanation, decides=found if decides is None else decides)
@@ -97,7 +97,7 @@ def claimed(
     name: str, weight: float, said: Iterable[Any], are: Iterable[Any], explanation: str, *, false: int = 0,
     decides: bool | None = None,
 ) -> Figure:  # fmt: skip
-    """Return a component about a set of things to find, by F1; their list ends the explanation.
+    """Return a component for a set of things to find, scored by F1; the explanation ends with their list.
 
     Args:
         false: Further claims that are certainly wrong.
@@ -111,7 +111,7 @@ def claimed(
 
 
 def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
-    """Return the components of rows that equal others: `duplicate_rows` and `shared_rows`."""
+    """Return the components for duplicate rows: `duplicate_rows` and `shared_rows`."""
     what = {
         "duplicate_rows": "training rows repeat the features of an earlier one",
         "shared_rows": "test rows have the features of a training row",
@@ -127,7 +127,7 @@ def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """Return the weighted mean of the components; beside judgements that the data decides, counts weigh little."""
+    """Return the weighted mean of the components; counts weigh little next to judgements that the data decides."""
     scored = [figure for figure in parts if figure.score is not None and not figure.empty]
     decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
     share = min(1.0, COUNTS / (1 - COUNTS) * decided / counts) if decided and counts else 1.0
@@ -141,14 +141,14 @@ def facts_of(parts: list[Figure]) -> Facts:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Join names for a sentence; `none` if there are none."""
+    """Join names for a sentence; return `none` if the list is empty."""
     listed = list(names)
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return (", ".join(listed[:SHOWN]) + more) or "none"
 
 
 def versus(given: Any, true: Any) -> dict[str, Any]:
-    """Return an answer next to the fact."""
+    """Format an answer next to the fact."""
     return {"given": given, "true": true}
 
 

@@ -1,4 +1,4 @@
-"""Execution of plans on the splits of a pool, and the best plan of a panel. A plan is a treatment per column."""
+"""Execution of plans on the splits of a pool, and choice of the best plan. A plan is a treatment per column."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Row
 
 Array = np.ndarray[Any, Any]
 Plan = Mapping[str, Preprocessing]
-"""The treatment of each column, by name; columns without an entry have the default."""
+"""Maps column names to treatments; other columns get the default treatment."""
 Option = TypeVar("Option")
 
 CHOOSING_ROWS = 1_200
 QUICK: tuple[Model, ...] = ("linear", "neighbors")
 QUICK_ROWS = 800
 TIED = 0.5
-"""Choices whose mean losses differ by at most this number of standard errors are equally good."""
+"""Choices count as equally good if their mean losses differ by at most this number of standard errors."""
 
 
 def compare(
@@ -36,20 +36,20 @@ def compare(
     given: tuple[str, Plan],
     models: Sequence[Model] = MODELS,
 ) -> Efficacy:
-    """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
+    """Score a plan between a naive and a strong one with the competition's metric; each comes with a description."""
     one, metric = pool(instance.dataset), scorer(instance.dataset, instance.base)
     choices = [Choice(losses(instance, one, plan, models), what) for what, plan in (naive, strong, given)]
     return judge(*choices, overlap=one.overlap, scorer=metric, sample=one.sample)
 
 
 def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:
-    """Return what a strong plan gains over a naive one, quickly: on few splits, with two of the models."""
+    """Return a quick estimate of a strong plan's gain over a naive one: on few splits, with two of the models."""
     one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
     return difference(losses(instance, one, naive, QUICK), losses(instance, one, strong, QUICK), one.overlap)
 
 
 def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
-    """Return the rows of a split, to be converted to matrices."""
+    """Return the rows of a split, ready to be converted to matrices."""
     dataset = one.dataset
     return Rows(
         train=one.frame.iloc[split.train],
@@ -63,13 +63,13 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
 
 
 def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
-    """Return the loss of the best model for each split, of shape (splits,): the metric, negated if it is a gain."""
+    """Return the loss of the best model for each split, of shape (splits,): the metric, negated if higher is better."""
     told = sorted((name, repr(how)) for name, how in plan.items())
     return by_split(one, f"{models} {told}", lambda split: loss(instance, one, split, plan, models))
 
 
 def by_split(one: Pool, key: str, find: Callable[[Split], Array]) -> Array:
-    """Return the loss of the best model for each split, computed once by a key.
+    """Return the loss of the best model for each split, computed once per key.
 
     Args:
         find: Returns the losses of all models for a split.
@@ -80,12 +80,12 @@ def by_split(one: Pool, key: str, find: Callable[[Split], Array]) -> Array:
 
 
 def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
-    """Return the losses of the model with the smallest mean: nobody would use the others.
+    """Return the losses of the model with the smallest mean loss, since no one would use the others.
 
-    What is planted is made for models of all families, whose mean counts.
+    Planted data targets models of all families, so their mean is returned there.
 
     Args:
-        found: The losses of all models, for each split.
+        found: The losses of all models for each split.
     """
     told = np.array(found)
     return np.asarray(told.mean(axis=1) if dataset.planted else told[:, int(told.mean(axis=0).argmin())])
@@ -115,25 +115,26 @@ def split_losses(instance: Instance, one: Pool, split: Split, predicted: Sequenc
 
 
 def choosing_pool(instance: Instance) -> Pool:
-    """Return other splits of the training rows than those used for scoring: the strong choice is found here."""
+    """Return splits of the training rows other than those used for scoring; the strong choice is selected on them."""
     return pool(instance.dataset, max_rows=CHOOSING_ROWS, repeats=1, seed=7)
 
 
 def choose(instance: Instance, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
-    """Return the name of the panel's best plan on the choosing pool; of equally good ones, the first."""
+    """Return the name of the panel's best plan on the choosing pool; the first among equally good ones."""
     one = choosing_pool(instance)
     return best_of(panel, lambda name: losses(instance, one, panel[name], models), one.overlap)
 
 
 def best_of(names: Mapping[str, Option], told: Callable[[str], Array], overlap: float) -> str:
-    """Return the first choice within half a standard error of the one with the smallest mean loss.
+    """Return the first choice whose mean loss is within half a standard error of the smallest.
 
-    As the rule of L. Breiman et al., "Classification and Regression Trees" (1984), section 3.4.3, on paired losses.
+    This is the standard error rule of L. Breiman et al., "Classification and Regression Trees" (1984), section 3.4.3,
+    for paired losses.
 
     Args:
         names: The choices, simplest first.
-        told: Losses of a choice, one per split.
-        overlap: Held-out rows / training rows of a split.
+        told: Returns the losses of a choice, one per split.
+        overlap: Ratio of held-out rows to training rows of a split.
     """
     if len(names) == 1:
         return next(iter(names))

@@ -1,4 +1,4 @@
-"""Post-processing of predictions: steps that are fitted to rows whose targets are known, and applied to other rows."""
+"""Post-processing of predictions: steps that are fitted on rows with known targets and applied to other rows."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _RARITY = np.linspace(-1, 2, 10)
 
 @dataclass(frozen=True)
 class Known:
-    """Predictions of rows whose targets are known.
+    """Predictions for rows with known targets.
 
     Attributes:
-        told: Probabilities of shape (rows, classes), or numbers of shape (rows, 1).
-        codes: Class codes or numbers, of shape (rows,).
+        told: Predicted probabilities of shape (rows, classes), or numbers of shape (rows, 1).
+        codes: True class codes or numbers, of shape (rows,).
         frame: The rows.
     """
 
@@ -46,13 +46,13 @@ class Known:
 
 
 def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, rough: bool = False) -> Array:
-    """Return predictions after steps, each fitted to the result of those before it.
+    """Apply post-processing steps, each fitted to the result of the previous ones.
 
     Args:
-        rough: Fit otherwise, as others would: without penalty, or in a dozen ranges.
+        rough: Whether to use common alternative fits: without penalty, or with a dozen bins.
 
     Raises:
-        ValueError: A step is not for predictions of this kind.
+        ValueError: A step does not apply to predictions of this kind.
     """
     possible = OF_NUMBERS if judge.asked == "numbers" else OF_CLASSES
     for step in steps:
@@ -83,12 +83,12 @@ def _normalised(told: Array) -> Array:
 
 
 def powered(told: Array, power: float) -> Array:
-    """Return probabilities to a power, normalized."""
+    """Return probabilities raised to a power, then normalized."""
     return _normalised(np.exp(power * np.log(np.clip(told, LEAST, 1.0))))
 
 
 def weighted(told: Array, weights: Array) -> Array:
-    """Return probabilities times a weight per class, normalized."""
+    """Return probabilities multiplied by a weight per class, then normalized."""
     return _normalised(np.clip(told, LEAST, 1.0) * weights)
 
 
@@ -121,7 +121,7 @@ def _isotonic(known: Known, judge: Scorer) -> Change:
     from sklearn.isotonic import IsotonicRegression
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # predictions may tell nothing
+        warnings.simplefilter("ignore")  # predictions may be uninformative
         tools = [
             IsotonicRegression(out_of_bounds="clip", increasing="auto").fit(known.told[:, code], known.codes == code)
             for code in range(known.told.shape[1])
@@ -135,8 +135,8 @@ def _isotonic(known: Known, judge: Scorer) -> Change:
 
 
 def _thresholds(known: Known, judge: Scorer, rough: bool) -> Change:
-    """Two classes: one factor. Several: a power of the classes' shares, of probabilities after `sigmoid`, then a factor
-    for each of a few classes.
+    """Fit one factor for two classes; for several, a power of the class shares (on probabilities after `sigmoid`), then
+    a factor for each of a few classes.
     """
     count = known.told.shape[1]
     first: Change = _sigmoid(known) if count > 2 and not rough else lambda told: told
@@ -151,7 +151,7 @@ def _thresholds(known: Known, judge: Scorer, rough: bool) -> Change:
 
 
 def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known: Known, judge: Scorer) -> Any:
-    """Return the option with the best score by the metric; of equally good ones, that in the middle."""
+    """Return the option with the best metric score; the middle one among equally good ones."""
     lost = np.round([judge.loss(known.frame, known.codes, change(option)) for option in options], 9)
     found = np.flatnonzero(lost == lost.min())
     return options[int(found[len(found) // 2])]
@@ -171,7 +171,7 @@ def _of_numbers(step: Step, known: Known, judge: Scorer, rough: bool) -> Change:
 
 
 def _binned(functional: str, known: Known, rough: bool) -> Change:
-    """Return the functional of the targets in bins of similar predictions, interpolated; in few bins, if rough."""
+    """Return the target functional in bins of similar predictions, interpolated; with fewer bins if `rough`."""
     told = known.told[:, 0]
     order = np.argsort(told, kind="stable")
     parts = np.array_split(order, FEW_BINS if rough else int(np.clip(len(order) // ROWS_A_BIN, 1, 30)))

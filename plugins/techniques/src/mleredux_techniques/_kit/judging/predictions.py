@@ -1,9 +1,8 @@
-"""Predictions of reference models on training rows, each from other folds, and of test rows: files for techniques that
-ask about predictions.
+"""Out-of-fold and test predictions of the reference models, as files for techniques that ask about predictions.
 
 Natural predictions are those of the reference models. In planted data they are distorted in known ways: probabilities
-times weights by class and to a power, or in other columns; numbers times a factor and plus some of their standard
-deviation, or near the truth.
+are multiplied by class weights and raised to a power, or moved to other columns; numbers are multiplied by a factor and
+shifted by a share of their standard deviation, or moved close to the truth.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ OVERLAP = 1 / (FOLDS - 1)
 MIXED = 0.85
 FRACTION = 0.45
 CLASSES = ("flat", "flat", "turned", "turned", "strength")
-"""Planted distortions of probabilities: two of five each, and one of five that most steps repair."""
+"""Planted distortions of probabilities, drawn with equal odds; most steps repair the last one."""
 KEY = "predictions"
-"""The key of predictions in the truth, and of their distortions in what was planted."""
+"""The key of predictions in the truth, and of their distortions in `planted`."""
 
 
 def out_of_fold(dataset: Dataset) -> dict[str, Any]:
-    """Return rows of the (sampled) training table, and the predictions of each reference model: model → values.
+    """Return rows of the (sampled) training table, and the out-of-fold predictions of each reference model.
 
     Values are rounded as in the public file.
 
@@ -78,7 +77,7 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
 
 
 def of_test(dataset: Dataset) -> dict[str, Any]:
-    """Return rows of the (sampled) test table, and the predictions of each reference model, fitted to training rows."""
+    """Return rows of the (sampled) test table, and the predictions of each reference model fitted on training rows."""
     small = sampled(dataset)
     one = pool(small, max_rows=ROWS, repeats=1)
     test = small.test.head(ROWS).reset_index(drop=True)
@@ -93,7 +92,7 @@ def of_test(dataset: Dataset) -> dict[str, Any]:
 
 
 def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
-    """Return the row numbers of a pool's frame in the training table, from which `pool` draws in order."""
+    """Return the training table row numbers of a pool's rows, which `pool` draws in order."""
     from mleredux_techniques._kit.data.splits import draw, group_codes
 
     return draw(group_codes(dataset, dataset.train), len(dataset.train), ROWS, seed=0)
@@ -109,12 +108,12 @@ def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
 
 
 def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
-    """Return predictions after a planted distortion.
+    """Return predictions with a planted distortion.
 
     Args:
-        truth: The true outputs, of the shape of the predictions, where a model that was fitted to its rows knows them.
+        truth: The true outputs, shaped like the predictions, as known to a model that was fitted to these rows.
     """
-    if "mixed" in how:  # most rows have the predictions of others
+    if "mixed" in how:  # most rows get the predictions of other rows
         rng = np.random.default_rng(how["mixed"])
         places = np.flatnonzero(rng.random(len(told)) < MIXED)
         told = told.copy()
@@ -130,10 +129,10 @@ def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> A
 
 
 def turned(told: Array) -> Array:
-    """Return probabilities whose logarithms are turned by a quarter: each class has the difference of two others.
+    """Return probabilities with logarithms rotated by a quarter turn: each class gets the difference of two others.
 
-    All columns together tell as much as before, if the number of classes is odd; each alone tells little of its class.
-    Of two classes, each has the other's.
+    If the number of classes is odd, all columns together keep their information, while each alone says little about its
+    class. With two classes, each gets the other's probability.
     """
     if told.shape[1] == 2:
         return told[:, ::-1]
@@ -147,14 +146,14 @@ def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
 
 
 def known_of(instance: Instance, model: str, *, test: bool = False) -> Known:
-    """Return the predictions of a model that are in the truth, of training rows or of test rows."""
+    """Return the predictions of a model that are stored in the truth, for training rows or for test rows."""
     held, small = instance.truth[f"test {KEY}" if test else KEY], sampled(instance.dataset)
     frame = (small.test if test else small.train).iloc[held["rows"]].reset_index(drop=True)
     return Known(np.array(held["values"][model]), outputs(instance.dataset, frame)[1], frame)
 
 
 def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
-    """Return the public file: ids, target (of training rows), and a column `MODEL` or `MODEL CLASS` per prediction."""
+    """Return the public file: ids, targets (if known), and a column `MODEL` or `MODEL CLASS` per prediction."""
     import pandas as pd
 
     small = sampled(dataset)
@@ -176,13 +175,13 @@ def losses(
     seed: int = 0,
     repeats: int = REPEATS,
 ) -> Array:
-    """Return the losses of predictions of held-out rows, by splits of the rows.
+    """Return the losses of predictions for held-out rows, one per split.
 
     Args:
-        known: The predictions of each model, of the same rows.
-        carry: From the models' predictions of the rows to fit to, and of the held-out rows, to those to be scored;
-            `split` is the split's name.
-        seed: Of the folds.
+        known: The predictions of each model for the same rows.
+        carry: Maps the models' predictions for the rows to fit on, and for the held-out rows, to the predictions to
+            score; `split` is the split's name.
+        seed: Seed of the folds.
     """
     codes, frame = known[0].codes, known[0].frame
     strata = np.zeros(len(codes), dtype=int) if judge.asked == "numbers" else codes

@@ -1,8 +1,8 @@
-"""The reference models: one of each family that needs something else of the data.
+"""The reference models: one from each family with different requirements on the data.
 
 A linear model needs monotone features and few categories; trees take any scale and any monotone transform; neighbors
-need features of comparable scale; a small neural network needs scaled inputs. Each predicts probabilities of classes,
-or standardized numbers.
+need features of comparable scale; a small neural network needs scaled inputs. Each predicts class probabilities, or
+standardized numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PENALTY = 0.01
 TREES = 8
 MANY_CLASSES = 30
 TREES_OF_MANY_CLASSES = 4
-"""Number of trees above `MANY_CLASSES`, where each tree is slow."""
+"""Number of trees for more than `MANY_CLASSES` classes, where each tree is slow."""
 TREE_ROWS = 1_000
 """Maximum number of rows of each tree."""
 LEAF_ROWS = 3
@@ -31,7 +31,7 @@ HIDDEN = 16
 ITERATIONS = 40
 """Maximum number of iterations of the solvers of the linear model and of the network."""
 PRIOR = 0.03
-"""Weight of the classes' shares in the probabilities of trees, of which a leaf may lack a class."""
+"""Weight of the class shares in the probabilities of trees, since a leaf may lack a class."""
 
 
 def predict(
@@ -64,7 +64,7 @@ def predict(
 
 
 def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array) -> Array:
-    """Fit a logistic regression, or a network with one hidden layer, by L-BFGS with few iterations."""
+    """Fit a logistic regression, or a network with one hidden layer, using a few iterations of L-BFGS."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
@@ -81,7 +81,7 @@ def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed
         warnings.simplefilter("ignore")  # few iterations suffice if the features suit the model
         try:
             tool.fit(x, y.argmax(axis=1) if classes else y[:, 0], sample_weight=weights)
-        except ValueError:  # weights beyond all bounds
+        except ValueError:  # weights that are out of bounds
             return np.asarray(np.tile(np.average(y, axis=0, weights=weights), (len(others), 1)))
         if not classes:
             return np.asarray(np.nan_to_num(tool.predict(others)), dtype=float)[:, None]
@@ -116,7 +116,7 @@ def _trees(x: Array, y: Array, others: Array, classes: bool, seed: int, weights:
 
 
 def _neighbors(x: Array, y: Array, others: Array, share: Array, level: Array) -> Array:
-    """Average the nearest rows by Euclidean distance, with the mean of all rows as one more of them."""
+    """Average the nearest rows by Euclidean distance, with the mean of all rows as one more neighbor."""
     x, others = x - x.mean(axis=0), others - x.mean(axis=0)
     count = min(NEIGHBORS, len(x))
     apart = (x**2).sum(axis=1) - 2 * (others @ x.T)
@@ -131,7 +131,7 @@ def _ridge(x: Array, y: Array, others: Array, share: Array) -> Array:
     middle, level = share @ x, share @ y
     centred = (x - middle) * np.sqrt(share)[:, None]
     target = (y - level) * np.sqrt(share)[:, None]
-    wide = x.shape[1] > len(x)  # the same solution in dual form, if there are fewer rows than columns
+    wide = x.shape[1] > len(x)  # the same solution in dual form, for fewer rows than columns
     gram = centred @ centred.T if wide else centred.T @ centred
     gram[np.diag_indices_from(gram)] += PENALTY
     solved = np.linalg.solve(gram, target if wide else centred.T @ target)

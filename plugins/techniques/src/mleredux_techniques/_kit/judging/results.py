@@ -1,4 +1,4 @@
-"""Results of the two parts of a technique's score, with explanations."""
+"""Results of the two parts of a technique's score, with their explanations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class Figure:
     """One figure behind a score, with its explanation.
 
     Attributes:
-        name: Such as `class counts`, `balanced accuracy of the naive choice`.
+        name: Name, such as `class counts` or `balanced accuracy of the naive choice`.
         value: The figure, as a JSON value.
-        explanation: One or two sentences for the reader of the report.
+        explanation: One or two sentences for readers of the report.
         score: If the figure is a component of the score: its share of the attainable score, in [0, 1].
         weight: The component's weight within its part; 0 if the figure is informational.
-        decides: Whether it is about a judgement that the data decides, not about counts.
-        empty: Whether there is nothing to find, and nothing was claimed.
+        decides: Whether the figure is a judgement that the data decides, rather than a count.
+        empty: Whether there was nothing to find and nothing was claimed.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Facts:
     """The facts part: how well the document describes the data.
 
     Attributes:
-        score: In [0, 1], the weighted mean of the parts' scores.
+        score: The weighted mean of the parts' scores, in [0, 1].
         parts: The components.
     """
 
@@ -43,7 +43,7 @@ class Facts:
 
     @property
     def decided(self) -> bool:
-        """Whether any part of the score is about a judgement, not about counts."""
+        """Whether any part of the score is a judgement rather than a count."""
         return any(part.decides and part.weight > 0 for part in self.parts)
 
 
@@ -56,12 +56,12 @@ class Efficacy:
             strong do not differ significantly and the recommendation is not harmful: the part's weight goes to the
             facts.
         uncertainty: Standard error of `score` over the seeds; None if `score` is None.
-        naive: The result of the naive choice, in the unit of the part's own measure.
+        naive: The result of the naive choice, in the unit of the measure.
         strong: The result of the strong choice.
         chosen: The result of the recommended choice.
-        parts: The figures behind them, with explanations.
-        training: The score that training rows alone give, which may be passed on to runs that are graded by the
-            private test; None if there is none.
+        parts: The figures behind the results, with explanations.
+        training: The score from training rows alone, which may be passed on to runs that are graded on the private test
+            set; None if not available.
     """
 
     score: float | None
@@ -74,5 +74,5 @@ class Efficacy:
 
 
 def as_json(part: Facts | Efficacy) -> dict[str, Any]:
-    """Return a part as plain values."""
+    """Return a part as JSON-compatible values."""
     return asdict(part)
