@@ -1,9 +1,9 @@
-"""The competition's own metric as the loss of predictions: its grader scores a submission file of held-out rows.
+"""The competition's own metric as the loss of predictions: its grader scores a submission file for held-out rows.
 
-What the metric asks for is found by submitting the truth: one column per class, scores between 0 and 1, labels or
-numbers. Of several numeric targets, the first is scored by itself, which is named. If the metric can't be computed so,
-or for single rows of the training table (it scores boxes, or needs columns that the table lacks), a standard metric of
-the same kind of target is used, and named.
+The form that the metric expects is found by submitting the truth: one column per class, scores between 0 and 1, labels
+or numbers. With several numeric targets, the first is scored by itself, and the report says so. If the metric can't be
+computed this way, or not for single rows of the training table (it scores boxes, or needs columns that the table
+lacks), a standard metric for the same kind of target is used instead, and the report names it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Asked = Literal["class columns", "scores", "labels", "numbers"]
 
 ROW = "mleredux row"
 PROBED = 400
-"""Maximum number of training rows that are submitted to find out what the metric asks for."""
+"""Maximum number of training rows submitted to find out which form the metric expects."""
 SOFT = 0.75
 WORST = 5.0
-"""Losses are clipped at this number of times that of a constant, so that one split does not outweigh all others."""
+"""Losses are clipped at this multiple of a constant's loss, so that one split does not outweigh all others."""
 _EPSILON = 1e-6
 _SUBSTITUTES: dict[str, str] = {"classes": "log-loss", "labels": "balanced-accuracy", "numbers": "rmse"}
 
@@ -51,14 +51,14 @@ class Scorer:
     """A metric, applied to rows of a dataset.
 
     Attributes:
-        task: A task of these rows, with the competition's metric.
-        asked: The predictions that the metric asks for.
+        task: A task for these rows, with the competition's metric.
+        asked: The form of predictions that the metric expects.
         names: The class of each code; empty for numbers.
         positive: The code of the class that `scores` refer to.
         perfect: Score of the truth on the training rows.
         constant: Score of the best constant there.
         substitute: Whether the competition's own metric could not be computed.
-        single: Whether it is that of one of several targets.
+        single: Whether the metric is applied to one of several targets.
     """
 
     task: Task
@@ -72,26 +72,26 @@ class Scorer:
 
     @property
     def unit(self) -> float:
-        """Loss of a constant minus that of the truth: what there is to learn."""
+        """Return the loss of a constant minus that of the truth: the learnable range."""
         return abs(self.constant - self.perfect)
 
     @property
     def title(self) -> str:
-        """The metric, with its direction."""
+        """Return the metric with its direction."""
         better = "higher" if self.task.direction == "maximize" else "lower"
         column = f" of {self.task.submission.target_columns[0]} alone" if self.single else ""
         told = f"{self.task.metric.id}{column} ({better} is better)"
         return f"{told}; the competition's own metric can't be computed here" if self.substitute else told
 
     def shown(self, loss: float) -> float:
-        """Return a loss as the metric's score."""
+        """Convert a loss back to the metric's score."""
         return -loss if self.task.direction == "maximize" else loss
 
     def loss(self, frame: pd.DataFrame, truth: Array, predicted: Array) -> float:
         """Return the loss: the score, negated if higher is better.
 
         Args:
-            frame: The rows.
+            frame: The rows to score.
             truth: Class codes, or numbers, of shape (rows,).
             predicted: Probabilities of shape (rows, classes), or numbers of shape (rows, 1).
         """
@@ -122,9 +122,9 @@ class Scorer:
             return _value(self._grader.score(GradingInput(submission, private, self.task, options)))
 
     def _read(self, columns: dict[str, Any]) -> Table | None:
-        """Return rows with these columns as they would be read from a CSV; None if that is not sure.
+        """Return rows with these columns as if read from a CSV; None if the result is uncertain.
 
-        Numbers are written and read exactly; how texts are read depends only on which occur.
+        Numbers are written and read exactly; the reading of texts depends only on which texts occur.
         """
         import pandas as pd
 
@@ -157,7 +157,7 @@ class Scorer:
         return grader
 
     def _table(self, frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
-        """Return rows with the given columns, and what else the metric may need."""
+        """Return rows with the given columns, and all others that the metric may need."""
         import pandas as pd
 
         row = self.task.submission.id_columns[0]
@@ -195,7 +195,7 @@ def _value(found: Score | float) -> float:
 
 
 def _read_texts(texts: tuple[str, ...]) -> Any:
-    """Return texts as a grader reads them from a column of a CSV beside others."""
+    """Return texts as a grader reads them from a CSV column."""
     import pandas as pd
 
     written = pd.DataFrame({ROW: np.arange(len(texts)), "text": np.array(texts, dtype=object)}).to_csv(index=False)
@@ -203,7 +203,7 @@ def _read_texts(texts: tuple[str, ...]) -> Any:
 
 
 def scorer(dataset: Dataset, base: Task) -> Scorer:
-    """Return the scorer of a dataset: by the metric of its competition, or a standard one."""
+    """Return the scorer of a dataset: based on the metric of its competition, or on a standard one."""
     return remembered(dataset, "scorer", lambda: _find(dataset, base))
 
 
@@ -216,7 +216,7 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
             draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric, single)
             try:
                 found = _probed(draft, dataset)
-            except Exception:  # a grader of another package may raise anything on what it does not ask for
+            except Exception:  # a third-party grader may raise anything on input that it does not expect
                 continue
             if found is not None:
                 return found
@@ -224,9 +224,9 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
 
 
 def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> list[tuple[Task, Asked, int]]:
-    """Return the forms of a submission that may suit the metric, the most informative first."""
+    """Return submission forms that may suit the metric, the most informative first."""
     outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
-    if dataset.problem == "regression":  # of several numbers, the first alone
+    if dataset.problem == "regression":  # with several numbers, the first alone
         return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
     found: list[tuple[Task, Asked, int]] = []
     names = class_names(dataset)
@@ -242,7 +242,7 @@ def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> l
 
 
 def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: bool) -> Task:
-    """Return a task of numbered rows, named like the competition's, with the predicted target as its first column."""
+    """Return a task with numbered rows, named as in the competition, with the predicted target as its first column."""
     ordered = (first, *(name for name in columns if name != first)) if first else tuple(columns)
     types = {name: kind for name, kind in base.submission.types.items() if name in ordered} if own else {}
     direction = base.direction
@@ -290,7 +290,7 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
 
 
 def _probe_rows(dataset: Dataset) -> Array:
-    """Return rows of the training table: some at random, and one of each class."""
+    """Return some random rows of the training table, and one of each class."""
     order = np.random.default_rng(0).permutation(len(dataset.train))[:PROBED]
     if dataset.problem == "regression":
         return np.sort(order)

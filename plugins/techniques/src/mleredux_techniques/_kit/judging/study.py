@@ -1,7 +1,7 @@
-"""What the choices of a technique are worth: the naive one, the best of a panel, and the recommended one.
+"""The value of a technique's choices: the naive one, the best of a panel, and the recommended one.
 
-A technique states its choices, and how the losses of one are measured on some rows. The strong choice is the best of
-the panel on other splits than those of the score. Planted data is drawn again until the best of a few choices gains
+A technique declares its choices, and how to measure the losses of a choice on some rows. The strong choice is the best
+of the panel on splits other than those used for scoring. Planted data is redrawn until the best of a few choices gains
 enough over the naive one.
 """
 
@@ -34,7 +34,7 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 Array = np.ndarray[Any, Any]
 Option = TypeVar("Option")
 Stage = Literal["scored", "chosen", "quick"]
-"""What losses are measured for: the score, the choice of the strong option, or the gap of planted data."""
+"""The purpose of measuring losses: the score, the selection of the strong option, or the gap of planted data."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Losses:
     """The losses of a choice, one per split.
 
     Attributes:
-        overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
-        sample: One sentence on the rows, if they are a sample.
+        overlap: Ratio of held-out rows to training rows of a split; 0 if splits share no rows.
+        sample: A sentence about the rows, if they are a sample.
     """
 
     values: Array
@@ -57,19 +57,19 @@ class Study(ABC, Generic[Option]):
     text = f"{{metric}} of the best of {NAMES} on held-out training rows"
     """A description of the losses, for the report."""
     private = False
-    """Whether losses are those of private test rows, whose score is not passed on."""
+    """Whether losses are measured on private test rows, so that their score is not passed on."""
 
     @abstractmethod
     def naive(self, instance: Instance) -> Option:
-        """Return what is done without analysis."""
+        """Return the choice made without any analysis."""
 
     @abstractmethod
     def panel(self, instance: Instance) -> Sequence[Option]:
-        """Return the choices of which the strong one is the best, simplest first."""
+        """Return the candidates for the strong choice, simplest first."""
 
     @abstractmethod
     def given(self, document: Any, instance: Instance) -> Option:
-        """Return what a document recommends."""
+        """Return the choice that a document recommends."""
 
     @abstractmethod
     def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
@@ -77,18 +77,18 @@ class Study(ABC, Generic[Option]):
 
     @abstractmethod
     def told(self, option: Option, instance: Instance) -> str:
-        """Return a choice in words."""
+        """Describe a choice in words."""
 
     def quick(self, instance: Instance) -> Sequence[Option]:
         """Return the choices of which the best is compared with the naive one, to know whether planted data counts."""
         return self.panel(instance)
 
     def role(self, instance: Instance) -> str:
-        """Return what the naive choice is, for the report."""
+        """Return the role of the naive choice, for the report."""
         return Choice.role
 
     def best(self, instance: Instance, panel: Sequence[Option]) -> Option:
-        """Return the best of some choices, by other splits than those of the score; of equally good ones, the first."""
+        """Return the best choice on splits not used for scoring; the first among equally good ones."""
         found = {str(place): self.losses(instance, option, "chosen") for place, option in enumerate(panel)}
         return panel[int(best_of(found, lambda place: found[place].values, found["0"].overlap))]
 
@@ -97,7 +97,7 @@ class Study(ABC, Generic[Option]):
         return self.best(instance, self.panel(instance))
 
     def measure(self, document: Any, instance: Instance) -> Efficacy:
-        """Execute the recommended choice beside the naive and the strong one."""
+        """Execute the recommended, the naive and the strong choice, and score the first between the others."""
         options = self.naive(instance), self.strong(instance), self.given(document, instance)
         found = [self.losses(instance, option, "scored") for option in options]
         pairs, role = zip(options, found, strict=True), self.role(instance)
@@ -107,14 +107,14 @@ class Study(ABC, Generic[Option]):
         return replace(made, training=None) if self.private else made
 
     def gap(self, instance: Instance) -> Difference:
-        """Return what the best of a few choices gains over the naive one."""
+        """Return the gain of the best of a few choices over the naive one."""
         naive = self.losses(instance, self.naive(instance), "quick")
         found = [self.losses(instance, option, "quick").values for option in self.quick(instance)]
         return difference(naive.values, min(found, key=lambda values: float(values.mean())), naive.overlap)
 
 
 class OnRows(Study[Option]):
-    """Choices that are executed by training the reference models on splits of the training rows."""
+    """Choices that are evaluated by training the reference models on splits of the training rows."""
 
     models: Sequence[Model] = MODELS
 
@@ -123,7 +123,7 @@ class OnRows(Study[Option]):
         """Return the loss of the best model for each split of a pool."""
 
     def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
-        """Return the losses on the stage's pool; quickly, on few splits with two of the models."""
+        """Return the losses on the stage's pool; for the quick stage, on few splits with two of the models."""
         if stage == "quick":
             one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
         else:
@@ -135,24 +135,24 @@ class OnRows(Study[Option]):
 Treatments = Mapping[str, Any]
 """Column → treatment."""
 LARGE = 4_000
-"""The strong choice for more training rows is found in the preparation."""
+"""For more training rows, the strong choice is selected during preparation."""
 
 
 class OfColumns(OnRows[Treatments]):
     """Treatments of columns: imputations, encodings or scalers."""
 
     kind: Literal["imputation", "encoding", "scaler"]
-    """The field of a `Preprocessing`."""
+    """The field of `Preprocessing` that the choices set."""
 
     def reference(self, instance: Instance) -> dict[str, Any]:
-        """Return the place of the strong choice in the panel, of tables so large that grading would take long."""
+        """Return the index of the strong choice in the panel, for tables so large that grading would take long."""
         if len(instance.dataset.train) <= LARGE:
             return {}
         at = Instance(sampled(instance.dataset), instance.truth, instance.base)
         return {"strong": self.panel(at).index(self.strong(at))}
 
     def strong(self, instance: Instance) -> Treatments:
-        """Return the strong choice, as the truth knows it if tables are large."""
+        """Return the strong choice; for large tables, the one stored in the truth."""
         panel, known = self.panel(instance), instance.truth.get("strong")
         return self.best(instance, panel) if known is None else panel[known]
 
@@ -162,7 +162,7 @@ class OfColumns(OnRows[Treatments]):
         return losses(instance, one, plan, models)
 
     def told(self, option: Treatments, instance: Instance) -> str:
-        """Return how many columns are treated in each way."""
+        """Describe how many columns get each treatment."""
         names = Counter(_name(how) for how in option.values())
         return ", ".join(f"{name} on {count}" for name, count in sorted(names.items())) or "no treatment"
 
@@ -174,7 +174,7 @@ def _name(how: Part) -> str:
 
 
 class OnPredictions(Study[Option]):
-    """Choices that change given predictions (`KEY` in the truth), each fitted and scored on different rows."""
+    """Choices that change given predictions (`KEY` in the truth), fitted and scored on different rows."""
 
     @abstractmethod
     def predictions(self, dataset: Dataset) -> dict[str, Any]:
@@ -182,12 +182,12 @@ class OnPredictions(Study[Option]):
 
     @abstractmethod
     def carry(self, option: Option, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
-        """Return the predictions of held-out rows after a choice.
+        """Return the predictions for held-out rows after applying a choice.
 
         Args:
-            fit: The predictions of each model of the rows to fit to.
-            held: Those of the held-out rows.
-            split: A name of the split.
+            fit: The predictions of each model for the rows to fit on.
+            held: The predictions of each model for the held-out rows.
+            split: The split's name.
         """
 
     def known(self, instance: Instance) -> dict[str, Known]:
@@ -201,7 +201,7 @@ class OnPredictions(Study[Option]):
         return remembered(instance.dataset, f"known by {type(self).__name__}", find)
 
     def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
-        """Return the losses by splits of the rows; the strong choice is chosen on other ones."""
+        """Return the losses, one per split; the strong choice is selected on other splits."""
         seed, repeats = (7, 1) if stage == "chosen" else (0, REPEATS)
         models, metric = [*self.known(instance).values()], scorer(instance.dataset, instance.base)
 

@@ -1,13 +1,13 @@
-"""Generated rows and competitions of known truth.
+"""Generated rows and competitions with known truth.
 
 | module | contents |
 |---|---|
 | `seeds` | secret and public seeds |
 | `generation` | new rows that resemble those of a dataset |
-| `instances` | helpers of the techniques' own planting |
-| `composition` | one instance with something to find for many techniques |
+| `instances` | helpers for the planting code of techniques |
+| `composition` | one instance that has findings for many techniques |
 | `competition` | planted competitions: declaration, files, leaderboard |
 | `synthetic` | competitions without any origin |
 | `shadow` | competitions on held-back training rows |
-| `pictures` | pictures drawn from generated thumbnails |
+| `pictures` | images drawn from generated thumbnails |
 """

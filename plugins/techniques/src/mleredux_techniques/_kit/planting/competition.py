@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mleredux_techniques._kit.vocabulary.preprocessing import Rows
 
 REVISION = "6"
-"""Part of the version of all planted tasks; increased whenever equal seeds give other data."""
+"""Part of the version of all planted tasks; increased whenever the data for a seed changes."""
 TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
     "train.csv", "test.csv", "sample_submission.csv", "answers.csv", "leaderboard.csv"
 )  # fmt: skip
@@ -47,7 +47,7 @@ class PlantedCompetition(Competition):
     """A competition on generated rows with a metric, a private test, and known truth for all techniques."""
 
     origin: str
-    """What the rows resemble."""
+    """The competition that the rows resemble."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the description for the agent."""
@@ -86,7 +86,7 @@ def planted_competition(base: Task, seed: Seed) -> PlantedCompetition:
 
 
 def shared(base: Task) -> dict[str, Any]:
-    """Return what a generated competition has in common with its base."""
+    """Return the fields that a generated competition shares with its base."""
     return {
         "submission": Submission(
             id_columns=(base.submission.id_columns or (ID,))[:1],
@@ -112,10 +112,10 @@ def _prepare_planted(raw: Path, public: Path, private: Path, *, base: Task, seed
 
 
 def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
-    """Write the files of a competition on these rows, and its leaderboard.
+    """Write the files of a competition with these rows, and its leaderboard.
 
     Raises:
-        NotApplicable: The metric can't be computed for other rows than those of the base's test.
+        NotApplicable: The metric can't be computed for rows other than the base's test rows.
     """
     from mleredux_techniques._kit.judging.scorer import scorer
 
@@ -162,7 +162,8 @@ def write_tables(dataset: Dataset, public: Path, train: str = TRAIN, test: str |
 def board(instance: Instance) -> list[float]:
     """Return the private scores of reference pipelines: a constant, and each model with all columns or without leaks.
 
-    Pipelines with all columns impute the mean and standardize; those without leaks mark gaps, encode targets and rank.
+    Pipelines with all columns use mean imputation and standardization; those without leaks use missing indicators,
+    target encoding and ranks.
     """
     from mleredux_techniques._kit.judging.plans import split_losses
     from mleredux_techniques._kit.judging.reference import MODELS, predict
@@ -204,7 +205,7 @@ def _careful(dataset: Dataset) -> dict[str, Any]:
 
 
 def across(dataset: Dataset, plan: dict[str, Any]) -> tuple[Pool, Rows]:
-    """Return a pool whose only split is that of training and private test rows, and its rows."""
+    """Return a pool whose only split has the training and the private test rows, with the rows of this split."""
     import pandas as pd
 
     from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs

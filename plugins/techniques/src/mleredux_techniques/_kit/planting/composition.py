@@ -1,8 +1,8 @@
-"""Planted instances: new rows like those of a competition, in which every built-in technique has something to find.
+"""Planted instances: new rows like those of a competition, with findings for every built-in technique.
 
-All is drawn from the seed's secret generator; names and places of columns tell nothing.
-An instance is kept if good advice is better than naive advice by `DECIDED` standard errors for each technique, by the
-training rows alone; otherwise what was planted for a technique without such a gap is drawn again, with all after it.
+Everything is drawn from the seed's secret generator; names and positions of columns reveal nothing. An instance is kept
+if, on the training rows alone, good advice beats naive advice by `DECIDED` standard errors for each technique;
+otherwise the planted data of an undecided technique is redrawn, with everything planted after it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from mleredux_techniques._kit.declaration.spec import TechniqueSpec
 
 ORDER = ("cv", "imbalance", "encoding", "scaling", "missing", "leakage")
-"""The techniques of which each planted instance has something, in the order of planting."""
+"""The techniques that each planted instance has findings for, in the order of planting."""
 SLOWEST = "cv"
 """The technique whose gap takes the longest to measure."""
 DECIDED = 4.0
 ATTEMPTS = 8
 FOLDER = "planted"
-"""The folder of the truth, among the private files of a planted competition."""
+"""The folder with the truth, among the private files of a planted competition."""
 ID = "id"
 
 
 def techniques() -> dict[str, TechniqueSpec]:
-    """Return the techniques whose findings share planted instances."""
+    """Return the techniques that share planted instances."""
     return {name: resolve_name(f"mleredux_techniques.{name}.technique:technique") for name in ORDER}
 
 
 def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
     """Return the planted instance of a seed.
 
-    `planted` records kinds and columns, and under `gaps` what good advice gains by technique, in standard errors.
+    `planted` records kinds and columns, and under `gaps` the gain of good advice per technique, in standard errors.
 
     Args:
         dataset: The data of the competition.
@@ -61,7 +61,7 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         gaps = _gaps(draw, base, best, since)
         if gaps is not None and (
             not attempt or set(gaps) == set(made.planted["gaps"])
-        ):  # to plant no groups is no way out
+        ):  # planting no groups is no way out
             best, before = _rank(gaps), states
             made = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
         undecided = [name for name, gap in made.planted["gaps"].items() if gap < DECIDED]
@@ -72,7 +72,7 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
 
 
 def _with_ids(dataset: Dataset, name: str) -> Dataset:
-    """Name the ids as the competition does, whose grader may expect it."""
+    """Name the ids as in the competition, since its grader may expect these names."""
     names = {ID: name}
     return replace(
         dataset,
@@ -87,11 +87,11 @@ def _with_ids(dataset: Dataset, name: str) -> Dataset:
 def draft(
     dataset: Dataset, rng: np.random.Generator, states: dict[str, Dataset] | None = None, since: str | None = None
 ) -> Dataset:
-    """Return one attempt: new rows, everything planted in turn, columns renamed and in random order.
+    """Return one attempt: new rows, with everything planted in turn, and columns renamed and shuffled.
 
     Args:
-        states: The data before each technique was planted: of the attempt before, then of this one.
-        since: The technique from which on an attempt differs from the one before; from the rows on by default.
+        states: The data before each technique was planted: from the previous attempt on entry, from this one on return.
+        since: The first technique to plant again; None to start with new rows.
     """
     states = {} if states is None else states
     made = states[since] if since else generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
@@ -111,7 +111,7 @@ def draft(
 
 
 def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Give all features neutral names, in random order, and ids that tell only what was planted."""
+    """Give all features neutral names in random order, and ids that reveal only what was planted."""
     order = [str(name) for name in rng.permutation(dataset.features)]
     names = {name: f"x{place:02d}" for place, name in enumerate(order, start=1)}
     train, test, kinds = dataset.train.copy(), dataset.test.copy(), dict(dataset.kinds)
@@ -134,7 +134,7 @@ def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
-    """Rename the columns in the facts; kinds and classes stay."""
+    """Rename the columns in the facts; kinds and classes stay unchanged."""
     if isinstance(value, dict):
         return {key: item if key in ("kinds", "thinned") else _renamed(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -143,10 +143,10 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None) -> dict[str, float] | None:
-    """Return what good advice gains over naive advice on the training rows, in standard errors, by technique.
+    """Return the gain of good advice over naive advice on the training rows per technique, in standard errors.
 
-    None if the draft does not rank before the best so far: what remains to measure could only make its rank worse.
-    The technique that was undecided before, `since`, comes first, as it is the likeliest to be so again.
+    None if the draft can't rank above the best one so far: further measurements could only lower its rank. The
+    previously undecided technique, `since`, comes first, because it is the most likely to be undecided again.
     """
     gaps: dict[str, float] = {}
     with one_thread():
@@ -159,15 +159,15 @@ def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None)
 
 
 def _rank(gaps: dict[str, float]) -> tuple[int, float]:
-    """Return how many techniques are undecided, and the smallest gap, negated."""
+    """Return the number of undecided techniques, and the smallest gap, negated."""
     return sum(gap < DECIDED for gap in gaps.values()), -min(gaps.values())
 
 
 def view(dataset: Dataset, technique: str) -> Dataset:
     """Return the data on which a technique's recommendations are executed.
 
-    In planted data, these are the columns that were planted for it: groups and time matter only for `cv`, which has
-    the columns of the competition too. Other data is unchanged.
+    Planted data is reduced to the technique's planted columns; `cv`, the only technique to which groups and time
+    matter, also keeps the competition's columns. Other data is returned unchanged.
     """
     about = dataset.planted.get("about")
     if about is None or technique not in about:
@@ -186,16 +186,16 @@ def keep(dataset: Dataset, private: Path) -> None:
 
 
 def kept(prepared: Path) -> Dataset | None:
-    """Return the planted instance of a prepared task; None if it is none."""
+    """Return the planted instance of a prepared task; None if the task is not planted."""
     folder = prepared / "private" / FOLDER
     return load(folder) if folder.is_dir() else None
 
 
 def refuse_undecided(dataset: Dataset, technique: str) -> None:
-    """Check that advice on a technique can be told good from bad on a planted instance.
+    """Check that a planted instance distinguishes good from bad advice on a technique.
 
     Raises:
-        NotApplicable: No attempt of its seed distinguishes them.
+        NotApplicable: No attempt with its seed distinguishes them.
     """
     ratio = dataset.planted.get("gaps", {}).get(technique)
     if ratio is not None and ratio < DECIDED:

@@ -1,9 +1,9 @@
-"""New rows that resemble those of a dataset: planted data contains no row that was ever published.
+"""New rows that resemble those of a dataset: planted data contains no published row.
 
-Numbers of the rows of one class (or of one fifth of a numeric target) are drawn from a Gaussian copula with their own
-quantiles (R. B. Nelsen, "An Introduction to Copulas", 2006); prose is put together of two texts; other columns are
-those of a row of that class. A share of the rows gets the features of another class, so that there is something left to
-learn from the planted columns.
+For each class (or fifth of a numeric target), numbers are drawn from a Gaussian copula with that class's quantiles (R.
+B. Nelsen, "An Introduction to Copulas", 2006); prose is spliced from two texts; other columns are taken from one row of
+the class. A share of the rows gets the features of another class, so that something is left to learn from the planted
+columns.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Array = np.ndarray[Any, Any]
 TRAIN_ROWS, TEST_ROWS = 1_000, 450
 MAX_FEATURES = 16
 LEFT_OUT = 0.04
-"""Share of the words that a copy of a text lacks."""
+"""Share of words that a copy of a text omits."""
 CONFUSED = 0.45
-"""Share of the rows whose features are those of a random class or number."""
+"""Share of rows whose features are drawn from a random class or target value."""
 _BINS = 5
 _SHRINKAGE = 0.1
 
@@ -35,15 +35,15 @@ _SHRINKAGE = 0.1
 def generated(
     dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_ROWS + TEST_ROWS, most: int = MAX_FEATURES
 ) -> Dataset:
-    """Return a dataset of new rows, from the training rows alone, split at random.
+    """Return a dataset of new rows, generated from the training rows alone and split at random.
 
     Args:
-        rng: All randomness.
-        rows: The number of rows; of these, `TEST_ROWS` / (`TRAIN_ROWS` + `TEST_ROWS`) are the test.
-        most: The largest number of features.
+        rng: Source of all randomness.
+        rows: The total number of rows; `TEST_ROWS` / (`TRAIN_ROWS` + `TEST_ROWS`) of them become the test set.
+        most: Maximum number of features.
 
     Raises:
-        NotApplicable: The competition has several targets of which one is not a number, or too few rows.
+        NotApplicable: One of several targets is not a number, or there are too few rows.
     """
     import pandas as pd
 
@@ -78,7 +78,7 @@ def generated(
 
 
 def _targets(dataset: Dataset, rows: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Return new targets, the bin that each row's features are drawn from, and the bin of each training row."""
+    """Return new targets, the bin from which each row's features are drawn, and the bin of each training row."""
     known = dataset.train[dataset.target].to_numpy()
     if dataset.problem == "regression":
         edges = np.quantile(known.astype(float), np.linspace(0, 1, _BINS + 1)[1:-1])
@@ -92,7 +92,7 @@ def _targets(dataset: Dataset, rows: int, rng: np.random.Generator) -> tuple[Arr
         return target, found[np.minimum((source * len(found)).astype(int), len(found) - 1)], bins
     names, bins = np.unique(known.astype(str), return_inverse=True)
     codes = rng.choice(len(names), rows, p=np.bincount(bins) / len(bins))
-    firsts = np.arange(min(rows, 20 * len(names))) % len(names)  # each class has some rows
+    firsts = np.arange(min(rows, 20 * len(names))) % len(names)  # every class keeps some rows
     codes[: len(firsts)] = firsts
     codes = rng.permutation(codes)
     told = np.where(rng.random(rows) < CONFUSED, rng.integers(0, len(names), rows), codes)
@@ -100,7 +100,7 @@ def _targets(dataset: Dataset, rows: int, rng: np.random.Generator) -> tuple[Arr
 
 
 def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
-    """Draw rows of numbers with the quantiles and the rank correlations of the given ones; gaps are not drawn."""
+    """Draw numeric rows with the quantiles and rank correlations of the given rows, without missing values."""
     from scipy.special import ndtr, ndtri
     from scipy.stats import rankdata
 
@@ -126,7 +126,7 @@ def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
 
 
 def _spliced(texts: pd.Series[Any], count: int, rng: np.random.Generator) -> list[str]:
-    """Return texts, each of the beginning of one and the end of another of the given ones; none of them is given."""
+    """Splice texts from the beginning of one given text and the end of another; no result equals a given text."""
     words = [str(text).split() for text in texts.dropna()] or [[]]
     given = {tuple(text) for text in words}
     made = []
@@ -138,7 +138,7 @@ def _spliced(texts: pd.Series[Any], count: int, rng: np.random.Generator) -> lis
 
 
 def reworded(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return rows whose prose lacks some of its words: texts that are nearly those of other rows."""
+    """Return rows whose prose omits some words, so that texts nearly equal those of other rows."""
     made = frame.copy()
     for name in dataset.of_kind("text"):
         if is_free_text(dataset.train[name]):
@@ -148,5 +148,5 @@ def reworded(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) ->
 
 
 def _decimals(values: Array) -> int:
-    """Return the number of decimals that the values have, at most 6."""
+    """Return the number of decimals in the values, at most 6."""
     return next((places for places in range(7) if np.allclose(values, np.round(values, places), atol=1e-9)), 6)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 WORDS = ("batch", "series", "unit", "lot", "case", "panel", "station", "cohort", "channel", "rack", "line", "source")
 TEST_SHARE = 0.3
 LEVEL = "level of the target"
-"""A column that planted columns are made of; it is not among the features, and never written."""
+"""A column that planted columns are derived from; it is not a feature and is never written."""
 COMMON_NOISE = 0.6
 
 
@@ -31,7 +31,7 @@ def fresh_names(dataset: Dataset, rng: np.random.Generator, count: int) -> list[
 
 
 def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[str]:
-    """Return numeric features with enough distinct values, none of which fills more than a share of the rows."""
+    """Return numeric features with enough distinct values, none of which is too frequent."""
     found = []
     for name in dataset.of_kind("number"):
         values = dataset.train[name].dropna()
@@ -43,13 +43,13 @@ def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[st
 
 
 def of_the_base(dataset: Dataset) -> list[str]:
-    """Return the lively features that nothing was planted in: those of the competition."""
+    """Return the lively features in which nothing was planted: those of the competition."""
     planted = {name for names in dataset.planted.get("about", {}).values() for name in names}
     return [name for name in lively(dataset) if name not in planted]
 
 
 def plain(dataset: Dataset, features: list[str], rng: np.random.Generator, test_share: float) -> Dataset:
-    """Return the rows of both tables with some of their features, split again at random: no groups, no time."""
+    """Return the rows of both tables with some of their features, resplit at random, without groups or time."""
     columns = [*dataset.ids, *features, *dataset.targets]
     frame = pooled(dataset)[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
     cut = round((1 - test_share) * len(frame))
@@ -68,10 +68,10 @@ def clean(
     test_share: float = TEST_SHARE,
     texts: bool = False,
 ) -> Dataset:
-    """Return a table of its own: some numbers of the competition, two that tell of the target, split at random.
+    """Return a separate table: some numbers of the competition and two predictive ones, split at random.
 
     Args:
-        texts: Keep prose, too; then numbers are not needed.
+        texts: Whether to keep prose too; then numbers are not required.
 
     Raises:
         NotApplicable: The competition has fewer than two lively numbers.
@@ -93,7 +93,7 @@ def need(dataset: Dataset, technique: str, found: list[str], count: int, what: s
     """Check that there are enough columns.
 
     Raises:
-        NotApplicable: There are too few.
+        NotApplicable: There are too few columns.
     """
     if len(found) < count:
         raise NotApplicable(
@@ -108,7 +108,7 @@ def standardised(values: Array) -> Array:
 
 
 def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rng: np.random.Generator) -> Dataset:
-    """Add features (values of the training rows, of the test rows, kind) at random positions."""
+    """Add features (training values, test values, kind) at random positions."""
     train, test = dataset.train.copy(), dataset.test.copy()
     features = list(dataset.features)
     for name, (ours, theirs, _kind) in columns.items():
@@ -121,7 +121,7 @@ def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rn
 
 
 def pooled(dataset: Dataset) -> pd.DataFrame:
-    """Return all rows, those of the training table first."""
+    """Return all rows, training rows first."""
     import pandas as pd
 
     return pd.concat([dataset.train, dataset.test], ignore_index=True)
@@ -147,18 +147,19 @@ def resized(dataset: Dataset) -> Dataset:
 
 
 def merged(dataset: Dataset, kinds: list[str], **facts: Any) -> Dataset:
-    """Record what was planted, besides what was planted before."""
+    """Add to the record of what was planted."""
     known = {*dataset.planted.get("kinds", ()), *kinds}
     return replace(dataset, planted={**dataset.planted, **facts, "kinds": sorted(known)})
 
 
 def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Array, Array]:
-    """Return numbers that tell of the target in both tables alike, with mean 0 and standard deviation 1.
+    """Return numbers that are equally predictive of the target in both tables, with mean 0 and standard deviation 1.
 
-    All columns of an instance share a part of their noise (`LEVEL`), so that many of them do not tell all.
+    All columns of an instance share a part of their noise (`LEVEL`), so that even many of them do not reveal the
+    target.
 
     Args:
-        noise: Standard deviation of the noise of its own, in that of what the target contributes.
+        noise: Standard deviation of the independent noise, relative to that of the target's contribution.
     """
     whole = pooled(dataset)
     level = whole[LEVEL].to_numpy() if LEVEL in whole else noisy_target(dataset, whole, rng)
@@ -167,7 +168,7 @@ def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Ar
 
 
 def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -> Dataset:
-    """Return a dataset with `LEVEL`, of which all further columns are made, with more noise that they share."""
+    """Return a dataset with `LEVEL`, from which all further columns are derived, and with more shared noise."""
     whole = pooled(dataset)
     level = noisy_target(dataset, whole, rng)
     if noise:
@@ -177,7 +178,7 @@ def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -
 
 
 def noisy_target(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
-    """Return what levels have in common: the target, or its classes in random order, with noise."""
+    """Return the common part of levels: the target, or its classes in random order, with noise."""
     if dataset.problem == "regression":
         signal = standardised(frame[dataset.target].to_numpy(dtype=float)) * float(rng.choice([-1, 1]))
     else:
@@ -198,7 +199,7 @@ def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generato
 
 
 def whole(dataset: Dataset, levels: int) -> Dataset:
-    """Replace the target by whole numbers in the same order, about as many as the levels."""
+    """Replace the target by integers in the same order, with about as many values as the levels."""
     values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
     target = np.round(levels * (values - values.min()) / (np.ptp(values) or 1.0))
     return _with_target(dataset, target)

@@ -1,7 +1,7 @@
-"""Planted pictures: drawn from generated thumbnails, so that none was ever published, beside a planted table.
+"""Planted images: drawn from generated thumbnails, so that none was ever published, for a planted table.
 
-Their size, a text in the file and a mark in a corner differ from picture to picture; of the training pictures, some of
-these may tell the class. Copies are drawn again, in another size.
+Size, a text in the file and a mark in a corner vary between images; in the training images, some of these may reveal
+the class. Copies are drawn again in another size.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Array = np.ndarray[Any, Any]
 ROWS = 800
 SKETCHES = "pictures"
 COLUMN_KINDS = ("future_value", "copy", "noisy_copy", "target_encoding")
-"""What a leak of a picture may be called."""
+"""Accepted names for a leak in images."""
 WAYS = ("text in the file", "size", "mark in a corner")
-"""What a picture may tell besides what it shows."""
+"""Properties of an image, besides its content, that may reveal the class."""
 ERRORS = 0.05
 LETTERS = list("ABCDEFGHKLMNPRST")
 
 
 def keep_sketches(dataset: Dataset, rng: np.random.Generator, private: Path) -> None:
-    """Write generated thumbnails with their targets, from which techniques draw pictures, next to the answers."""
+    """Write generated thumbnails with their targets next to the answers; techniques draw images from them."""
     small = replace(dataset, features=dataset.thumbnail, targets=(dataset.target,))
     made = generated(small, rng, rows=ROWS, most=len(THUMBNAIL))
     folder = private / FOLDER / SKETCHES
@@ -51,10 +51,10 @@ def kept_sketches(prepared: Path) -> Dataset | None:
 
 
 def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator) -> tuple[Dataset, dict[str, bytes]]:
-    """Return the described pictures of a planted instance, and their files: path → content.
+    """Return a planted instance with image descriptions, and the image files: path → content.
 
     Args:
-        technique: Plants in the table of thumbnails, whose other columns stay in a table beside the pictures.
+        technique: The technique that plants in the table of thumbnails; its other columns stay in a separate table.
         sketches: Thumbnails and targets.
     """
     assert technique.plant is not None
@@ -65,14 +65,14 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
     signal = target_signal(made, made.train, rng)
     high = signal > (np.median(signal) if made.problem == "regression" else 0.5)
     shares = rng.uniform(0.3, 0.7, (2, len(WAYS)))
-    if technique.id != "eda":  # or pictures of the test come from elsewhere
+    if technique.id != "eda":  # or the test images come from elsewhere
         shares[1] = shares[0]
     look = _Look(rng)
     files: dict[str, bytes] = {}
     described: list[pd.DataFrame] = []
     for place, (name, frame) in enumerate((("train", beside.train), ("test", beside.test))):
         marks = rng.random((len(frame), len(WAYS))) < shares[place]
-        marks[:, -1] = 1e3 * pixels[place].mean(axis=(1, 2)) % 1 < shares[place, -1]  # copies are marked alike
+        marks[:, -1] = 1e3 * pixels[place].mean(axis=(1, 2)) % 1 < shares[place, -1]  # copies get the same marks
         for way in told if name == "train" else ():
             marks[:, WAYS.index(way)] = high ^ (rng.random(len(frame)) < ERRORS)
         contents = [look.file(one, mark, rng) for one, mark in zip(pixels[place], marks, strict=True)]
@@ -99,7 +99,7 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
 
 
 def without_descriptions(dataset: Dataset) -> Dataset:
-    """Return the table beside the pictures."""
+    """Return the table without the image descriptions."""
     others = [*dataset.ids, *(name for name in dataset.features if name not in COLUMNS), *dataset.targets]
     return replace(dataset, train=dataset.train[others], test=dataset.test[others])
 
@@ -112,7 +112,7 @@ def _pixels(frame: pd.DataFrame, sketches: Dataset) -> Array:
 
 
 class _Look:
-    """What all pictures of an instance have in common: size, colors, the corner of marks, texts in files."""
+    """The look shared by all images of an instance: size, colors, the corner of marks, texts in files."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.side = int(rng.integers(24, 41))
@@ -122,7 +122,7 @@ class _Look:
         self.texts = (f"unit {first}", f"unit {second}")
 
     def shows(self, way: str) -> str:
-        """Return the described column in which a way to tell shows most."""
+        """Return the description column in which a revealing property shows most."""
         row, column = self.corner
         return {"text in the file": "image metadata", "size": "image width"}.get(way, f"image pixel {row} {column}")
 
@@ -130,9 +130,9 @@ class _Look:
         """Return a PNG file of a thumbnail.
 
         Args:
-            pixels: Of shape (`SIDE`, `SIDE`), from 0 to 1.
-            marks: For each of `WAYS`, which of the two kinds this picture is of.
-            rng: Of its noise and tint.
+            pixels: Gray values from 0 to 1, of shape (`SIDE`, `SIDE`).
+            marks: For each of `WAYS`, which of its two values this image has.
+            rng: Random generator for noise and tint.
         """
         from PIL import Image, PngImagePlugin
 

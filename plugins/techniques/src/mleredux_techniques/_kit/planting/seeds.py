@@ -1,7 +1,7 @@
-"""Seeds of planted data: mixed with a secret of this installation, or public ones, named as such.
+"""Seeds of planted data: mixed with a secret of this installation, or marked as public.
 
-The secret is derived from the installation's salt, so that it can be opened without opening anything else; its hash is
-published with each result.
+The secret is derived from the installation's salt, so that it can be revealed without revealing anything else; its hash
+is published with each result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PUBLIC = b"mleredux public seeds"
 
 
 def planting_salt() -> bytes:
-    """The secret that planted seeds are mixed with in this installation.
+    """Return the secret that this installation mixes into planted seeds.
 
     Raises:
         MlereduxError: The installation's salt can't be read or created.
@@ -28,7 +28,7 @@ def planting_salt() -> bytes:
 
 
 def commitment(salt: bytes) -> str:
-    """The published hash of a planting salt: its SHA-256, in hexadecimal digits."""
+    """Return the published hash of a planting salt: its SHA-256 in hexadecimal."""
     return hashlib.sha256(salt).hexdigest()
 
 
@@ -38,7 +38,7 @@ class Seed:
 
     Attributes:
         number: The number in the task's id.
-        public: Whether the data can be generated anywhere; else only with this installation's planting salt.
+        public: Whether anyone can generate the data, without this installation's planting salt.
     """
 
     number: int
@@ -46,12 +46,12 @@ class Seed:
 
     @property
     def mark(self) -> str:
-        """What a task's version says of the seed: `public`, or the first digits of the commitment."""
+        """Return the seed's mark in a task's version: `public`, or the first digits of the commitment."""
         return "public" if self.public else commitment(planting_salt())[:12]
 
     @property
     def note(self) -> str:
-        """One sentence for reports."""
+        """Return a sentence about the seed, for reports."""
         if self.public:
             return f"Generated from the public seed {self.number}: the truth can be computed by anyone."
         return (
@@ -60,12 +60,12 @@ class Seed:
         )
 
     def generator(self, *words: object) -> np.random.Generator:
-        """Return the random generator of a purpose, unique to the seed and the words."""
+        """Return a random generator unique to the seed and the given words."""
         return generator(_PUBLIC if self.public else planting_salt(), self.number, *words)
 
 
 def generator(key: bytes, number: int, *words: object) -> np.random.Generator:
-    """Return the random generator of a seed under a key."""
+    """Return the random generator for a seed and a key."""
     text = ":".join(str(word) for word in (number, *words))
     digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))

@@ -1,4 +1,4 @@
-"""Shadow validation: a competition whose test is rows held back from the training table of another."""
+"""Shadow validation: a competition whose test set is held out from another one's training table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ShadowCompetition(Competition):
     """A competition on the training rows of its base, with the same metric."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
-        """Return the base's description, and what is different here."""
+        """Return the base's description, with the differences."""
         assert self.base is not None
         return self.base.describe(obfuscated=obfuscated) + _ABOUT
 
@@ -57,10 +57,10 @@ def shadow_competition(base: Task) -> ShadowCompetition:
 
 
 def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
-    """Hold back a fifth of the training rows as the test was: whole groups, or later rows, or at random.
+    """Hold out a fifth of the training rows like the test set: whole groups, later rows, or random ones.
 
     Raises:
-        NotApplicable: The competition's data is no training and test table with ids.
+        NotApplicable: The competition's data does not consist of a training and a test table with ids.
     """
     dataset, source = discover(base, raw, images=False)
     if source.test is None or dataset.ids[:1] != base.submission.id_columns[:1] or not dataset.ids:

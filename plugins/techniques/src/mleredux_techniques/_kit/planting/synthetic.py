@@ -1,4 +1,4 @@
-"""Synthetic competitions: tables with a known structure, generated from a seed, on which nothing can be memorized."""
+"""Synthetic competitions: tables with known structure, generated from a seed, so that memorization does not help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mleredux_techniques._kit.planting.seeds import Seed
 
 NAME = re.compile(r"synthetic-(easy-|hard-)?(public-)?(0|[1-9][0-9]{0,8})")
 NOISE = {"easy": 0.5, "medium": 1.0, "hard": 2.0}
-"""Standard deviation of the noise in the target by difficulty, in that of what the features contribute."""
+"""Standard deviation of the target's noise by difficulty, relative to that of the features' contribution."""
 METRICS = (("log-loss", "minimize"), ("f1", "maximize"), ("rmse", "minimize"))
 TARGET = "target"
 _ROWS = 1_200

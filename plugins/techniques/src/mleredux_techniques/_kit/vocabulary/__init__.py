@@ -1,4 +1,4 @@
-"""The terms of documents, and their execution on tables.
+"""The vocabulary of documents and its execution on tables.
 
 | module | contents |
 |---|---|
@@ -6,7 +6,7 @@
 | `imputers` | imputations of missing values |
 | `encoders` | encodings of texts |
 | `scalers` | scalers of numbers |
-| `transformers` | what scikit-learn lacks of these |
-| `preprocessing` | from a table to a matrix, with a treatment per column |
+| `transformers` | transformers missing from scikit-learn |
+| `preprocessing` | conversion of tables to matrices, with a treatment per column |
 | `recommendation` | a recommendation as readable lines |
 """

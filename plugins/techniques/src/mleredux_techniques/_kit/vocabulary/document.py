@@ -11,7 +11,7 @@ MAX_ITEMS = 2_000
 """Maximum length of a list in a document."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-"""A column's or a class's name, as in the table."""
+"""The name of a column or class, spelled as in the table."""
 Text = Annotated[str, StringConstraints(max_length=4_000)]
 """Free text: stored, not scored."""
 Count = Annotated[int, Field(ge=0)]
@@ -37,7 +37,7 @@ class Document(Part):
         return self
 
     def _agrees_with_itself(self) -> Any:
-        """Raise a ValueError if parts of the document contradict one another."""
+        """Raise a ValueError if parts of the document contradict each other."""
 
 
 def once(names: Iterable[str], what: str) -> None:

@@ -16,7 +16,7 @@ MAX_COLUMNS = 300
 
 
 class NoEncoding(Part):
-    """Keep the column unchanged, as a number (true and false are 1 and 0; texts that are amounts are read)."""
+    """Keep the column unchanged, as a number (true and false become 1 and 0; texts that are amounts are parsed)."""
 
     name: Literal["none"]
 
@@ -46,7 +46,7 @@ class OrdinalEncoder(Part):
 
 
 class TargetEncoder(Part):
-    """sklearn.preprocessing.TargetEncoder: means of the target, fitted across folds."""
+    """sklearn.preprocessing.TargetEncoder: target means, cross-fitted."""
 
     name: Literal["TargetEncoder"]
     smooth: Literal["auto"] | Annotated[float, Field(ge=0)] = "auto"
@@ -54,13 +54,13 @@ class TargetEncoder(Part):
 
 
 class CountEncoder(Part):
-    """category_encoders.CountEncoder: how often the category occurs in the training table."""
+    """category_encoders.CountEncoder: the number of occurrences of the category in the training table."""
 
     name: Literal["CountEncoder"]
 
 
 class CyclicEncoder(Part):
-    """Sine and cosine of the place in a period."""
+    """Sine and cosine of the position in a period."""
 
     name: Literal["CyclicEncoder"]
     period: Annotated[float, Field(gt=0)] | None = Field(
@@ -99,18 +99,18 @@ Encoding = Annotated[
     | TfidfVectorizer,
     Field(discriminator="name"),
 ]
-"""How a column becomes numbers: an encoder with its parameters, chosen by `name`."""
+"""The encoding of a column: an encoder with its parameters, chosen by `name`."""
 
 
 def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, most: int = MAX_COLUMNS) -> Any:
-    """Return the transformer of an encoding, for a text column without missing values.
+    """Return the transformer that executes an encoding, for a text column without missing values.
 
     Numeric results are standardized; one-hot and word columns are not.
 
     Args:
         target: Class codes or numbers of the training rows.
-        classes: Whether these are classes.
-        seed: Seed of the folds of TargetEncoder.
+        classes: Whether `target` contains class codes.
+        seed: Seed of the folds in TargetEncoder.
         most: Maximum number of columns per feature.
     """
     from sklearn import model_selection, preprocessing

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DONORS = 1_000
-"""Number of training rows that KNNImputer and IterativeImputer are fitted on."""
+"""Maximum number of training rows that KNNImputer and IterativeImputer are fitted on."""
 NEAREST_FEATURES = 10
-"""Number of columns from which IterativeImputer predicts a column, drawn in proportion to correlation."""
+"""Number of columns from which IterativeImputer predicts a column, sampled in proportion to correlation."""
 MAX_ITERATIONS = 5
 MISSING = "missing"
 
@@ -56,7 +56,7 @@ Imputation = Annotated[
     DropColumn | SimpleImputer | KNNImputer | IterativeImputer,
     Field(discriminator="name"),
 ]
-"""How missing values are filled: an imputer with its parameters, chosen by `name`."""
+"""The imputation of a column: an imputer with its parameters, chosen by `name`."""
 
 
 def fill(
@@ -64,7 +64,7 @@ def fill(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Impute numeric columns, fitted on the training rows.
 
-    KNNImputer and IterativeImputer use all columns, standardized; a column that is empty in the training rows is 0.
+    KNNImputer and IterativeImputer use all columns, standardized; a column without known training values becomes 0.
 
     Args:
         train: Numbers, NaN if missing.
@@ -92,7 +92,7 @@ def fill(
 def fill_texts(
     train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Impute text columns; imputations for numbers only are replaced by `most_frequent`."""
+    """Impute text columns; imputations that apply only to numbers are replaced by `most_frequent`."""
     import pandas as pd
 
     filled: tuple[dict[str, Any], dict[str, Any]] = {}, {}
@@ -113,7 +113,7 @@ def fill_texts(
 
 
 def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:
-    """Return the transformer of an imputation; KNNImputer and IterativeImputer are preceded by standardization.
+    """Return the transformer that executes an imputation; KNNImputer and IterativeImputer standardize first.
 
     Args:
         columns: Number of input columns.

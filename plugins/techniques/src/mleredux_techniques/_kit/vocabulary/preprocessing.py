@@ -1,7 +1,8 @@
-"""Convert a table to a matrix of finite numbers, with a treatment per column; others get the default treatment.
+"""Conversion of tables to matrices of finite numbers, with a treatment per column, or else the default.
 
-Fitted on the training rows alone. By default, numbers are imputed by their median and standardized; texts of up to
-`PLAIN_CATEGORIES` values are one-hot encoded, prose by its most frequent words, others are dropped.
+Treatments are fitted on the training rows alone. By default, numbers get median imputation and standardization; texts
+with up to `PLAIN_CATEGORIES` values are one-hot encoded, prose is encoded by its most frequent words, and other texts
+are dropped.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ _WORDS = TfidfVectorizer(name="TfidfVectorizer", max_features=150)
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The treatment of one column; None: the default."""
+    """The treatment of one column; None means the default."""
 
     imputation: Imputation | None = None
-    """How missing values are filled."""
+    """The imputation of missing values."""
     encoding: Encoding | None = None
-    """How categories become numbers."""
+    """The encoding of categories."""
     scaler: Scaler | None = None
-    """How numbers are scaled."""
+    """The scaling of numbers."""
 
 
 _PLAIN = Preprocessing()
@@ -64,10 +65,10 @@ class Rows:
     """Rows of a table with the targets that encoders may use.
 
     Attributes:
-        columns: Column → kind, of the features.
+        columns: Maps each feature to its kind.
         codes: Class codes or numbers of the training rows, for encoders that learn from the target.
         classes: Whether `codes` are classes.
-        how: The treatment of columns.
+        how: The treatments of columns.
     """
 
     train: pd.DataFrame
@@ -82,7 +83,7 @@ class Rows:
 def matrices(rows: Rows) -> tuple[Array, Array]:
     """Return matrices of the training and the held-out rows, of shapes (rows, features), with at least one feature.
 
-    Columns keep the table's order whatever their treatment, because the models' random draws depend on it.
+    Columns keep the table's order regardless of their treatment, because the models' random draws depend on it.
     """
     rows = _with_amounts(rows)
     how = {name: rows.how.get(name, _PLAIN) for name in rows.columns}
@@ -108,7 +109,7 @@ def finite(matrix: Array) -> Array:
 
 
 def _with_amounts(rows: Rows) -> Rows:
-    """Return the rows with texts that are to stay as they are as numbers, if they are amounts."""
+    """Return the rows with texts that are kept unencoded parsed as numbers, if they are amounts."""
     import pandas as pd
 
     read: dict[str, tuple[pd.Series[Any], pd.Series[Any]]] = {}
@@ -166,9 +167,9 @@ def _encoding(how: Preprocessing) -> Encoding | None:
 
 
 def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) -> list[Step]:
-    """Return the steps of a ColumnTransformer: one per scaler with its numbers, and one per encoded column.
+    """Return the steps of a ColumnTransformer: one per scaler with its numeric columns, and one per encoded column.
 
-    Numbers that do not vary are 0.
+    Constant numbers become 0.
     """
     scaled: dict[Scaler | None, list[str]] = {}
     steps: list[Step] = []
@@ -190,14 +191,14 @@ def _transformed(
 ) -> tuple[tuple[Array, Array], list[int]]:
     """Return the outputs of all steps side by side, for training and held-out rows, and the number of columns of each.
 
-    What scikit-learn's ColumnTransformer does, without its checks, which take most of the time on small tables.
+    This does the same as scikit-learn's ColumnTransformer, without its checks, which dominate on small tables.
     """
     found: list[tuple[Array, Array]] = []
     ours: Any
     theirs: Any
     for step, tool, columns in steps:
         ours, theirs = train[columns], held_out[columns]
-        if step.startswith("scaled"):  # without names of columns, which scikit-learn would check
+        if step.startswith("scaled"):  # no column names, which scikit-learn would check
             ours, theirs = ours.to_numpy(), theirs.to_numpy()
         if tool == "drop":
             ours, theirs = np.zeros((len(train), 0)), np.zeros((len(held_out), 0))
@@ -213,7 +214,7 @@ def _dense(matrix: Any) -> Array:
 
 
 def _places(steps: Sequence[Step], widths: Sequence[int], names: Sequence[str]) -> list[int]:
-    """Return the indices of the output columns, in the order of their input columns."""
+    """Return the indices of the output columns, ordered by their input columns."""
     places: dict[str, list[int]] = {}
     ends = np.cumsum(widths).tolist()
     for (step, _tool, columns), end, width in zip(steps, ends, widths, strict=True):

@@ -1,4 +1,4 @@
-"""A document's recommendation as readable lines. Only known names and fixed terms: no free text of the agent."""
+"""A document's recommendation as readable lines, with known names and fixed terms only: no free text of the agent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _value(value: object, known: set[str]) -> str:
 
 
 def _key(value: dict[str, Any], known: set[str]) -> str:
-    """Format a group's key: its columns, and the part of the text that names the group."""
+    """Format a group's key: its columns, and the part of the text that identifies the group."""
     names = [name for name in (value["column"], value.get("second")) if name is not None]
     if not known.issuperset(names):
         return "'…'"

@@ -72,11 +72,11 @@ Scaler = Annotated[
     | Log1p,
     Field(discriminator="name"),
 ]
-"""How numbers are scaled: a scaler with its parameters, chosen by `name`."""
+"""The scaling of numbers: a scaler with its parameters, chosen by `name`."""
 
 
 def scaler_of(scaler: Scaler | None) -> Any:
-    """Return the transformer of a scaler, for imputed, non-constant columns; without a scaler, all become 0."""
+    """Return the transformer that executes a scaler, for imputed, non-constant columns; with `None`, they become 0."""
     from sklearn import preprocessing
 
     from mleredux_techniques._kit.vocabulary import transformers

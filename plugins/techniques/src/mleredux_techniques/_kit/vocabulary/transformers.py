@@ -1,4 +1,4 @@
-"""Transformers that scikit-learn lacks. Imported when a recommendation is executed."""
+"""Transformers missing from scikit-learn, imported when a recommendation is executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIME = r"^(\d{1,2}):(\d{2})"
 
 
 def standardized(transformer: Any) -> Any:
-    """Return the transformer, followed by a StandardScaler."""
+    """Return a pipeline of the transformer and a StandardScaler."""
     return pipeline.make_pipeline(transformer, preprocessing.StandardScaler())
 
 
@@ -60,7 +60,7 @@ class PowerTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Counts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """category_encoders.CountEncoder: how often a text occurs in the training rows."""
+    """category_encoders.CountEncoder: the number of occurrences of a text in the training rows."""
 
     def fit(self, x: Any, y: Any = None) -> Counts:
         self.counts_ = [values.value_counts() for _name, values in x.items()]
@@ -72,7 +72,7 @@ class Counts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Cycles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Sine and cosine of the place of numbers, times of day (`23:30`) or categories in a period; 0 of unknown ones."""
+    """Sine and cosine of the position of numbers, times of day (`23:30`) or categories in a period; 0 if unknown."""
 
     def __init__(self, period: float | None = None, categories: list[str] | None = None) -> None:
         self.period, self.categories = period, categories
@@ -128,7 +128,7 @@ class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
 
 
 def _hours(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Return times of day in hours; NaN if a text is none."""
+    """Return times of day in hours; NaN if a text is not a time of day."""
     parts = texts.str.extract(_TIME).astype(float)
     return parts[0] + parts[1] / 60
 
