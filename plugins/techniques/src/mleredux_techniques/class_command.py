@@ -40,10 +40,10 @@ def command(
     """Hand out a technique task to a class, collect submissions, and grade them after the deadline.
 
     CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
-    FOLDER/STUDENT/task where it is missing, and looks for the document that the task asks for in FOLDER/STUDENT, and
-    in runs of `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md
-    into each student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline
-    for later calls.
+    FOLDER/STUDENT/task if it is missing, and collects the task's document from FOLDER/STUDENT and from runs of
+    `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into each
+    student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline for later
+    calls.
     """
     from mleredux.plugin.artifact import RunStore
 

@@ -1,5 +1,4 @@
-"""A class: each student's own planted task from a list, what was submitted by the deadline, and which questions were
-answered."""
+"""Classes: the planted task of each student on a list, the submissions by the deadline, and the questions answered."""
 
 from __future__ import annotations
 
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 
 FEEDBACK, RESULTS, TERMS = "feedback.md", "results.json", "class.json"
 RIGHT = 0.995
-"""A question with at least this score was answered right: reports show it as 1.00."""
+"""Minimum score of a correctly answered question; reports show it as 1.00."""
 _SEEDS = 10**9
 TRIES = 30
-"""Maximum number of seeds of a student that are skipped."""
+"""Maximum number of a student's seeds that are skipped."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,9 @@ class Student:
     """A row of the class list.
 
     Attributes:
-        name: Also the name of the student's folder.
+        name: The student's name, also that of the student's folder.
         task: The student's own task.
-        deadline: The last moment at which a submission counts, and before which none is graded; None: there is none.
+        deadline: The last moment at which a submission counts, before which none is graded; None means no deadline.
     """
 
     name: str
@@ -48,22 +47,22 @@ class Student:
 
     @property
     def over(self) -> bool:
-        """Whether submissions are graded now."""
+        """Return whether submissions are graded now."""
         return self.deadline is None or datetime.now(UTC) >= self.deadline
 
     def document(self, folder: Path) -> Path:
-        """Where the student's submission is expected."""
+        """Return the path where the student's submission is expected."""
         return folder / self.name / current().task(self.task).submission.file
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds for students whose row says nothing else; kept in the class's folder for later calls.
+    """Defaults for students whose row does not override them; kept in the class's folder for later calls.
 
     Attributes:
-        task: A technique task, of which each student gets a planted one.
-        deadline: A time in ISO 8601, in this machine's zone unless it names another.
-        refused: By student, how many of their seeds gave data to which the task does not apply.
+        task: A technique task; each student gets a planted variant of it.
+        deadline: A time in ISO 8601, in this machine's time zone unless it specifies another.
+        refused: Maps each student to the number of seeds whose data the task does not apply to.
     """
 
     task: str | None = None
@@ -71,7 +70,7 @@ class Terms:
     refused: dict[str, int] = field(default_factory=dict)
 
     def kept(self, folder: Path) -> Terms:
-        """These terms, with those of earlier calls where they are silent."""
+        """Return these terms, with missing ones taken from earlier calls."""
         try:
             before = Terms(**json.loads((folder / TERMS).read_text(encoding="utf-8")))
         except FileNotFoundError:
@@ -79,16 +78,16 @@ class Terms:
         return Terms(self.task or before.task, self.deadline or before.deadline, before.refused)
 
     def keep(self, folder: Path) -> None:
-        """Keep them in the class's folder."""
+        """Save the terms in the class's folder."""
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / TERMS, json.dumps(asdict(self)) + "\n")
 
 
 def moment(text: str, place: str) -> datetime:
-    """A deadline as a time with its zone.
+    """Parse a deadline as a time with its zone.
 
     Raises:
-        MlereduxError: It is none.
+        MlereduxError: The text is not a date or time.
     """
     try:
         return datetime.fromisoformat(text).astimezone()
@@ -103,11 +102,11 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
 
     Args:
         path: The file.
-        terms: The task and the deadline of students without their own. Each gets that task with a planted seed: that
-            of the column `seed`, otherwise one made of the student's name and the secret of this installation.
+        terms: The task and the deadline for students without their own. Each gets that task with a planted seed: from
+            the column `seed`, otherwise derived from the student's name and this installation's secret.
 
     Raises:
-        MlereduxError: The list can't be read, or a row of it is not valid; the message names the row.
+        MlereduxError: The list can't be read, or a row is not valid; the message names the row.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -150,21 +149,21 @@ def _task_of(row: dict[str, Any], name: str, terms: Terms, place: str) -> str:
 
 
 def own_task(name: str, task: str, refused: int = 0) -> str:
-    """A person's own variant of a plain technique task: planted, with the seed of their name, or one of the next."""
+    """Return a person's planted variant of a plain technique task, with the first seed not refused."""
     question, _, base = task.partition("@")
     return f"{question}+planted-{seed_of(name, task, refused)}@{base}"
 
 
 def is_name(name: str) -> bool:
-    """Whether a class list may have this name."""
+    """Return whether a class list may contain this name."""
     return PERSON.fullmatch(name) is not None
 
 
 def seed_of(name: str, task: str, refused: int = 0) -> int:
-    """A student's seed: the same each time on this installation, another one for another student or task.
+    """Return a student's seed: deterministic on this installation, but different for each student and task.
 
     Args:
-        refused: How many of these seeds are skipped.
+        refused: Number of seeds to skip.
     """
     from mleredux_techniques._kit.planting.seeds import planting_salt
 
@@ -175,10 +174,10 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
 
 
 def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | None) -> tuple[Student, bool]:
-    """As `hand_out`; where the task does not apply to a student's data, the next of the student's seeds is taken.
+    """Hand out a task; if it does not apply to a student's data, continue with the student's next seed.
 
     Returns:
-        The student, perhaps with another task, and whether files were written.
+        The student, possibly with another task, and whether files were written.
     """
     while True:
         try:
@@ -196,7 +195,7 @@ def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:
     """Write the public files and the description of the student's task to `FOLDER/STUDENT/task`.
 
     Returns:
-        Whether they were written now: a folder that is there is not changed.
+        Whether files were written; an existing folder is not changed.
     """
     target = folder / student.name / "task"
     if target.exists():
@@ -213,14 +212,14 @@ def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:
 def collect(
     students: Iterable[Student], folder: Path, store: RunStore, data_dir: str | None = None
 ) -> list[dict[str, Any]]:
-    """Grade what each student submitted, or before the student's deadline only check its form.
+    """Grade each student's submission, or only check its form before the student's deadline.
 
-    A submission is the document in the student's folder, or that of a run of `mleredux human start --name STUDENT`: the
-    last one by the deadline. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
+    The submission is the last document by the deadline, from the student's folder or from a run of `mleredux human
+    start --name STUDENT`. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
     class's.
 
     Returns:
-        A row for each student: `student`, `task`, `status`, `score`, `message`, and `questions`.
+        A row per student: `student`, `task`, `status`, `score`, `message`, and `questions`.
     """
     rows = []
     for student in students:
@@ -242,7 +241,7 @@ def collect(
 
 
 def _submitted(student: Student, folder: Path, store: RunStore) -> list[tuple[datetime, Path]]:
-    """What a student submitted, the oldest first, with its time."""
+    """Return a student's submissions with their times, the oldest first."""
     path = student.document(folder)
     found = [(datetime.fromtimestamp(path.stat().st_mtime, UTC), path)] if path.is_file() else []
     for row in store.rows(task=student.task):
@@ -268,7 +267,7 @@ def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
 
 
 def questions(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each question with how many answered it right, the hardest first.
+    """Count the correct answers to each question, the hardest question first.
 
     Returns:
         Rows of `question`, `right`, `answered`, and `mean`, the mean score from 0 to 1.

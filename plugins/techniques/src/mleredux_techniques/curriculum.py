@@ -1,8 +1,8 @@
-"""Findings of technique runs on a competition, best first: a text for the next agent.
+"""Findings of technique runs on a competition, best first, as text for the next agent.
 
-It contains only facts that were graded as correct, in the grader's words: free text of an agent is never passed on.
-Nothing in it depends on labels of private test rows, by which the next run is graded: neither the findings, nor the
-efficacies, nor the order of runs. Of planted data the truth is known without them.
+The text contains only facts that were graded as correct, in the grader's words: an agent's free text is never passed
+on. Since the next run is graded with the labels of private test rows, nothing depends on them: neither the findings,
+nor the efficacies, nor the order of runs. The truth of planted data is known without these labels.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 RIGHT = 0.99
 WORTH_TELLING = 0.5
-"""A recommendation with a lower efficacy is not passed on."""
+"""Minimum efficacy of a recommendation that is passed on."""
 
 
 class Runs(Protocol):
-    """The runs that are read: a `RunStore`, or what someone may see of one."""
+    """The runs to read: a `RunStore`, or the part of it that a user may see."""
 
     @property
     def path(self) -> object:
-        """Where they are."""
+        """Return the location of the runs."""
 
     def rows(self, *, task: str) -> list[dict[str, Any]]:
-        """Rows of a task, with the column `id`."""
+        """Return the rows of a task's runs, with the column `id`."""
 
     def get(self, name: str, /) -> Run:
-        """A run."""
+        """Return a run."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Lesson:
 
     Attributes:
         title: The technique's title.
-        findings: Facts that were graded as correct: name, explanation, and the run.
+        findings: Facts that were graded as correct, with name, explanation and run.
         recommendations: Recommendations that were executed, best first.
         runs: All runs that were read, best first.
     """
@@ -95,13 +95,13 @@ def _rows(store: Runs, technique: str, task: str) -> Iterator[dict[str, Any]]:
 
 
 def _parts(report: Report) -> list[dict[str, Any]]:
-    """Return the components of the facts whose truth needs no label of a private test row."""
+    """Return the components of the facts whose truth does not use labels of private test rows."""
     kept_back = report.details.get("private", ())
     return [part for part in report.details["facts"]["parts"] if part["name"] not in kept_back and part["weight"] > 0]
 
 
 def _public_score(report: Report) -> float:
-    """Return the score without what needs labels of private test rows."""
+    """Return the score without the components that use labels of private test rows."""
     parts = _parts(report)
     weight = sum(part["weight"] for part in parts)
     facts = sum((part["score"] or 0.0) * part["weight"] for part in parts) / weight if weight else 0.0
@@ -121,7 +121,7 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
                 names.add(part["name"])
                 lesson.findings.append({"name": part["name"], "explanation": part["explanation"], **source})
         if report.details.get("private"):
-            continue  # whether a recommendation is right was told by labels of the test
+            continue  # the test labels decided whether a recommendation is right
         efficacy, lines = report.details["efficacy"].get("training"), tuple(report.details.get("recommendation") or ())
         enough = efficacy is None or efficacy >= WORTH_TELLING
         if lines and lines not in choices and enough and len(lesson.recommendations) < most:

@@ -1,1 +1,1 @@
-"""Calibration of probabilities, and decisions by them: the technique `calibration`."""
+"""Calibration of probabilities, and decisions based on them: the technique `calibration`."""

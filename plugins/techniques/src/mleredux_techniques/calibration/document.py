@@ -15,7 +15,7 @@ MOST_MODELS = 20
 
 
 class ClassBias(Part):
-    """A class that a model predicts too often or too seldom."""
+    """A class that a model predicts too often or too rarely."""
 
     name: Name
     side: Literal["too_often", "too_seldom"]
@@ -45,7 +45,7 @@ class ModelCalibration(Part):
 
 
 class CalibrationAnalysis(Document):
-    """How far probabilities can be trusted, and how to calibrate and use them."""
+    """How reliable probabilities are, and how to calibrate and use them."""
 
     models: list[ModelCalibration] = Field(max_length=MOST_MODELS)
     decision: Literal["argmax", "thresholds"] = Field(
@@ -66,6 +66,6 @@ class CalibrationAnalysis(Document):
 
 
 def recommend(document: CalibrationAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     lines = [f"calibrate model {place}: {one.method}" for place, one in enumerate(document.models, start=1)]
     return [*lines, f"decide by {document.decision}"]

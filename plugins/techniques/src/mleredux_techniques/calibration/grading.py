@@ -1,6 +1,6 @@
-"""Calibration: how far the probabilities of models agree with what happened, and what calibrating them is worth.
+"""Calibration: how well models' probabilities agree with outcomes, and the value of calibrating them.
 
-The measure is the competition's metric of the mean of calibrated predictions, on other rows.
+The measure is the competition's metric for the mean of calibrated predictions, on other rows.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from mleredux_techniques.calibration.document import CalibrationAnalysis, Method
 
 Array = np.ndarray[Any, Any]
 Choice = tuple[Mapping[str, Method], str]
-"""The method of each model, and the decision."""
+"""The calibration method of each model, and the decision rule."""
 
 BINS = 10
 FIGURES = ("accuracy", "confidence", "error")
 LEAST, ERRORS = 0.02, 3.0
-"""A difference counts above this, and above this number of standard errors …"""
+"""A difference counts if it exceeds this and this number of standard errors …"""
 UNSURE = 0.15
-"""… and within this share of the bound, either answer is right."""
+"""… and within this share of the bound, either answer is accepted."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Check that there are probabilities; the facts are found from predictions (`reference`).
+    """Check that the target has classes; `reference` computes the facts from predictions.
 
     Raises:
         NotApplicable: The target is a number.
@@ -50,7 +50,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the figures of one model, and for verdict and classes what is accepted."""
+    """Return the figures of one model, with the accepted verdict and classes."""
     sure = known.told.max(axis=1)
     right = (known.told.argmax(axis=1) == known.codes).astype(float)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
@@ -76,7 +76,7 @@ def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _side(apart: np.ndarray[Any, Any]) -> tuple[int, bool]:
-    """Return the sign of a mean difference that counts, else 0, and whether it is too near to the bound."""
+    """Return the sign of a mean difference that counts, else 0, and whether it is too close to the bound."""
     mean, error = float(apart.mean()), float(apart.std() / np.sqrt(len(apart)))
     bound = max(LEAST, ERRORS * error)
     return int(np.sign(mean)) * (abs(mean) > bound), abs(abs(mean) - bound) <= UNSURE * bound
@@ -123,7 +123,7 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 class Calibrations(OnPredictions[Choice]):
-    """A method for each model, and a decision by the mean of all."""
+    """A method for each model, and a decision rule for their mean."""
 
     text = "{metric} of the mean of the calibrated predictions, on held-out training rows"
 
@@ -131,7 +131,7 @@ class Calibrations(OnPredictions[Choice]):
         return each_model(out_of_fold(dataset), dataset)
 
     def alike(self, instance: Instance, method: Method, decision: str = "argmax") -> Choice:
-        """Return one method for all models."""
+        """Return a choice with the same method for all models."""
         return dict.fromkeys(self.known(instance), method), decision
 
     def naive(self, instance: Instance) -> Choice:
@@ -162,7 +162,7 @@ class Calibrations(OnPredictions[Choice]):
     def carry(self, option: Choice, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
         metric, made = scorer(instance.dataset, instance.base), []
         for (model, method), known, told in zip(option[0].items(), fit, held, strict=True):
-            # all rows of a split, those to fit to first: the same for every combination
+            # all rows of a split, fitting rows first: the same for every combination
             find = partial(applied, [method], known, np.vstack([known.told, told]), metric)
             made.append(remembered(instance.dataset, f"{model} by {method} {split}", find))
         ours, theirs = np.split(np.mean(made, axis=0), [len(fit[0].codes)])

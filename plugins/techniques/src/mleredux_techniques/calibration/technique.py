@@ -1,7 +1,7 @@
 """Models whose probabilities are too sure, not sure enough, off for some classes, or fine; some know little.
 
-All that are off are besides nearly flat, or turned (see `metric.technique`), in two of five instances each: whether
-isotonic or a logistic calibration repairs them can't be known without measuring.
+In two of five instances each, the distorted probabilities are also nearly flat or rotated (see `metric.technique`), so
+that only measuring shows whether isotonic or logistic calibration repairs them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mleredux_techniques.calibration.grading import truth
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
 
 POWERS = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1), "fine": (1.0, 1.0)}
-"""Kinds of distortions, and the range of the powers that probabilities are raised to."""
+"""Kinds of distortions, and the range of exponents that probabilities are raised to."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own, and a distortion for each model, or none; at least one is too sure, or not enough.
+    """Draw a separate table, and a distortion or none for each model; at least one is over- or underconfident.
 
     Raises:
         NotApplicable: The target is a number.

@@ -73,7 +73,7 @@ class StratifiedGroupKFold(Part):
 
 
 class TimeSeriesSplit(Part):
-    """sklearn.model_selection.TimeSeriesSplit, of the rows in order of a column."""
+    """sklearn.model_selection.TimeSeriesSplit, on rows ordered by a column."""
 
     name: Literal["TimeSeriesSplit"]
     time_column: Name
@@ -83,7 +83,7 @@ class TimeSeriesSplit(Part):
 
 
 class GroupTimeSeriesSplit(Part):
-    """TimeSeriesSplit, without training rows of the groups that are evaluated."""
+    """TimeSeriesSplit, excluding training rows from evaluated groups."""
 
     name: Literal["GroupTimeSeriesSplit"]
     groups: GroupKey
@@ -94,7 +94,7 @@ class GroupTimeSeriesSplit(Part):
 
 
 class ShuffleSplit(Part):
-    """sklearn.model_selection.ShuffleSplit: a holdout, drawn repeatedly."""
+    """sklearn.model_selection.ShuffleSplit: a repeatedly drawn holdout."""
 
     name: Literal["ShuffleSplit"]
     n_splits: Annotated[int, Field(ge=1, le=20)] = 1
@@ -138,7 +138,7 @@ class TimeOrder(Part):
 
 
 class CvAnalysis(Document):
-    """How to estimate the private test score from the training table alone."""
+    """How to estimate the private test score using only the training table."""
 
     target: Name = Field(description="The column to predict (the first of several).")
     problem: Literal["binary", "multiclass", "regression"]
@@ -177,5 +177,5 @@ class CvAnalysis(Document):
 
 
 def recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return [spelled(document.method, {*dataset.ids, *dataset.features})]

@@ -32,12 +32,12 @@ class CannotSplit(ValueError):
 
 
 def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
-    """Return row numbers for training and evaluation, for each fold.
+    """Return row numbers for training and evaluation in each fold.
 
     Args:
-        frame: The rows, in the table's order.
+        frame: The rows in the table's order.
         target: Class codes, or numbers.
-        classes: Whether these are classes.
+        classes: Whether `target` contains class codes.
 
     Raises:
         CannotSplit: A column is missing, or there are too few rows or groups.
@@ -61,7 +61,7 @@ def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool
 def _splitter(
     method: CvMethod, frame: pd.DataFrame, target: Array, classes: bool, seed: int
 ) -> tuple[Any, Array, Array, Array | None]:
-    """Return scikit-learn's splitter, the rows in its order, their strata, and their groups, if any."""
+    """Return scikit-learn's splitter, the rows in the order it expects, their strata, and their groups, if any."""
     from sklearn import model_selection
 
     options = method.model_dump(exclude={"name", "groups", "time_column", "descending"})

@@ -1,12 +1,12 @@
 """Cross-validation: rows, classes, duplicates, how the test was split off, and how close an estimate is to its score.
 
-Naive: KFold with five shuffled folds, whatever the structure of the rows. Strong: the method that matches how the test
-was split off: by group, by time, or at random. A method that puts rows of one group on both sides, or uses later rows
-to predict earlier ones, is detected by its optimism.
+Naive: KFold with five shuffled folds, regardless of the structure of the rows. Strong: the method that matches how the
+test set was split off: by group, by time, or at random. A method that puts rows of one group on both sides, or uses
+later rows to predict earlier ones, is exposed by its optimism.
 
-One private test of some hundred rows is noisy. Therefore more tests are split off the training rows in the same way
-(complete groups, the latest rows, or at random), and the score uses the mean difference over all of them. What these
-alone say, without the private test, is what may be passed on.
+A single private test set of a few hundred rows is noisy. Therefore more test sets are split off the training rows in
+the same way (complete groups, the latest rows, or at random), and the score uses the mean difference over all of them.
+Only the result on these additional test sets may be passed on.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 MEASURE = "distance of the estimated score from that of the test; 0 is best; score: {metric}"
 NAIVE = KFold(name="KFold")
 MODELS: tuple[Model, ...] = ("trees", "neighbors")
-"""The models that remember rows, and so are deceived by methods that do not fit."""
+"""The models that memorize rows, and are therefore misled by unsuitable methods."""
 TESTS = 6
-"""Number of tests: the private one, and others that are split off the training rows in the same way."""
+"""Number of test sets: the private one, and others that are split off the training rows in the same way."""
 SHARE = 0.85
-"""Share of the rows drawn for each test, if tests are split off by time."""
+"""Share of rows drawn for each test set, if test sets are split off by time."""
 MAX_ROWS = 1_000
 MAX_FOLDS = 5
 """Maximum number of folds executed per method."""
@@ -77,8 +77,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def _split(dataset: Dataset) -> dict[str, Any]:
-    """Return the groups, the column of time, all that order the split in the same way, and what may be read as groups
-    instead.
+    """Return the group keys, the time column, all columns that order the split in the same way, and alternative group
+    keys.
     """
     if dataset.planted:
         times = [dataset.time] if dataset.time else []
@@ -97,7 +97,7 @@ def _split(dataset: Dataset) -> dict[str, Any]:
 
 
 def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, Any]]:
-    """Return keys with their group counts: those of the split, and others that name the same groups as the first."""
+    """Return keys with their group counts: those of the split, and others that define the same groups as the first."""
     if not groups:
         return []
     first = groups[0].of(dataset.train)
@@ -139,7 +139,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 def _structure(groups: Figure, time: Figure) -> list[Figure]:
-    """Return both parts; a structure that the split does not have takes the credit of the other."""
+    """Return both components; claiming a structure that the split lacks costs the credit of the other one."""
     false = any(part.decides and not part.score and part.value["true"] is None for part in (groups, time))
     return [replace(part, score=0.0) if false else part for part in (groups, time)]
 
@@ -174,7 +174,7 @@ def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
 
 
 def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
-    """Whether a key is one column of a pair."""
+    """Return whether a key is one column of a pair."""
     return key is not None and true["second"] is not None and key["column"] in (true["column"], true["second"])
 
 
@@ -204,7 +204,7 @@ def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
 
 
 def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
-    """Execute the recommended method, and compare its estimate with the private test."""
+    """Execute the recommended method, and compare its estimate with the private test score."""
     dataset = instance.dataset
     methods = [NAIVE, best := strong(dataset), _alike(document.method, best)]
     try:
@@ -224,7 +224,7 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
         return judge(*choices, overlap=_overlap(dataset), scorer=metric, measure=measure, sample=sample, distances=True)
 
     result, training = judged(found), judged(found[1:])
-    if result.score is None:  # one private test that differs from the others must not hide what these show
+    if result.score is None:  # one deviating private test set must not hide the result of the others
         result = training
     mean = round(float(found[:, 2].mean()), 5)
     told = "Loss on the tests minus the recommended method's estimate: above 0, the method is too optimistic."
@@ -232,7 +232,7 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
 
 
 def gap(instance: Instance) -> Difference:
-    """Return what the strong choice gains over the naive one, on tests that are split off the training rows."""
+    """Return the gain of the strong choice over the naive one, on test sets split off the training rows."""
     found = np.array([_once(instance, [NAIVE, strong(instance.dataset)], number) for number in range(1, TESTS)])
     return difference(_distance(found[:, 0]), _distance(found[:, 1]), _overlap(instance.dataset))
 
@@ -242,12 +242,12 @@ def _overlap(dataset: Dataset) -> float:
 
 
 def _distance(differences: Array) -> Array:
-    """Return differences with a non-negative mean: random errors in both directions cancel out."""
+    """Return differences, signed so that their mean is not negative: random errors in both directions cancel out."""
     return differences * (1.0 if differences.mean() >= 0 else -1.0)
 
 
 def strong(dataset: Dataset) -> CvMethod:
-    """Return the method that matches how the test was split off."""
+    """Return the method that matches how the test set was split off."""
     classes = dataset.problem != "regression"
     if dataset.group is not None:
         key = GroupKey(**asdict(dataset.group))
@@ -264,15 +264,15 @@ def strong(dataset: Dataset) -> CvMethod:
 
 
 def _alike(method: CvMethod, best: CvMethod) -> CvMethod:
-    """Return the best method if another one treats rows alike: how many folds there are is a question of cost, which a
-    few tests would decide by chance.
+    """Return the best method if the given one treats rows in the same way: the number of folds is a question of cost,
+    which a few test sets would decide by chance.
     """
     alike = _treatment(method) == _treatment(best) and getattr(method, "gap", 0) == 0
     return best if alike else method
 
 
 def _treatment(method: CvMethod) -> tuple[Any, ...]:
-    """Return what a method does with groups and time, and whether it takes rows in their order."""
+    """Return how a method treats groups and time, and whether it shuffles rows."""
     told = {"shuffle": True, **method.model_dump()}
     return tuple(str(told.get(name)) for name in ("groups", "time_column", "descending", "shuffle"))
 
@@ -282,10 +282,10 @@ def _in_order(dataset: Dataset) -> dict[str, Any]:
 
 
 def _rows(dataset: Dataset, number: int) -> tuple[pd.DataFrame, Array, Array]:
-    """Return rows (at most `MAX_ROWS`, complete groups), and those for training and for a test.
+    """Return rows (at most `MAX_ROWS`, in complete groups), and the positions of training and test rows.
 
     Args:
-        number: 0: the private test; others: tests that are split off the training rows in the same way.
+        number: 0 for the private test set; other numbers for test sets split off the training rows in the same way.
     """
     import pandas as pd
 
@@ -308,7 +308,7 @@ def _rows(dataset: Dataset, number: int) -> tuple[pd.DataFrame, Array, Array]:
 
 
 def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[float]:
-    """Return the loss on one test minus each method's estimate of it, averaged over the models."""
+    """Return the loss on one test set minus each method's estimate of it, averaged over the models."""
     dataset = instance.dataset
     whole, rows, test = remembered(dataset, f"rows {number}", lambda: _rows(dataset, number))
     classes = dataset.problem != "regression"
@@ -345,7 +345,7 @@ def _features(one: Pool, split: Split) -> tuple[pd.DataFrame, Array]:
 
 
 def _loss(instance: Instance, one: Pool, features: tuple[pd.DataFrame, Array], split: Split) -> float:
-    """Return the mean loss of the models; numbers are imputed by their median and standardized, by training rows."""
+    """Return the mean loss of the models, with median imputation and standardization fitted on the training rows."""
     numbers, encoded = features
     filled = numbers.fillna(numbers.iloc[split.train].median()).fillna(0.0).to_numpy()
     spread = filled[split.train].std(axis=0)

@@ -30,7 +30,7 @@ START = np.datetime64("2019-01-01")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Plant groups (2 of 5), drift over time (2 of 5) or neither; the time is a date or a number."""
+    """Plant groups (in 2 of 5 instances), drift over time (in 2 of 5) or neither; times are dates or numbers."""
     kind = str(rng.choice(["groups", "groups", "drift", "drift", "none"]))
     rows = pooled(dataset)
     group = time = None
@@ -85,7 +85,7 @@ def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> 
 
 
 def _drifting(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> Any:
-    """Return a column whose relation with the target turns around as time passes."""
+    """Return a column whose relation with the target reverses over time."""
     apart = replace(dataset, train=rows, test=rows.iloc[:0])
     level = levels(apart, rng, noise=0.3)[0]
     pace = float(rng.uniform(0.9, 1.0))
@@ -101,7 +101,7 @@ def _labels(codes: Any, rng: np.random.Generator) -> Any:
 
 
 def _moments(moments: Any, numbered: bool) -> tuple[Any, Kind]:
-    """Return times from 0 to 1 as numbers of seconds, or as dates."""
+    """Return times from 0 to 1 as seconds or as dates."""
     return (np.round(moments * 1e6), "number") if numbered else (_dates(moments), "text")
 
 

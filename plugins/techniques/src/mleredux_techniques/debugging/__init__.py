@@ -1,1 +1,1 @@
-"""Debugging: which faults does a training script have, and how are they repaired?"""
+"""Debugging: finding and repairing the faults of a training script."""

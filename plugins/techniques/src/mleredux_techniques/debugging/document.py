@@ -42,5 +42,5 @@ class DebuggingAnalysis(Document):
 
 
 def recommend(document: DebuggingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return []

@@ -1,7 +1,7 @@
-"""Execution of scripts on variations of the tables, confined, and what they get wrong there.
+"""Confined execution of scripts on variations of the tables, and the errors they make there.
 
-In each variation a part of the training rows is left out, and the targets of some rows of both tables are exchanged at
-random, so that neither predictions nor a validation score can be written into a script.
+Each variation omits a part of the training rows, and randomly exchanges the targets of some rows of both tables, so
+that neither predictions nor a validation score can be hard-coded in a script.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Array = np.ndarray[Any, Any]
 EXCHANGED = (0.0, 0.1, 0.2, 0.05)
 """Share of the rows whose targets are exchanged, by variation."""
 OVERLAP = 1 / (len(EXCHANGED) - 1)
-"""Rows that are left out / rows that are left, as of folds."""
+"""Ratio of omitted to remaining rows, as for folds."""
 SECONDS = 300.0
-"""Of wall time, of each script on all variations; their CPU time is limited in `runner.py`."""
+"""Limit of wall time in seconds for each script on all variations; `runner.py` limits the CPU time."""
 _MOST_BYTES = 4 << 20
 
 
 def losses(instance: Instance, metric: str, texts: Sequence[str]) -> Array:
-    """Return what is wrong with the results of scripts, of shape (scripts, variations); infinite without results.
+    """Return losses for the results of scripts, of shape (scripts, variations); infinite without results.
 
-    That is the loss of the predictions by the competition's metric, plus the distance of the validation score from the
-    score of the predictions by the script's metric, each in units of what there is to learn.
+    A loss is that of the predictions in the competition's metric, plus the distance between the validation score and
+    the predictions' score in the script's metric, both in units of the learnable range.
 
     Raises:
         SandboxError: This machine does not allow processes to be confined.
@@ -58,7 +58,7 @@ def losses(instance: Instance, metric: str, texts: Sequence[str]) -> Array:
         told = [found.get(f"{name}-{script}-{variation}", b"") for name in (SUBMISSION, VALIDATION)]
         try:
             made[script, variation] = _loss(instance, metric, tables[variation][1], *told)
-        except Exception:  # what a script wrote may be anything
+        except Exception:  # a script may write anything
             continue
     return made
 
@@ -101,7 +101,7 @@ def _loss(instance: Instance, metric: str, test: pd.DataFrame, submission: bytes
 
 
 def scored(metric: str, predicted: Array, truth: Array) -> float:
-    """Return the score by a script's metric (`blocks.toml`)."""
+    """Return the score in a script's metric (`blocks.toml`)."""
     if metric in ("log_loss", "log_likelihood"):
         likelihood = np.log(np.clip(predicted[np.arange(len(truth)), truth], 1e-6, 1)).mean()
         return float(likelihood if metric == "log_likelihood" else -likelihood)

@@ -1,7 +1,7 @@
-"""Debugging: the planted faults, their diagnosis, and what the repaired script still gets wrong.
+"""Debugging: the planted faults, their diagnosis, and the remaining errors of the repaired script.
 
-For each fault, the script without faults (1) and the one with this fault alone (0) are known from the preparation; the
-efficacy is the mean over faults. Naive: repairing what makes the script crash. Strong: all faults are repaired.
+For each fault, the scale from the script with this fault alone (0) to the one without faults (1) is known from the
+preparation; the efficacy is the mean over faults. Naive: only the crash is repaired. Strong: all faults are repaired.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def script_of(dataset: Dataset) -> Script:
 
 
 def faults_of(dataset: Dataset) -> dict[int, tuple[str, str]]:
-    """Return the planted faults, line number → kind and wrong line."""
+    """Return the planted faults: line number → kind and wrong line."""
     return {int(line): (kind, wrong) for line, kind, wrong in dataset.planted["script"]["faults"]}
 
 
@@ -96,11 +96,11 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
         measure=_MEASURE,
         distances=True,
     )
-    return replace(made, training=None)  # judged by labels of the private test
+    return replace(made, training=None)  # judged with labels of the private test set
 
 
 def results(instance: Instance, scripts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
-    """Return the losses of scripts by variation; those that are not known yet are executed together."""
+    """Return the losses of scripts by variation; new scripts are executed together."""
     known: dict[str, np.ndarray[Any, Any]] = remembered(instance.dataset, "losses of scripts", dict)
     new = [text for text in dict.fromkeys(scripts) if text not in known]
     if new:
@@ -142,7 +142,7 @@ def gap(instance: Instance) -> Difference:
 
 
 def _left(found: np.ndarray[Any, Any], known: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Return the mean over faults of the share of their harm that is left, by variation."""
+    """Return, for each variation, the remaining share of the faults' harm, averaged over faults."""
     sound, alone = np.array(known["sound"]), np.array(known["alone"])
     harm = np.maximum(alone - sound, 1e-9)
     return np.asarray(np.clip((np.minimum(found, 1e9) - sound) / harm, 0, 1).mean(axis=0))

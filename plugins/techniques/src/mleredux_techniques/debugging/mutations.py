@@ -1,7 +1,7 @@
 """Faults of a sound script, by its syntax tree: what a line does is found by its form, and changed in many ways.
 
-Each change is composed of a place and an operation, so that no list of wrong lines exists; other operations leave what
-a line does as it is, so that a line is not suspicious because it looks unusual.
+Each change combines a place and an operation, so that no list of wrong lines exists; other operations preserve a line's
+behavior, so that an unusual look does not make a line suspicious.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 ROWS = ("{}[::-1]", "np.roll({}, 1, axis=0)", "np.roll({}, len({}) // 2, axis=0)")
-"""Operations that put rows in another order; of labels and ids also …"""
+"""Operations that reorder rows; for labels and ids also …"""
 LABELS = (*ROWS, "np.sort({})", "np.sort({})[::-1]", "np.random.default_rng(SEED).permutation({})")
 COLUMNS = ("{}[:, ::-1]", "np.roll({}, 1, axis=1)", "np.roll({}, -1, axis=1)")
 TREATED = (
@@ -27,18 +27,18 @@ SAME = (
 )
 """Operations on arrays that change nothing."""
 UNUSUAL = 0.5
-"""Share of the places with an operation that changes nothing."""
+"""Share of places that get an operation that changes nothing."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An expression of a script, and by kind of fault the texts that would be wrong in its place.
+    """An expression of a script, with wrong replacements for each kind of fault.
 
     Attributes:
-        line: Its line, from 1.
-        start, end: Its columns.
-        wrong: Kind and text of each change.
-        same: Texts that do the same.
+        line: Line number, from 1.
+        start, end: Columns of the expression.
+        wrong: Kind and text of each wrong replacement.
+        same: Equivalent replacements.
     """
 
     line: int
@@ -49,7 +49,7 @@ class Place:
 
 
 def unusual(text: str, rng: np.random.Generator) -> str:
-    """Return a script that does the same, with other forms of some of its lines."""
+    """Return an equivalent script with some of its lines written differently."""
     lines, used = text.split("\n"), set[int]()
     for place in sorted(places(text), key=lambda place: -place.start):
         if place.same and place.line not in used and rng.random() < UNUSUAL:
@@ -74,7 +74,7 @@ def _put(line: str, place: Place, text: str) -> str:
 
 
 def places(text: str) -> Iterator[Place]:
-    """Return the expressions of a script that may be wrong, by their form."""
+    """Return the expressions of a script that can be made wrong, judging by their form."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         node_text = ast.get_source_segment(text, node) if hasattr(node, "lineno") else None
@@ -86,7 +86,7 @@ def places(text: str) -> Iterator[Place]:
             more, same = _of_call(node, text, node_text)
             wrong += more
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.value, ast.Name) and node.value.id in ("X", "y"):  # rows in another order
+            if isinstance(node.value, ast.Name) and node.value.id in ("X", "y"):  # reorder rows
                 operations = LABELS if node.value.id == "y" else ROWS
                 wrong += _each("misaligned_rows", ("{}", *operations), ast.unparse(node.value))
                 wrong += _each("misaligned_rows", operations, node_text)
@@ -132,7 +132,7 @@ def _misspelled(name: str) -> list[str]:
 
 
 def _of_call(node: ast.Call, text: str, own: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """Return the wrong forms of a call, and those that do the same."""
+    """Return the wrong forms of a call, and the equivalent ones."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     held = [ast.get_source_segment(text, part) or "" for part in node.args]
     if name == "fit" and len(held) == 2:
@@ -170,7 +170,7 @@ def _of_fit(model: str, x: str, y: str) -> tuple[list[tuple[str, str]], tuple[st
 
 
 def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
-    """Return the wrong forms of what is looped over, and of what is assigned to test features, scores and names."""
+    """Return the wrong forms of loop iterables, and of values assigned to test features, scores and names."""
     value = node.iter if isinstance(node, ast.For) else node.value
     own = ast.get_source_segment(text, value) or ""
     target = ast.unparse(node.target if isinstance(node, ast.For) else node.targets[0])

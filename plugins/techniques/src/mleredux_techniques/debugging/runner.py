@@ -1,4 +1,4 @@
-"""Executed confined, `runner.py SCRIPTS VARIATIONS`: each script in a fork of its own, after imports that take long."""
+"""Run in confinement as `runner.py SCRIPTS VARIATIONS`: each script runs in its own fork, after slow imports."""
 
 import os
 import resource

@@ -1,7 +1,6 @@
-"""Training scripts, put together of blocks (`blocks.toml`) in variants.
+"""Training scripts, assembled from variants of blocks (`blocks.toml`).
 
-Some lines have an unusual form, so that no form of a line is suspicious by itself; names of variables differ between
-scripts.
+Some lines have an unusual form, so that no form is suspicious by itself; variable names differ between scripts.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class Script:
     """A script without faults.
 
     Attributes:
-        plain: Its lines in their usual form, of which faults are made.
-        sound: The same with other forms of some lines.
-        metric: That by which it validates.
+        plain: Lines in their usual form, from which faults are derived.
+        sound: The same lines, some in another form.
+        metric: The metric that the script validates with.
     """
 
     plain: str
@@ -37,7 +36,7 @@ class Script:
     metric: str
 
     def text(self, faults: Mapping[int, str] | None = None) -> str:
-        """The script with faults: line number, from 1 → wrong line."""
+        """Return the script with the given faults: line number, from 1 → wrong line."""
         told = (faults or {}).get
         return "\n".join(told(number, line) for number, line in enumerate(self.sound.split("\n"), start=1))
 
@@ -48,7 +47,7 @@ def _blocks() -> dict[str, Any]:
 
 
 def script(dataset: Dataset, style: int) -> Script:
-    """The script of a style, for the columns of a dataset; equal styles give equal scripts."""
+    """Return the script in a style, for the columns of a dataset; equal styles give equal scripts."""
     rng = np.random.default_rng(style)
     classes = dataset.problem != "regression"
     blocks = _blocks()

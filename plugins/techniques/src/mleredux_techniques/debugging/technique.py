@@ -1,4 +1,4 @@
-"""A clean table, and a training script for it with a fault that crashes and others that are silent."""
+"""A clean table, and a training script for it with one crashing fault and several silent ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STYLE = 2**31
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Keep numbers of the competition, add some that tell of the target, and draw a script and its faults."""
+    """Keep numbers of the competition, add some predictive ones, and draw a script and its faults."""
     made = clean(dataset, "debugging", rng)
     style = int(rng.integers(MOST_STYLE))
     found = mutants(script(made, style).plain)

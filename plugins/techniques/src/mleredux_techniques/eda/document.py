@@ -12,11 +12,11 @@ from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Docum
 ColumnType = Literal["constant", "boolean", "number", "number_as_text", "date", "text", "category"]
 Action = Literal["mark_missing", "to_number", "add_distance"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
-"""In the order in which they are carried out."""
+"""The actions, in order of execution."""
 
 
 class Column(Part):
-    """What one feature holds, what it tells, and what to change."""
+    """The contents of one feature, its relation with the target, and the changes to make."""
 
     column: Name
     type: ColumnType = Field(
@@ -47,7 +47,7 @@ class Column(Part):
 
 
 class EdaAnalysis(Document):
-    """What the tables hold, what tells the target, what differs in the test, and what to change before training."""
+    """The contents of the tables, predictive features, differences in the test, and changes to make before training."""
 
     columns: list[Column] = Field(max_length=MAX_ITEMS, description="All features.")
     rationale: Text = ""
@@ -66,7 +66,7 @@ class EdaAnalysis(Document):
 
 
 def recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     known = [one for one in document.columns if one.column in dataset.features]
     lines = [
         f"{action}: {', '.join(f'`{one.column}`' for one in known if action in one.actions)}"

@@ -1,5 +1,5 @@
-"""Exploration: what columns hold, what they tell of the target and of one another, what differs in the test, and what
-changes before training are worth.
+"""Exploration: column contents, relations with the target and between columns, differences in the test set, and the
+value of changes before training.
 
 Naive: no change. Strong: the best of no change, each kind of change that the facts call for, and all of them.
 """
@@ -27,7 +27,7 @@ from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
 
 Array = np.ndarray[Any, Any]
 Changes = Sequence[Sequence[Any]]
-"""Actions, each with its column, and the sentinel or the center."""
+"""Actions, each with its column, and with the sentinel or the center."""
 
 NEAR = 0.03
 ALIKE = (0.85, 0.9, 0.95)
@@ -41,7 +41,7 @@ PARTS = (
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return the facts of each feature; `open` names those where either answer is right.
+    """Return the facts of each feature; `open` names the ones where either answer is accepted.
 
     Raises:
         NotApplicable: There are no features.
@@ -154,7 +154,7 @@ measure, gap = STUDY.measure, STUDY.gap
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the strong choice."""
+    """Return the strong choice, for the truth."""
     return {"strong": STUDY.best(instance, STUDY.panel(instance))}
 
 
@@ -170,7 +170,7 @@ def _called_for(truth: dict[str, Any]) -> Changes:
 
 
 def _changed(one: Pool, changes: Changes) -> Pool:
-    """Return the rows after the changes: first missing values, then texts, then distances; others have no effect."""
+    """Apply the changes in the order of `ACTIONS`; those that do not fit a column's kind have no effect."""
     frame, kinds, features = one.frame.copy(), dict(one.dataset.kinds), list(one.dataset.features)
     numbers, texts = one.dataset.of_kind("number"), one.dataset.of_kind("text")
     for kind, name, value in sorted(changes, key=lambda change: ACTIONS.index(change[0])):

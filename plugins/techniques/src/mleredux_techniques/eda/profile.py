@@ -45,7 +45,7 @@ def type_of(values: pd.Series[Any], kind: str) -> ColumnType:
 
 
 def amounts(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the numbers of texts; NaN where there is none."""
+    """Return the numbers in texts; NaN if a text contains none."""
     import pandas as pd
 
     found = values.astype("string").str.extract(AMOUNT)[0].str.replace(r"[ ,']", "", regex=True)
@@ -53,8 +53,8 @@ def amounts(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def sentinels(values: Array) -> tuple[list[float], bool]:
-    """Return numbers that stand for missing values, and whether there may be others: a repeated smallest or largest
-    one, farther from all others than these from one another.
+    """Return numbers that stand for missing values, and whether others may do so: a repeated minimum or maximum whose
+    distance from the other values exceeds their range.
     """
     known, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     found, unsure = [], False
@@ -62,7 +62,7 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
         for end, near, others in ((0, 1, known[1:]), (-1, -2, known[:-1])):
             gap, reach = abs(known[end] - known[near]), np.ptp(others)
             if counts[end] >= max(5, REPEATED * counts.sum()):
-                # of amounts over several orders of magnitude, one is far only if it is so by their logarithms
+                # for amounts over several orders of magnitude, distance counts only if it shows in logarithms
                 logs = np.log1p(known) if known[0] >= 0 else known
                 far = gap > reach and abs(logs[end] - logs[near]) > abs(logs[near] - logs[-1 - end])
                 found += [float(known[end])] if far else []
@@ -71,8 +71,8 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
 
 
 def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
-    """Return the skill of a column, the forms of its relation with the target that are right, and for a number that is
-    not monotone the best center of a distance.
+    """Return the skill of a column, the accepted forms of its relation with the target, and, for a non-monotone number,
+    the best center for a distance.
     """
     data = judge.dataset
     ours, theirs = data.train[name], data.test[name]
@@ -97,7 +97,7 @@ def _by_order(values: Array, y: Array) -> float:
 
 
 def correlations(dataset: Dataset, names: list[str]) -> Array:
-    """Return the |rank correlations| of numbers that vary; missing values have the mean rank."""
+    """Return the |rank correlations| of non-constant numbers; missing values get the mean rank."""
     ranked = dataset.train[names].rank()
     told = np.atleast_2d(np.corrcoef(ranked.fillna(ranked.mean()).to_numpy(dtype=float), rowvar=False))
     return np.asarray(np.abs(told))
@@ -106,9 +106,9 @@ def correlations(dataset: Dataset, names: list[str]) -> Array:
 def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:
     """Return the distance of a column's distributions in both tables, whether they differ, and whether that is open.
 
-    The chance of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
-    Goodness of Fit of Empirical Distributions", 1948), or of the difference of two shares (Bonferroni); rows of a group
-    count once.
+    The p-value of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
+    Goodness of Fit of Empirical Distributions", 1948), or of a difference of two shares (with Bonferroni correction);
+    rows of a group count once.
     """
     from scipy.stats import kstwobign, norm
 
@@ -128,7 +128,7 @@ def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, b
     else:
         mine, other = (frame[name].fillna("").astype(str).value_counts(normalize=True) for frame in frames)
         if other[~other.index.isin(mine.index)].sum() > 0.5 and kind != "constant":
-            return 0.0, False, True  # names, as those of groups
+            return 0.0, False, True  # names, such as those of groups
         both, apart = mine.add(other, fill_value=0.0) / 2, mine.sub(other, fill_value=0.0).abs()
         error = np.sqrt((both * (1 - both)).clip(lower=1e-9) / count)
         distance = float(apart.max())

@@ -1,4 +1,4 @@
-"""Numbers that stand for missing values, numbers as texts, relations that turn around, and columns that drift."""
+"""Numbers that stand for missing values, numbers as texts, non-monotone relations, and drifting columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NOISE = 0.4
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own with two columns of each kind, one that is only bounded, and one in another unit; some
-    have another mean or spread in the test.
+    """Draw a separate table with two columns of each kind, one that is only bounded, and one in another unit; some have
+    a different mean or spread in the test set.
 
     Raises:
         NotApplicable: The competition has fewer than two lively numbers.
@@ -63,7 +63,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _turned(level: Array, rng: np.random.Generator) -> Array:
-    """Return normally distributed numbers whose size, not their sign, is in the order of the levels."""
+    """Return normally distributed numbers whose magnitude, not sign, follows the order of the levels."""
     return np.asarray(ndtri(0.5 + 0.498 * ndtr(level)) * rng.choice([-1, 1], len(level)))
 
 

@@ -24,7 +24,7 @@ class EncodedFeature(Part):
 
 
 class EncodingAnalysis(Document):
-    """Feature types, and the encoding of each feature."""
+    """The type, cardinality and encoding of each feature."""
 
     features: list[EncodedFeature] = Field(
         max_length=MAX_ITEMS,
@@ -46,5 +46,5 @@ class EncodingAnalysis(Document):
 
 
 def recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return by_choice(((item.column, item.encoding) for item in document.features), dataset)

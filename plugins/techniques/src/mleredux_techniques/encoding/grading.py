@@ -1,7 +1,7 @@
-"""Encodings: each feature's type and cardinality, and what encodings are worth.
+"""Encodings: each feature's type and cardinality, and the value of encodings.
 
 Naive: OrdinalEncoder on every text, numbers unchanged. Strong: the best of a few plans within the training table, each
-by cardinality and by the type of the texts.
+based on the cardinality and the type of the texts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalys
 from mleredux_techniques.encoding.types import describe, levels_of
 
 FEW = 15
-"""Maximum number of distinct values that counts as few."""
+"""Up to this number of distinct values counts as few."""
 NEARLY_ALL_DIFFER = 0.9
 _NONE, _DROP = NoEncoding(name="none"), DropFeature(name="drop")
 _ONE_HOT, _CAPPED = (OneHotEncoder(name="OneHotEncoder", max_categories=most) for most in (None, 50))
@@ -43,13 +43,13 @@ _ORDINAL, _TARGET = OrdinalEncoder(name="OrdinalEncoder"), TargetEncoder(name="T
 _DATES, _WORDS = DatetimeEncoder(name="DatetimeEncoder"), TfidfVectorizer(name="TfidfVectorizer", max_features=300)
 
 UNDECIDED = 0.25
-"""Weight of a feature whose type these rows can't decide."""
+"""Weight of a feature whose type the rows can't decide."""
 FALSE = 2.0
-"""Weight of a purely numeric feature that is claimed to be something else."""
+"""Weight of a purely numeric feature that is claimed to have another type."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Accepted types (the first is the canonical one) and cardinality of every feature of the training table.
+    """Return the accepted types (the canonical one first) and the cardinality of every feature of the training table.
 
     Raises:
         NotApplicable: All features are purely numeric, or there are none.
@@ -60,7 +60,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     for name in dataset.features:
         told = {"types": [planted[name]]} if name in planted else describe(dataset, name, judge)
         facts[name] = {**told, "cardinality": int(dataset.train[name].nunique())}
-    codes = {"numeric", "nominal", "ordinal"}  # whole numbers of few values, which may be names
+    codes = {"numeric", "nominal", "ordinal"}  # integers with few values, which may be names
     if all({"numeric", "constant"} & set(fact["types"]) and not codes <= set(fact["types"]) for fact in facts.values()):
         what = "all features of its tables are numbers" if facts else "its tables have no features"
         hint = f"Try encoding+planted-1@{dataset.task}." if facts else None
@@ -69,7 +69,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
-    """Compare the document with the columns; a type counts only with the number of values that was counted for it."""
+    """Compare the document with the columns; a correct type earns credit only with a correct cardinality."""
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
     given = {feature.column: feature for feature in document.features}
@@ -84,7 +84,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     misses = Counter(one.type for name, one in given.items() if name in facts and not _is_right(one, facts[name]))
 
     def credit(name: str) -> float:
-        """Return the worth of a right claim; that of a type that is claimed of others in vain is worth less."""
+        """Return the value of a correct claim, reduced by wrong claims of the same type."""
         false = FALSE * misses[given[name].type]
         return worth[name] * (hits[given[name].type] / (hits[given[name].type] + false) if false else 1.0)
 
@@ -120,8 +120,8 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:
-    """Whether a type is accepted; an order of words that is executed (alphabetical, if none is named) is right unless
-    the target contradicts it.
+    """Return whether a type is accepted; the executed order of words (alphabetical by default) is right unless the
+    target contradicts it.
     """
     if given.type == "ordinal" and isinstance(given.encoding, OrdinalEncoder):
         levels = levels_of(fact)
@@ -131,7 +131,7 @@ def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:
 
 
 class Encodings(OfColumns):
-    """An encoding for each feature; unlisted numbers are unchanged, unlisted texts are dropped."""
+    """An encoding for each feature; unlisted numbers stay unchanged, unlisted texts are dropped."""
 
     kind = "encoding"
 
@@ -161,11 +161,11 @@ def _texts(dataset: Dataset, how: Encoding) -> dict[str, Encoding]:
 
 
 def _by_type(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:
-    """Return the plan by the type of the texts.
+    """Return the plan that encodes texts by their type.
 
     Args:
-        many: For texts of many values that repeat.
-        unique: For nearly unique texts that are not prose.
+        many: Encoding of texts with many repeating values.
+        unique: Encoding of nearly unique texts that are not prose.
     """
     plan = _texts(dataset, many)
     for name in dataset.of_kind("text"):

@@ -1,6 +1,6 @@
-"""Categories that tell of the target: nominal codes in texts and numbers, ordinal scales, and others.
+"""Categories that are predictive of the target: nominal codes in texts and numbers, ordinal scales, and others.
 
-Codes of one look are names or an order, in texts (`K217`) as in whole numbers, with equal odds: only the target tells.
+Codes that look alike, texts (`K217`) or integers, are nominal or ordinal with equal odds: only the target shows which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LETTERS = list("ABCDEFGHKLMNPRST")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Add two nominal columns, one with many values, codes with an order or without, and maybe one of another kind."""
+    """Add two nominal columns, one of them with many values, codes with or without an order, and maybe another kind."""
     alike = (("nominal", "graded"), ("codes", "steps"))
     kinds = ["nominal", "many", *(str(rng.choice(pair)) for pair in alike)]
     kinds += [str(kind) for kind in rng.permutation(KINDS)[: int(rng.integers(0, 2))]]
@@ -46,7 +46,7 @@ def _kind(kind: str) -> Kind:
 
 
 def _words(kind: str, rng: np.random.Generator) -> Array:
-    """Return the names of the bins, lowest first; those of names are in random order."""
+    """Return the names of the bins, lowest first; nominal ones are in random order."""
     if kind == "ordinal":
         return np.array(SCALES[int(rng.integers(len(SCALES)))], dtype=object)
     if kind == "binary":

@@ -1,8 +1,9 @@
-"""Types of features, by the form of their values and by how they tell the target; where data can't tell, several are
-right.
+"""Types of features, from the form of their values and their relation with the target; undecidable features accept
+several.
 
-There are no lists of words: whether words have an order is a person's knowledge, and is right. Of numbers, and of texts
-with numbers or grades in them, the target shows whether neighbouring values are alike, as quantities, or not, as names.
+There are no word lists: whether words have an order is human knowledge, so either answer is accepted. For numbers, and
+for texts that contain numbers or grades, the target shows whether neighboring values are alike, like quantities, or
+not, like names.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 UNIQUE = 0.9
 REPEATED = 5
-"""Values of fewer rows each may be identifiers."""
+"""Values that repeat less often may be identifiers."""
 LEAST = 4
-"""Minimum number of values whose neighbours can be compared …"""
+"""Minimum number of values for a comparison of neighbors …"""
 SURE = 8
-"""… and of whole numbers that are names, whatever a person knows of them."""
+"""… and for deciding that integers are names."""
 ONE = 1.1
-"""Maximum mean number of values in a group whose names they are."""
+"""Maximum mean number of values per group, for values that name the groups."""
 MOST_OFF = 2
-"""Maximum number of values beside an order, as `unknown`."""
+"""Maximum number of values outside an order, such as `unknown`."""
 TELLING = 1e-4
-"""Maximum p-value of a column whose values tell the target."""
+"""Maximum p-value of a column whose values are predictive of the target."""
 ROUGH = 0.6
-"""Of names, the mean square between neighbouring values is above this share of that between all values."""
+"""Minimum mean square between neighboring values of names, as a share of that between all values."""
 MORE, RANGES = 0.05, 8
-"""Names tell more than this number of ranges (at most half of the values) by at least this skill."""
+"""Minimum skill that values as names gain over this number of ranges (at most half of the values)."""
 _RESAMPLES, _CONFIDENCE, _FAR = 300, (0.025, 0.975), 1e9
 _TIME = re.compile(r"^[0-2]?\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$")
 _GRADE = re.compile(r"^([A-Z])\1{0,2}([+-]*)$")
-"""School marks and ratings: A+, BB, C-."""
+"""School grades and ratings: A+, BB, C-."""
 _VERSION = re.compile(r"^(?:v ?\d+(?:\.\d+)+|\d+(?:\.\d+){2,})$")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 def describe(dataset: Dataset, name: str, judge: Judge) -> dict[str, Any]:
-    """Return the accepted types of a feature, the most specific one first, and of texts that a person may order the
-    values that tell the target: `levels`, value → share of the rows and mean, and `noise`.
+    """Return the accepted types of a feature, the most specific one first, and, for texts that a person could order,
+    the predictive values: `levels`, value → share of the rows and mean, and `noise`.
 
     Args:
-        judge: Of the dataset.
+        judge: The judge of the dataset.
     """
     values = dataset.train[name].dropna()
     distinct = values.nunique()
@@ -93,8 +94,8 @@ def _of_text(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -> 
 
 
 def order_of(texts: Sequence[str]) -> tuple[list[str], bool]:
-    """Return texts in the order of the numbers or grades in them, without a few others, as `unknown`; whether it is by
-    numbers. No order if too many have none.
+    """Return texts ordered by their numbers or grades, without a few others such as `unknown`, and whether numbers
+    define the order. The order is empty if too many texts have neither.
     """
     numbered = {text: [float(part.replace(",", ".")) for part in _NUMBER.findall(text)] for text in texts}
     grades = {text: found for text in texts if (found := _GRADE.match(text.strip()))}
@@ -109,13 +110,13 @@ def order_of(texts: Sequence[str]) -> tuple[list[str], bool]:
 
 
 class Levels:
-    """What each value of a column tells of the target.
+    """The relation of each value of a column with the target.
 
     Args:
         names: The values.
         shares: Their shares of the rows.
         means: Their means of the target.
-        noise: The variance of the target within values by the number of rows: that of a mean is `noise / share`.
+        noise: The target's variance within values divided by the number of rows: a mean has variance `noise / share`.
     """
 
     def __init__(self, names: Sequence[Any], shares: Array, means: Array, noise: float) -> None:
@@ -127,8 +128,8 @@ class Levels:
         return {"levels": {str(name): [share, mean] for name, share, mean in told}, "noise": self.noise}
 
     def shape(self, order: Sequence[Any]) -> str | None:
-        """Return `rough` if values next to each other are no more alike than others, `smooth` if they are, and None if
-        these rows can't tell. One frequent value counts no more than two others.
+        """Return `rough` if neighboring values are no more alike than others, `smooth` if they are, and None if the
+        rows can't decide. One frequent value counts no more than two others.
         """
         places = {name: place for place, name in enumerate(self.names)}
         chosen = [places[name] for name in order if name in places]
@@ -146,7 +147,7 @@ class Levels:
         middle = drawn @ means / total
         spread = drawn @ (means**2 - errors) / total - middle**2
         ratios = (drawn @ apart / total) / np.maximum(spread, 1e-12)
-        # values that do not differ beyond noise show neither
+        # values that do not differ beyond noise indicate neither
         low, high = (
             np.quantile(np.where(spread > 0, ratios, far), share)
             for far, share in zip((-_FAR, _FAR), _CONFIDENCE, strict=True)
@@ -155,7 +156,7 @@ class Levels:
 
 
 def levels_of(content: dict[str, Any]) -> Levels | None:
-    """Return the levels in a truth, if any."""
+    """Return the levels stored in a truth, if any."""
     if "levels" not in content:
         return None
     shares, means = np.array(list(content["levels"].values())).T
@@ -163,7 +164,7 @@ def levels_of(content: dict[str, Any]) -> Levels | None:
 
 
 def _levels(judge: Judge, name: str) -> Levels | None:
-    """Return the levels of a column if they tell the output that they tell most."""
+    """Return the levels of a column for the output that they predict best, if significant."""
     from scipy.stats import f as f_test
 
     values, y = judge.dataset.train[name], judge.y
@@ -202,7 +203,7 @@ def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -
 
 
 def _tells_by_names(judge: Judge, name: str, distinct: int) -> bool:
-    """Whether the values of a number, as names, tell more than a few ranges of it, beyond chance."""
+    """Return whether a number's values as names are significantly more predictive than a few ranges."""
     values = judge.dataset.train[name].to_numpy(dtype=float)
     views = of_values(name, values, values), in_bins(name, values, values, bins=min(RANGES, distinct // 2))
     names, ranges = (float(judge.inside(view).max()) for view in views)
@@ -218,13 +219,13 @@ def _names_groups(judge: Judge, name: str) -> bool:
 
 
 def _are_numbered(values: pd.Series[Any]) -> bool:
-    """Whether different whole numbers are so close together that measurements would repeat."""
+    """Return whether distinct integers are so close together that measurements would repeat."""
     span = float(values.max() - values.min()) + 1
     return len(values) ** 2 / (2 * span) > 10
 
 
 def _are_moments(values: pd.Series[Any]) -> bool:
-    """Whether whole numbers are days as YYYYMMDD, or seconds or milliseconds since 1970 in 1990 to 2040."""
+    """Return whether integers are days as YYYYMMDD, or seconds or milliseconds since 1970, from 1990 to 2040."""
     import pandas as pd
 
     known = values.astype("int64")

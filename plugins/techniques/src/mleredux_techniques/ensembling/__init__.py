@@ -1,1 +1,1 @@
-"""Which of given predictions to blend: the technique `ensembling`."""
+"""Blending of given predictions: the technique `ensembling`."""

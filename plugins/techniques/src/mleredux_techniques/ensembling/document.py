@@ -25,7 +25,7 @@ class Member(Part):
 
 
 class EnsemblingAnalysis(Document):
-    """What the predictions of several models are worth, and how to blend them."""
+    """The value of several models' predictions, and how to blend them."""
 
     models: list[Member] = Field(max_length=MOST_MODELS, description="Every model, each once.")
     copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
@@ -43,6 +43,6 @@ class EnsemblingAnalysis(Document):
 
 
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     used = [(place, one.weight) for place, one in enumerate(document.models, start=1) if one.weight]
     return [f"weight of model {place}: {weight:.3g}" for place, weight in used]

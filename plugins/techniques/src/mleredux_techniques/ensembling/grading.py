@@ -29,21 +29,21 @@ ROUNDS = 12
 
 CLOSE = 0.01
 FLOOR = 0.1
-"""Scores nearer to that of the truth than this share of what there is to learn are as near as this share."""
+"""Lower bound of a score's distance from the perfect score, as a share of the learnable range."""
 SAME = 0.995
 UNSURE = 0.001
 LOST, ERRORS = 0.1, 4.0
-"""A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
-standard errors."""
+"""A score is optimistic if the test score is worse by more than this share of the learnable range, and by more than
+this number of standard errors."""
 
 
 def losses(judge: Scorer, known: Known, told: Array) -> Array:
-    """Return the losses of predictions on parts of the rows."""
+    """Return the losses of predictions, one per part of the rows."""
     return np.array([judge.loss(known.frame.iloc[p], known.codes[p], told[p]) for p in parts_of(len(known.codes))])
 
 
 def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
-    """Return the facts.
+    """Return the facts about the models' predictions.
 
     Args:
         ours: Model → predictions of training rows.
@@ -54,7 +54,7 @@ def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
         here, there = losses(judge, known, known.told), losses(judge, theirs[name], theirs[name].told)
         lost[name] = float(there.mean() - here.mean())
         errors[name] = float(np.hypot(here.std(ddof=1) / len(here) ** 0.5, there.std(ddof=1) / len(there) ** 0.5))
-    usual = max(0.0, float(np.median([*lost.values()])))  # a test that differs costs every model something
+    usual = max(0.0, float(np.median([*lost.values()])))  # a shifted test set costs every model something
     found: dict[str, Any] = {
         name: {
             "score": judge.score(known.frame, known.codes, known.told),
@@ -100,7 +100,7 @@ def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 class Blends(Study[Weights]):
-    """Weights of models, judged on parts of the private test."""
+    """Weights of models, judged on parts of the private test set."""
 
     text = "{metric} of the blend on parts of the private test"
     private = True
@@ -154,7 +154,7 @@ def _predictions(dataset: Dataset) -> dict[str, Any]:
 
 
 def _known(instance: Instance) -> tuple[Models, Models]:
-    """Return the predictions of training and of test rows by model."""
+    """Return the predictions for training and for test rows, by model."""
 
     def find() -> tuple[Models, Models]:
         held = instance.truth if KEY in instance.truth else _predictions(instance.dataset)
@@ -175,7 +175,7 @@ def _blend(models: Models, weights: Weights) -> Array:
 
 
 def _greedy(instance: Instance) -> dict[str, float]:
-    """Return how often each model was added, as long as that improves the score on the training rows."""
+    """Return how often greedy selection adds each model, while this improves the score on the training rows."""
     (models, _theirs), metric = _known(instance), scorer(instance.dataset, instance.base)
     usable = [name for name, one in _facts(instance)["models"].items() if not one["optimistic"]] or list(models)
     known = models[usable[0]]

@@ -1,4 +1,4 @@
-"""Models of different worth: honest ones, copies, some that were fitted to the rows that they predict, and noise."""
+"""Models of different value: honest ones, copies, some fitted to the rows that they predict, and noise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oa
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own, and models: the reference models, a copy, and some that are to be left out."""
+    """Draw a separate table, and models: the reference models, a copy, and some that should be left out."""
     made = clean(dataset, "ensembling", rng)
     kinds = ["copy", *["fitted"] * int(rng.integers(0, 3)), *["little"] * int(rng.integers(1, 4))]
     plans: list[dict[str, Any]] = [{"model": model} for model in MODELS]

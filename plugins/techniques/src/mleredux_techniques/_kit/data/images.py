@@ -71,8 +71,7 @@ def with_images(
 
 
 def _index(public: Path) -> dict[str, list[Place]]:
-    """Return the locations of all images, also in archives, by lower-case name with and without extension.
-    """
+    """Return the locations of all images, also in archives, by lower-case name with and without extension."""
     found: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
         name = _key(place[1] or place[0].name)

@@ -12,8 +12,7 @@ _LOCK = threading.RLock()
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread in a context that only one thread of the process can enter at a time.
-    """
+    """Limit linear algebra to one thread in a context that only one thread of the process can enter at a time."""
     import scipy.linalg  # noqa: F401 - the limit applies only to libraries that are already loaded
     from threadpoolctl import threadpool_limits
 

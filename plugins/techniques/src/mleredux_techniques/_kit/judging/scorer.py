@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Asked = Literal["class columns", "scores", "labels", "numbers"]
-"""The predictions that a metric asks for: a probability per class, a score of the second class, classes, or numbers."""
+"""The predictions that a metric expects: class probabilities, a score for the second class, classes, or numbers."""
 
 ROW = "mleredux row"
 PROBED = 400
@@ -261,7 +261,7 @@ def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: b
 
 
 def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
-    """Return the scorer if the metric prefers the truth to a constant, and half of the truth to its opposite."""
+    """Return the scorer if the metric ranks the truth above a constant, and half the truth above its opposite."""
     rows = _probe_rows(dataset)
     frame = dataset.train.iloc[rows].reset_index(drop=True)
     if draft.asked == "numbers":

@@ -80,7 +80,7 @@ class Study(ABC, Generic[Option]):
         """Describe a choice in words."""
 
     def quick(self, instance: Instance) -> Sequence[Option]:
-        """Return the choices of which the best is compared with the naive one, to know whether planted data counts."""
+        """Return the choices that are compared with the naive one, to decide whether planted data is usable."""
         return self.panel(instance)
 
     def role(self, instance: Instance) -> str:

@@ -7,7 +7,7 @@
 | `instances` | helpers for the planting code of techniques |
 | `composition` | one instance that has findings for many techniques |
 | `competition` | planted competitions: declaration, files, leaderboard |
-| `synthetic` | competitions without any origin |
+| `synthetic` | competitions without a base |
 | `shadow` | competitions on held-back training rows |
 | `pictures` | images drawn from generated thumbnails |
 """

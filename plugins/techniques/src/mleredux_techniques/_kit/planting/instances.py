@@ -1,4 +1,4 @@
-"""Helpers for planting: neutral names, columns to change, new columns that tell of the target, and pooled rows."""
+"""Helpers for planting: neutral names, columns to change, new predictive columns, and pooled rows."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def pooled(dataset: Dataset) -> pd.DataFrame:
 
 
 def renumbered(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Assign new ids in random order, so that they reveal nothing about the changes; the id columns stay the same."""
+    """Assign new ids in random order, so that they do not reveal the changes; the id columns keep their names."""
     if not dataset.ids:
         return dataset
     count = len(dataset.train) + len(dataset.test)

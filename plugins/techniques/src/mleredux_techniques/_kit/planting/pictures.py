@@ -105,7 +105,7 @@ def without_descriptions(dataset: Dataset) -> Dataset:
 
 
 def _pixels(frame: pd.DataFrame, sketches: Dataset) -> Array:
-    """Return thumbnails of shape (rows, `SIDE`, `SIDE`) from 0 to 1; parts that are not in the table are as usual."""
+    """Return thumbnails of shape (rows, `SIDE`, `SIDE`) from 0 to 1; absent pixels get their training mean."""
     usual = sketches.train[list(THUMBNAIL)].mean()
     table = frame.reindex(columns=list(THUMBNAIL)).fillna(usual).to_numpy(dtype=float)
     return np.asarray(np.clip(table, 0, 1).reshape(len(frame), SIDE, SIDE))

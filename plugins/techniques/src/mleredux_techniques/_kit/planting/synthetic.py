@@ -71,7 +71,7 @@ def _prepare(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed, 
 
 
 def table(base: Task, rng: np.random.Generator, noise: float) -> Dataset:
-    """Return rows whose target is a smooth function of some features, two of them by their product, with noise."""
+    """Return rows whose target is a noisy smooth function of some features, including the product of two."""
     import pandas as pd
 
     count = int(rng.integers(8, 15))

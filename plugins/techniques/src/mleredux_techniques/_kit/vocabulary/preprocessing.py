@@ -37,7 +37,7 @@ Step = tuple[str, Any, Any]
 PLAIN_CATEGORIES = 20
 ALL_COLUMNS = 1_500
 FEWEST_COLUMNS = 5
-"""All features become at most about `ALL_COLUMNS` columns, each at least this many; rarer categories share one."""
+"""Minimum column limit per feature, within about `ALL_COLUMNS` columns in total; rarer categories share one."""
 _MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
 _STANDARD = StandardScaler(name="StandardScaler")
@@ -104,12 +104,12 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
 
 
 def finite(matrix: Array) -> Array:
-    """Replace non-numbers by 0, and clip values too large to be squared."""
+    """Replace NaN by 0, and clip values too large to be squared."""
     return np.asarray(np.clip(np.nan_to_num(matrix, nan=0.0, posinf=1e12, neginf=-1e12), -1e12, 1e12))
 
 
 def _with_amounts(rows: Rows) -> Rows:
-    """Return the rows with texts that are kept unencoded parsed as numbers, if they are amounts."""
+    """Return the rows with amounts parsed as numbers, in the text columns that are kept unencoded."""
     import pandas as pd
 
     read: dict[str, tuple[pd.Series[Any], pd.Series[Any]]] = {}

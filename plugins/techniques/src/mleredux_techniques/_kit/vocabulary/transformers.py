@@ -30,7 +30,7 @@ class Log1p(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class PowerTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """scikit-learn's; box-cox falls back to yeo-johnson for columns that are not positive in the training rows.
+    """scikit-learn's PowerTransformer, with yeo-johnson if box-cox does not apply to the training values.
 
     Lower values of other rows are clipped to the training minimum, because their logarithm is undefined.
     """
