@@ -42,14 +42,14 @@ def produce(run: Run) -> Iterable[Artifact]:
 
 
 def title_of(task: str) -> str | None:
-    """Return the title of the task's technique, whichever plugin registers it; None for other tasks."""
+    """Return the title of the task's technique, regardless of the plugin that registers it; None for other tasks."""
     question, at, _base = task.partition("@")
     entry = current().entries("techniques").get(question.partition("+")[0]) if at else None
     return None if entry is None else str(entry.ref.summary.get("title", entry.id))
 
 
 def text(task: str, title: str, report: Report) -> str:
-    """Explain the grade, as Markdown."""
+    """Return an explanation of the grade, as Markdown."""
     return "\n".join(_lines(task, title, report)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Web pages: which questions were answered right, and what technique runs established about a task."""
+"""Web pages: questions that were answered correctly, and findings of technique runs about a task."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from mleredux_techniques.curriculum import collect
 
 _MOST_RUNS = 1_000
 CLASS = "class"
-"""The default folder of `mleredux classroom`, looked for beside the directory of runs."""
+"""The default folder of `mleredux classroom`, next to the directory of runs."""
 
 
 @dataclass(frozen=True)
 class Visible:
-    """The runs that a visitor sees, as `curriculum.collect` reads a store."""
+    """The runs visible to a visitor, with the interface that `curriculum.collect` reads."""
 
     visit: Visit
 
     @property
     def path(self) -> str:
-        """Where they are, for messages."""
+        """Return the location of the runs, for messages."""
         return "this list"
 
     def rows(self, *, task: str) -> list[dict[str, Any]]:
-        """Rows of a task."""
+        """Return the rows of a task's runs."""
         return self.visit.rows(_MOST_RUNS, task=[task])
 
     def get(self, run_id: str) -> Run:
-        """A run."""
+        """Return a run."""
         return self.visit.open(run_id)
 
 
 def techniques(visit: Visit) -> dict[str, Any]:
-    """All techniques with their runs, their questions, and the class beside the runs."""
+    """Show all techniques with their runs and questions, and the class next to the directory of runs."""
     by_technique = defaultdict(list)
     for row in visit.rows(_MOST_RUNS, search="@"):
         question, at, _ = str(row["task"]).partition("@")
@@ -67,7 +67,7 @@ def techniques(visit: Visit) -> dict[str, Any]:
 
 
 def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
-    """Of a competition, what technique runs established; of a technique task, its questions."""
+    """Show the findings of technique runs on a competition, or the questions of a technique task."""
     if "@" in task.id:
         rows = visit.rows(_MOST_RUNS, task=[task.id])
         handed = [row for row in visit.submissions() if row["task"] == task.id]
@@ -90,7 +90,7 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
 
 
 def own(visit: Visit) -> str:
-    """Lead a person to their own variant, once it is prepared; where the task does not apply to its data, to the next.
+    """Redirect a person to their own variant once it is prepared; skip variants that the task does not apply to.
 
     Raises:
         MlereduxError: The name can't be one of a class, or no variant can be prepared.
@@ -110,7 +110,7 @@ def own(visit: Visit) -> str:
 
 
 def _variants(visit: Visit, name: str, task: str) -> Iterator[str]:
-    """Yield the variants of a person, without those to which the task is known not to apply, as a class gets them."""
+    """Yield a person's variants as a class gets them, without those that the task is known not to apply to."""
     store = DataStore(visit.data_dir)
     for number in range(TRIES + 1):
         variant = own_task(name, task, number)
@@ -119,13 +119,13 @@ def _variants(visit: Visit, name: str, task: str) -> Iterator[str]:
 
 
 def _answers(visit: Visit, rows: list[Any]) -> list[dict[str, Any]]:
-    """The questions of each graded run, with their scores."""
+    """Return the scored questions of each graded run."""
     graded = (row for row in rows if row["score"] is not None)
     return _weighed({"questions": _parts(visit, row["id"], str(row["updated_at"]))} for row in graded)
 
 
 def _weighed(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """Without questions that do not count."""
+    """Return the questions that count."""
     return [{"questions": [part for part in row["questions"] if part["weight"] > 0]} for row in rows]
 
 
@@ -144,7 +144,7 @@ def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
 
 
 def _class(visit: Visit) -> dict[str, Any]:
-    """Of a server, the tasks with a deadline; otherwise what `mleredux classroom` found beside the runs."""
+    """Return the class: on a server, the tasks with a deadline; otherwise the results of `mleredux classroom`."""
     if rows := [row for row in visit.submissions() if row["class"]]:
         return {"students": rows, "asked": questions(_weighed(rows)), "board": board(rows)}
     try:
@@ -178,5 +178,5 @@ def board(rows: Sequence[Mapping[str, Any]]) -> list[Place]:
 
 
 def _base(task: str) -> str:
-    """Return a task without the variant, which each student has another of."""
+    """Return a task's id without the variant, which differs between students."""
     return re.sub(r"\+[^@]*", "", task, count=1)

@@ -1,4 +1,4 @@
-"""`mleredux planted`: the commitment to the secret of planted seeds, and its secret, revealed."""
+"""`mleredux planted`: publish the commitment to the secret of planted seeds, and reveal the secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewards for doors: `reward="mleredux_techniques.rewards:technique_use"`."""
+"""Rewards for bridges: `reward="mleredux_techniques.rewards:technique_use"`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 def technique_use(run: Run) -> float | None:
-    """The reward of `mleredux runs techniques`, from 0 to 1, for a graded run of a competition.
+    """Return the reward of `mleredux runs techniques`, from 0 to 1, for a graded run of a competition.
 
     Returns:
-        None if no program of the run declares a switch.
+        The reward; None if no program of the run declares a switch.
 
     Raises:
-        MlereduxError: It is a technique run, has no valid submission, or its data is no table.
+        MlereduxError: The run is a technique run, has no valid submission, or its data has no table.
     """
     from mleredux.plugin.command import DataStore
 

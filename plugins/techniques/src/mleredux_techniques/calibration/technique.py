@@ -1,4 +1,4 @@
-"""Models whose probabilities are too sure, not sure enough, off for some classes, or fine; some know little.
+"""Models that are overconfident, underconfident, biased for some classes, or calibrated; some are weak.
 
 In two of five instances each, the distorted probabilities are also nearly flat or rotated (see `metric.technique`), so
 that only measuring shows whether isotonic or logistic calibration repairs them.

@@ -1,4 +1,4 @@
-"""Cross-validation: rows, classes, duplicates, how the test was split off, and how close an estimate is to its score.
+"""Cross-validation: rows, classes, duplicates, the split into training and test, and the accuracy of score estimates.
 
 Naive: KFold with five shuffled folds, regardless of the structure of the rows. Strong: the method that matches how the
 test set was split off: by group, by time, or at random. A method that puts rows of one group on both sides, or uses
@@ -334,7 +334,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _features(one: Pool, split: Split) -> tuple[pd.DataFrame, Array]:
-    """Return the numbers of all rows, and a matrix of their texts as categories of the training rows."""
+    """Return the numeric columns of all rows, and a matrix of their texts, encoded by training categories."""
     dataset = one.dataset
     texts = dataset.of_kind("text")
     words = matrices(rows_of(replace(one, dataset=replace(dataset, features=tuple(texts))), split, {}))

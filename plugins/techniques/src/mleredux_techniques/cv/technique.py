@@ -70,7 +70,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
-    """Repeat measurements of fewer objects: a row's features with a little noise, its target unchanged."""
+    """Repeat fewer objects as noisy measurements: features get a little noise, targets stay unchanged."""
     size = int(rng.integers(5, 9))
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
     sizes = np.maximum(2, rng.poisson(size, len(things)))

@@ -116,7 +116,7 @@ def lines_changed(before: str, after: str) -> int:
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the losses of the script without faults, each fault alone, all but the crash; whether this ends it."""
+    """Return losses without faults, with each fault alone, with all but the crash, and whether the crash is fatal."""
     dataset = instance.dataset
 
     def run() -> dict[str, Any]:
@@ -133,7 +133,7 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 
 def gap(instance: Instance) -> Difference:
-    """Return what repairing the least harmful fault gains, if all others are repaired; nothing without a crash."""
+    """Return the gain from repairing the least harmful fault after all others; zero without a fatal crash."""
     known = reference(instance)["losses"]
     sound = np.array(known["sound"])
     if not known["ends"] or not all(np.isfinite(row).all() for row in (sound, known["naive"], *known["alone"])):

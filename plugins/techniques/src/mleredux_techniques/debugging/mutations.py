@@ -1,4 +1,4 @@
-"""Faults of a sound script, by its syntax tree: what a line does is found by its form, and changed in many ways.
+"""Faults for a correct script, derived from its syntax tree: a line's form shows which changes make it wrong.
 
 Each change combines a place and an operation, so that no list of wrong lines exists; other operations preserve a line's
 behavior, so that an unusual look does not make a line suspicious.

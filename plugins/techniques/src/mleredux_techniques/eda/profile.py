@@ -1,4 +1,4 @@
-"""What a column holds: its type, numbers that stand for missing values, the form of its relation, and its drift."""
+"""Column profiles: type, numbers that stand for missing values, relation with the target, and drift."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 AMOUNT = r"^[^\w.+-]*([-+]?\d[\d ,']*(?:\.\d+)?)\s*([^\d\s]*)$"
 UNITS, MANY = 5, 10
 REPEATED, APART = 0.005, 0.1
-"""A sentinel fills this share of the rows; in this share of the others' range from them it may be one."""
+"""Minimum share of rows with a sentinel, and minimum gap, relative to the others' range, of a possible one."""
 TELLING, OPEN = 0.15, 0.05
 BENT, STRAIGHT = 0.6, 0.8
 DRIFTS = (0.08, 0.12)
@@ -104,7 +104,7 @@ def correlations(dataset: Dataset, names: list[str]) -> Array:
 
 
 def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:
-    """Return the distance of a column's distributions in both tables, whether they differ, and whether that is open.
+    """Return the distance between a column's two distributions, whether they differ, and whether this is open.
 
     The p-value of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
     Goodness of Fit of Empirical Distributions", 1948), or of a difference of two shares (with Bonferroni correction);

@@ -89,7 +89,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
         return worth[name] * (hits[given[name].type] / (hits[given[name].type] + false) if false else 1.0)
 
     def sum_of(names: set[str]) -> float:
-        """A claim that is certainly wrong weighs twice what a decided feature does, even if more than one is right."""
+        """Sum the weights; certainly wrong claims count double, even if several types would be right."""
         wrong = {name: FALSE / alike.get(facts[name]["types"][0], 1) for name in names & (claimed - right) & needed}
         return sum({**worth, **wrong}.get(name, FALSE) for name in names)
 

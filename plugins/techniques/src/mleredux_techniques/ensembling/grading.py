@@ -1,4 +1,4 @@
-"""Ensembling: scores of models, copies, those whose score does not hold on the test, and what blends are worth there.
+"""Ensembling: scores of models, copies, models whose score drops on the test set, and the value of blends there.
 
 The strong blend is a greedy selection with replacement (R. Caruana et al., "Ensemble Selection from Libraries of
 Models", 2004).

@@ -15,7 +15,7 @@ Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 
 class Feature(Part):
-    """One feature: what it tells of the target, and whether a model gets it."""
+    """One feature: its relation with the target, and whether a model should get it."""
 
     column: Name
     strength: Share = Field(
@@ -56,6 +56,6 @@ class FeaturesAnalysis(Document):
 
 
 def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     dropped = [f"`{one.column}`" for one in document.features if not one.keep and one.column in dataset.features]
     return [f"drop features: {', '.join(dropped) or 'none'}", f"transform of the target: {document.transform}"]

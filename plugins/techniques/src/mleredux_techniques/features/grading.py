@@ -1,7 +1,7 @@
-"""Features: what columns tell of the target alone and in pairs, and what selections and transforms are worth.
+"""Features: how predictive columns are alone and in pairs, and the value of selections and transforms.
 
-What they tell is found by analyses of variance of all rows; selections of features and transforms of the target are
-judged by models on held-out training rows.
+Predictive columns are found by analyses of variance on all rows; selections of features and transforms of the target
+are judged by models on held-out training rows.
 """
 
 from __future__ import annotations
@@ -45,31 +45,33 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Array]
 Choice = tuple[frozenset[str], Transform]
-"""The features that are left out, and the transform."""
+"""The features to leave out, and the transform."""
 WEAK = 0.1
 _DROP = Preprocessing(encoding=DropFeature(name="drop"))
 MOST_PAIRED, WANTED_PAIRS = 40, 2
-"""The columns that are judged in pairs, and the number of pairs that is enough."""
+"""Maximum number of columns that are judged in pairs, and the number of pairs that suffices."""
 KINDS = ("alone", "together", "nothing")
 SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
-"""Maximum p-value of what tells, the minimum one of a number that tells nothing, that of a pair in which a feature may
-tell, and the minimum one of a text or a pair that does not; in between, both are right."""
+"""Maximum p-value of a predictive feature; minimum p-value of an uninformative number; maximum p-value of a pair in
+which a feature may be predictive; minimum p-value of an uninformative text or pair. In between, both answers are
+accepted."""
 CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
-"""Credit by what a feature tells and what is said."""
+"""Credit by a feature's true and claimed relation with the target."""
 MOST_OPEN = 10
-"""More claims of pairs that these rows can't decide count as false."""
+"""Further claims of pairs that the rows can't decide count as false."""
 FEWEST, NEGLIGIBLE, NOTABLE = 300, 0.1, 0.19
-"""Of fewer rows (groups, if their rows are alike), nothing can be said of pairs, or to tell nothing. What tells nothing
-has a strength that is below the second by two standard errors, or within 1.5 of them, and these rows show the third."""
+"""With fewer rows (or groups, if their rows are alike), pairs and uninformative features can't be judged. An
+uninformative feature has a strength below the second value by two standard errors, or within 1.5 standard errors of 0,
+if the rows suffice to show the third."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
 KEY = "features"
-"""The key of what was planted."""
+"""The key of the planted facts."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return strengths, what each feature tells, pairs and copies; planted features are known."""
+    """Return strengths, each feature's relation with the target, pairs and copies; planted features are known."""
     known = strengths(dataset)
     tells, pairs, open_pairs = _measured(dataset)
     if told := dataset.planted.get(KEY):
@@ -94,7 +96,7 @@ def skewness(values: Array) -> float:
 
 
 def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]], list[list[str]]]:
-    """Return what each feature tells (None if these rows can't decide), pairs, and pairs that may be some."""
+    """Return each feature's verdict (None if the rows can't decide), predictive pairs, and undecided pairs."""
     judge = Judge(sampled(dataset))
     outputs = slice(1 if dataset.problem == "regression" else None)
     small, y, inflation = judge.dataset.train, judge.y[:, outputs], judge.inflation[outputs]
@@ -104,7 +106,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     tells: dict[str, str | None] = {}
     known, error = strengths(judge.dataset), _error(y, outputs.stop is None) * float(inflation.max() ** 0.5)
     for name, told in chances.items():
-        if dataset.kinds[name] == "text":  # without a strength
+        if dataset.kinds[name] == "text":  # texts have no strength
             clear = told > OPEN and powerful and small[name].nunique() <= MOST_CODES
         else:
             weak = known[name] < max(NEGLIGIBLE - 2 * error, 1.5 * error) and 2 * error < NOTABLE
@@ -134,7 +136,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
 
 
 def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[Any], kind: str) -> float:
-    """Return the smallest probability of what a column shows by its views, or by its order, times their number."""
+    """Return the smallest p-value over a column's views and its order, times their number (Bonferroni)."""
     told = [chance(y, inflation, view) for view in views]
     known = values.notna().to_numpy()
     if kind != "text" and known.sum() > RARE and values.nunique() > 1:
@@ -157,7 +159,7 @@ def _error(y: Array, classes: bool) -> float:
 
 
 def _views(values: pd.Series[Any], kind: str) -> list[Array]:
-    """Return codes of a column: in few and in many ranges, by its frequent values, and by whether it is missing."""
+    """Return encodings of a column: few and many ranges, its frequent values, and whether it is missing."""
     if kind == "text":
         texts = values.fillna("").astype(str)
         found = [_frequent(texts.to_numpy(), BINS), _frequent(texts.to_numpy(), MOST_CODES)]
@@ -172,7 +174,7 @@ def _views(values: pd.Series[Any], kind: str) -> list[Array]:
 
 
 def _frequent(values: Array, most: int) -> Array:
-    """Return codes of the most frequent values; those of fewer than ten rows share one."""
+    """Return codes for the most frequent values; values in fewer than ten rows share one."""
     _names, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
     kept = np.argsort(-sizes, kind="stable")[:most]
     kept = kept[sizes[kept] >= RARE]
@@ -182,7 +184,7 @@ def _frequent(values: Array, most: int) -> Array:
 
 
 def chance(y: Array, inflation: Array, codes: Array) -> float:
-    """Return the probability of such differences between codes if they tell no output: an F-test (Bonferroni)."""
+    """Return the p-value of the differences between codes in any output: an F-test with Bonferroni correction."""
     sums, sizes = _cells(y, codes)
     total = y.sum(axis=0)
     between = (sums**2 / sizes).sum(axis=0) - total**2 / len(y)
@@ -191,8 +193,8 @@ def chance(y: Array, inflation: Array, codes: Array) -> float:
 
 
 def _together(y: Array, inflation: Array, left: Array, right: Array) -> tuple[float, float]:
-    """Return the probabilities that cells of a pair tell no more than the better one of both, and no more than both do
-    side by side (an analysis of variance of two factors).
+    """Return the p-values that a pair's cells are no more predictive than the better column, and than both additively
+    (two-way analysis of variance).
     """
     joint = left * (right.max() + 1) + right
     names = np.unique(joint)
@@ -228,7 +230,7 @@ def _f_test(inflation: Array, between: Array, freedom: float, within: Array, res
 
 
 def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
-    """Return pairs of numbers with nearly the same order, and those near the bound."""
+    """Return pairs of numbers with nearly the same order, and borderline pairs."""
     numbers = [name for name in dataset.of_kind("number") if dataset.train[name].nunique() > 1][:MOST_RANKED]
     told = dataset.train[numbers].corr(method="spearman").abs().to_numpy()
     near = [
@@ -239,7 +241,7 @@ def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
-    """Compare the document with what was measured."""
+    """Compare the document with the measurements."""
     true, tells = truth["strengths"], truth["tells"]
     given = {one.column: one for one in document.features}
     right = {name for name, one in given.items() if name in true and close(one.strength, true[name], 0.02, 0.01) == 1}
@@ -281,13 +283,13 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 class Selections(OnRows[Choice]):
-    """Features that are left out, and a transform of the target."""
+    """Features to leave out, and a transform of the target."""
 
     def naive(self, instance: Instance) -> Choice:
         return frozenset(), "none"
 
     def panel(self, instance: Instance) -> Sequence[Choice]:
-        """Return selections by the facts, simplest first, without a transform."""
+        """Return selections based on the facts, simplest first, without a transform."""
         facts = instance.truth
         nothing = {name for name, what in facts["tells"].items() if what == "nothing"}
         told = {name for name, what in facts["tells"].items() if what == "together"}
@@ -327,7 +329,7 @@ measure, gap = STUDY.measure, STUDY.gap
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the strong choice: the best selection, then the best transform with it."""
+    """Return the strong choice: the best selection, then the best transform for it."""
     drop, how = STUDY.best(instance, STUDY.panel(instance))
     if instance.dataset.problem == "regression":
         transforms: tuple[Transform, ...] = ("none", "sqrt", "log1p", "rank")
@@ -352,7 +354,7 @@ def _loss(
 
 
 def changes(transform: Transform, known: Array) -> tuple[Change, Change]:
-    """Return a transform of numbers, fitted to known ones, and its inverse."""
+    """Return a transform of numbers, fitted to known values, and its inverse."""
     low, ordered = known.min(), np.sort(known)
     normal = np.sort(ndtri((ranks(known) - 0.5) / len(known)))
     found: dict[str, tuple[Change, Change]] = {

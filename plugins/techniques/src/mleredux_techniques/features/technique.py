@@ -1,4 +1,4 @@
-"""Columns that tell the target alone in a form that ranks miss, only in pairs, twice, or not at all."""
+"""Columns that are predictive of the target in a form that ranks miss, only in pairs, redundantly, or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mleredux_techniques.features.grading import KEY
 
 Array = np.ndarray[Any, Any]
 NOISE = 0.9
-"""Noise that all planted columns have in common, so that they do not tell all about classes."""
+"""Noise shared by all planted columns, so that together they do not reveal the classes."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -42,9 +42,9 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         level = np.concatenate(levels(made, rng, noise=float(rng.uniform(0.3, 0.6))))
         if kind == "nothing":
             columns[one] = rng.standard_normal(rows)
-        elif kind == "alone":  # the distance from the middle tells
+        elif kind == "alone":  # the distance from the middle is predictive
             columns[one] = rng.choice([-1, 1], rows) * -ndtri((np.argsort(np.argsort(level)) + 0.5) / (2 * rows))
-        elif kind == "together":  # the signs of both tell
+        elif kind == "together":  # the signs of both together are predictive
             other = next(names)
             signs = rng.choice([-1, 1], rows)
             columns[one] = signs * np.abs(rng.standard_normal(rows))

@@ -23,7 +23,7 @@ SEVERITIES: tuple[tuple[float, Severity], ...] = (
 SamplingStrategy = (
     Literal["auto", "minority", "majority", "not minority", "not majority", "all"] | Annotated[float, Field(gt=0, le=1)]
 )
-"""As in imbalanced-learn: which classes are resampled, or (two classes only) the desired minority / majority ratio."""
+"""As in imbalanced-learn: the classes to resample, or (for two classes only) the desired minority / majority ratio."""
 
 
 class NoStrategy(Part):
@@ -119,5 +119,5 @@ _LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SE
 
 
 def recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return [spelled(document.strategies[0], {*dataset.classes})]

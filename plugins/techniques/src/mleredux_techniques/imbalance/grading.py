@@ -1,13 +1,13 @@
-"""Imbalance: the class counts, and what class weights, resampling and thresholds are worth.
+"""Imbalance: the class counts, and the value of class weights, resampling and thresholds.
 
 Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
-Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: to do
-nothing. If nothing gains over that, what is often done and loses most certainly takes its place: class weights, or
+Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: doing
+nothing. If nothing improves on that, a popular and surely harmful choice is the naive one instead: class weights, or
 random undersampling.
 
-What is done must be worth it: an action that does not gain significantly over less (nothing, or weights and thresholds
-instead of dropped, copied or made-up rows) gets `UNNEEDED` of its score; where no choice makes a difference, as for
-most rankings, doing nothing gets all and an action nothing.
+Actions must be justified: one that does not gain significantly over a smaller intervention (none, or weights and
+thresholds instead of dropped, copied or synthetic rows) keeps only `UNNEEDED` of its score. If no choice makes a
+difference, as for most rankings, doing nothing gets the full score and an action none.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ PANEL: tuple[ImbalanceStrategy, ...] = (
     TunedThresholdClassifierCV(name="TunedThresholdClassifierCV"),
     _UNDER,
 )
-"""The candidates for the strong choice, simplest first. Oversampling and SMOTE do the same as weights, more slowly."""
+"""The candidates for the strong choice, simplest first. Oversampling and SMOTE act like weights, but more slowly."""
 DIFFERENT = 2.0
-"""Minimum harm of class weights, in standard errors, to be compared with doing nothing."""
+"""Minimum harm of class weights, in standard errors, for them to be the naive choice."""
 UNNEEDED = 0.4
-"""Share of its score that an action keeps that is not needed."""
+"""Share of its score that an unneeded action keeps."""
 EQUAL = 0.05
-"""Nothing is as good as an action on labels if it loses at most this share of what there is to learn, with the
-confidence of a difference. Resampling, and any action on probabilities and rankings, must show that it gains."""
+"""Doing nothing is as good as an action on labels if, with the confidence of a difference, it loses at most this share
+of the learnable range. Resampling, and any action on probabilities and rankings, must show a gain."""
 INNER_FOLDS = 3
 POWERS = np.linspace(0.0, 2.0, 21)
-"""Probabilities are divided by the class's share of the training rows to this power: 0: unchanged, 1: balanced."""
+"""Probabilities are divided by the class's share of the training rows to this power: 0 means unchanged, 1 balanced."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 class Strategies(OnRows[ImbalanceStrategy]):
-    """What is done about class ratios."""
+    """Strategies for class imbalance."""
 
     def naive(self, instance: Instance) -> ImbalanceStrategy:
         return contrast(instance)[0]
@@ -149,7 +149,7 @@ class Strategies(OnRows[ImbalanceStrategy]):
         return "the unchanged data" if isinstance(option, NoStrategy) else f"{option.name}({options})"
 
     def on(self, one: Pool, option: ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
-        """Return the losses; a threshold changes only labels."""
+        """Return the losses; thresholds affect only labels."""
         labels = scorer(one.dataset, instance.base).asked == "labels"
         how = _NONE if isinstance(option, TunedThresholdClassifierCV) and not labels else option
         return by_split(one, f"{models} {how!r}", lambda split: _loss(instance, one, split, how, models))
@@ -159,7 +159,7 @@ class Strategies(OnRows[ImbalanceStrategy]):
         return super().role(instance) if self.naive(instance) == _NONE else often
 
     def gap(self, instance: Instance) -> Difference:
-        """Return what the best of three choices gains over the worse of the unchanged data and class weights."""
+        """Return the gain of the best of three choices over the worse of unchanged data and class weights."""
         found = [self.losses(instance, how, "quick") for how in PANEL[:3]]
         worse = max((one.values for one in found[:2]), key=lambda values: float(values.mean()))
         best = min((one.values for one in found), key=lambda values: float(values.mean()))
@@ -190,7 +190,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
 
 
 def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:
-    """Return the best of what changes less of the training rows than a strategy that it does not gain on; or None."""
+    """Return the best smaller intervention that the given strategy does not improve on; None if there is none."""
     told, metric = STUDY.on(one, given, instance, MODELS), scorer(instance.dataset, instance.base)
     found = []
     for place, how in enumerate(PANEL):
@@ -202,14 +202,14 @@ def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceS
 
 
 def _cost(strategy: ImbalanceStrategy) -> int:
-    """Return 0 if nothing is done, 1 if all rows stay as they are, and 2 if rows are dropped, copied or made up."""
+    """Return 0 for no intervention, 1 if all rows stay unchanged, and 2 if rows are dropped, copied or synthesized."""
     if isinstance(strategy, NoStrategy):
         return 0
     return 1 if isinstance(strategy, ClassWeight | TunedThresholdClassifierCV) else 2
 
 
 def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
-    """Return the naive choice, or one that does harm if to do nothing is the strong one, and the strong choice."""
+    """Return the naive choice (a harmful one if doing nothing is strong), and the strong choice."""
 
     def find() -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
         best = STUDY.best(instance, PANEL)
@@ -232,7 +232,7 @@ def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrate
     for model in models:
 
         def known(what: str, find: Callable[[], Array], model: Model = model) -> Array:
-            """Fit a model once for all strategies that do not change it."""
+            """Fit a model once for all strategies that leave it unchanged."""
             return remembered(one.dataset, f"{what} {key} {model}", find)
 
         told.append(_predicted(model, x, y, others, one.names, strategy, split.seed, known))
@@ -249,7 +249,7 @@ def _predicted(
     seed: int,
     known: Callable[[str, Callable[[], Array]], Array],
 ) -> Array:
-    """Return probabilities, or for thresholds what is largest for the predicted class."""
+    """Return probabilities, or, for thresholds, values that are largest for the predicted class."""
     weights, fit = None, partial(_shares, model, count=len(names), seed=seed)
     if isinstance(strategy, NoStrategy):
         return known("shares", lambda: fit(x, y, others))
@@ -268,7 +268,7 @@ def _shares(model: Model, x: Array, y: Array, others: Array, *, count: int, seed
 
 
 def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
-    """Return probabilities of the training rows, each from other inner folds."""
+    """Return out-of-fold probabilities of the training rows, from inner folds."""
     folds = assign_folds(y, None, INNER_FOLDS, seed=seed)
     inner = np.zeros((len(y), count))
     for fold in range(INNER_FOLDS):
@@ -278,7 +278,7 @@ def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
 
 
 def _tuned(inner: Array, y: Array, told: Array, how: TunedThresholdClassifierCV) -> Array:
-    """Divide probabilities by a power of the class's share of the rows, the best one on inner folds."""
+    """Divide probabilities by the power of the class shares that is best on inner folds."""
     rarity = np.maximum(np.bincount(y, minlength=inner.shape[1]), 1) / len(y)
     reached = [_reached(how.scoring, y, (inner / rarity**power).argmax(axis=1)) for power in POWERS]
     best = POWERS[int(np.argmax(np.round(reached, 9)))]

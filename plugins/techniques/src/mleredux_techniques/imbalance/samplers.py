@@ -18,7 +18,7 @@ def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) ->
 
     Args:
         y: Class codes.
-        names: The class of each code, for weights given by class; other classes have weight 1.
+        names: The class of each code, for weights given by class; other classes get weight 1.
     """
     counts = np.bincount(y)
     if isinstance(strategy.class_weight, dict):
@@ -27,12 +27,12 @@ def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) ->
     else:
         weights = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
     rows = np.asarray(weights[y], dtype=float)
-    # One class may have weight 0, but not all.
+    # Single classes may have weight 0, but not all.
     return np.maximum(rows, 1e-6) if rows.sum() > 0 else np.ones(len(y))
 
 
 def resample(strategy: Sampler, x: Array, y: Array, seed: int) -> tuple[Array, Array]:
-    """Return the rows after resampling; unchanged if imbalanced-learn refuses (the ratio is already reached).
+    """Return the resampled rows; unchanged if imbalanced-learn refuses because the ratio is already reached.
 
     SMOTE uses fewer neighbors if a class has fewer rows, and repeats the row of a class that has only one.
     """

@@ -18,12 +18,12 @@ FEWEST = 40
 """Minimum number of training rows of a class."""
 FEWEST_TEST = 15
 WEAK = 3
-"""Number of new columns that tell a little of the target: the less they tell, the more the class ratio matters."""
+"""Number of new, weakly predictive columns: the weaker they are, the more the class ratio matters."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Thin out one or more classes in both tables, to a ratio from 10 to 25 (with groups 3 to 5) if possible, and
-    add columns that tell a little of the target.
+    """Thin out one or more classes in both tables, to a ratio from 10 to 25 (with groups 3 to 5) if possible, and add
+    weakly predictive columns.
     """
     if dataset.problem == "regression":
         raise NotApplicable(

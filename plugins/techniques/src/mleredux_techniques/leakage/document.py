@@ -27,7 +27,7 @@ class DropColumns(Part):
 
 
 class DropDuplicates(Part):
-    """Drop training rows that are also in the test table."""
+    """Drop training rows that also occur in the test table."""
 
     name: Literal["drop_duplicates"]
 
@@ -60,7 +60,7 @@ class Risk(Part):
 
 
 class FeatureStrength(Part):
-    """How well one column alone predicts the target."""
+    """The strength with which one column alone predicts the target."""
 
     column: Name
     strength: Share
@@ -101,7 +101,7 @@ class LeakageAnalysis(Document):
 
 
 def recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     known = {*dataset.ids, *dataset.features}
     return [
         f"{risk.mitigation.name}: {', '.join(f'`{name}`' for name in risk.columns if name in known) or 'rows'} "

@@ -1,7 +1,7 @@
-"""Leakage: duplicates across the split, columns that predict the target too well, and what would be dropped.
+"""Leakage: duplicates across the split, columns that predict the target too well, and the proposed removals.
 
-Efficacy is deterministic. Naive: everything is kept, 0. Strong: all leaks are dropped and nothing else, 1. In between,
-it is the share of leaks dropped times the share of honest strength (how well columns predict the target) that is kept.
+Efficacy is deterministic. Naive: keeping everything, 0. Strong: dropping all leaks and nothing else, 1. In between, it
+is the share of leaks dropped times the share of honest strength (how well columns predict the target) kept.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
 
 LEAST_STRENGTH = 0.05
-"""Minimum strength of a column, so that dropping a column without predictive power is not free."""
+"""Minimum strength assigned to a column, so that dropping an uninformative column is not free."""
 MONOTONE = 0.8
-"""The strength of a weaker column may say little of how it leaks, so that any claim of it is correct."""
+"""The strength of a weaker column may say little about how it leaks, so any claim about it is accepted."""
 SORTED = 0.9
-"""Rows are sorted by a feature of this rank correlation with their order."""
+"""Minimum rank correlation with the rows' order of a feature that they are sorted by."""
 ORDER = 0.3
 SURE = 5.0
-"""Minimum number of standard errors of an order's strength: a few rows may be ordered by chance."""
+"""Minimum strength of an order, in standard errors: a few rows may be ordered by chance."""
 SHARED, TWINS = 0.02, 0.5
-"""Rows leak if more of the test than this share equal training rows whose target has this correlation with theirs."""
+"""Duplicates leak above this share of test rows, if the targets of equal rows have at least this correlation."""
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
 GUESSED = 1 / 3
-"""Risks have this share of their score if column strengths are missing: a guess may be correct by chance."""
+"""Risks keep this share of their score if column strengths are missing: a guess may be correct by chance."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -65,14 +65,14 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return leaks, each column in one at most, and columns that tell the target in both tables.
+    """Return leaks, with each column in at most one, and columns that predict the target in both tables.
 
     A leak is `{"kinds": […], "columns": […], "strength": …, "planted": …}`: planted, declared by the base task, or
     found in the tables.
 
     Args:
-        told: `strengths` of the dataset.
-        shared: Test rows that (nearly) share their features with a training row.
+        told: Result of `strengths` for the dataset.
+        shared: Number of test rows that (nearly) equal a training row in all features.
     """
     found = [dict(leak) for leak in dataset.planted.get("leaks", ())]
     for leak in found:
@@ -81,7 +81,7 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
         columns = [name for name in declared["columns"] if name in dataset.kinds]
         if columns:
             found.append({**_told(columns, told), "explanation": declared["explanation"]})
-    if dataset.planted:  # what was planted is all there is; columns that drift lose their skill too
+    if dataset.planted:  # only planted leaks exist; drifting columns lose their skill too
         return found, [name for name in dataset.features if name not in {c for leak in found for c in leak["columns"]}]
     lost = losses(sampled(dataset))
     known_ids = set(dataset.ids)
@@ -103,15 +103,15 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
 
 
 def _told(columns: list[str], told: dict[str, float]) -> dict[str, Any]:
-    """Return a leak whose kind no data can show; its strength counts if the column is a monotone copy."""
+    """Return a leak whose kind the data can't show; its strength counts if the column is a monotone copy."""
     strength = told.get(columns[0], 0.0) if len(columns) == 1 else 0.0
     kinds = [*COLUMN_KINDS, *(["interaction"] if len(columns) > 1 else [])][::-1]
     return {"kinds": kinds, "columns": columns, "strength": strength if strength > MONOTONE else None, "planted": False}
 
 
 def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
-    """Return the ids, else the order of the rows, if they reveal the target: not by groups or time that the split kept
-    apart, nor by a feature that the rows are sorted by.
+    """Return the ids, or else the order of the rows, if they reveal the target other than through the split's groups or
+    time, or through a feature that the rows are sorted by.
     """
     judge = Judge(dataset)
     asked = np.zeros(len(dataset.test))
@@ -136,7 +136,7 @@ def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
 
 
 def _sorted_by(order: np.ndarray[Any, Any], dataset: Dataset, name: str) -> bool:
-    """Whether a feature explains the order of the rows."""
+    """Return whether a feature explains the order of the rows."""
     if dataset.kinds[name] != "text":
         values = dataset.train[name].to_numpy(dtype=float)
         known = ~np.isnan(values)
@@ -156,10 +156,10 @@ def _rows(dataset: Dataset, shared: int) -> list[dict[str, Any]]:
 
 
 def _order_threshold(dataset: Dataset) -> float:
-    """Return the strength from which ids are a leak: `ORDER`, or `SURE` standard errors of a strength of 0 if larger.
+    """Return the minimum strength of leaking ids: `ORDER`, or `SURE` standard errors of a zero strength if larger.
 
     H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the
-    Other" (1947), for the smallest class; for numbers, that of a rank correlation.
+    Other" (1947), for the smallest class; for numeric targets, the standard error of a rank correlation.
     """
     rows = len(dataset.train)
     if dataset.problem == "regression":
@@ -257,8 +257,8 @@ def _assess_risks(
 
 
 def _claims(risks: list[Risk], true: list[dict[str, Any]]) -> list[tuple[Risk, list[str], int | None]]:
-    """Return the claims of the risks, each with the leak that it names: columns of one leak are one claim, and so is
-    each other column; a risk without columns is one.
+    """Return the claims of the risks, each with the leak that it names: the columns of one leak form one claim, as does
+    each other column, and each risk without columns.
     """
     found: list[tuple[Risk, list[str], int | None]] = []
     for risk in risks:
@@ -324,7 +324,7 @@ def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> boo
     columns, kinds = leak["columns"], leak["kinds"]
     assert isinstance(columns, list)
     assert isinstance(kinds, list)
-    if "interaction" in kinds:  # one of the columns tells nothing alone
+    if "interaction" in kinds:  # a single column of the leak reveals nothing
         return bool(set(columns) & dropped)
     if columns:
         return set(columns) <= dropped

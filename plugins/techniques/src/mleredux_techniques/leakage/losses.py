@@ -1,4 +1,4 @@
-"""Columns, and pairs of columns, that tell the target in the training table and not on the test."""
+"""Columns, and pairs of columns, that predict the target in the training table but not on the test set."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from mleredux_techniques._kit.data.views import View, in_bins, of_values, views_
 Array = np.ndarray[Any, Any]
 
 LOST = 0.2
-"""A column leaks if it loses this much skill on the test, or less if nearly nothing is left of it."""
+"""A column leaks if it loses this much skill on the test set, or less if nearly nothing is left."""
 LOST_ALL = 0.12
 LEFT = 0.4
 SURE = 4.0
-"""Minimum number of standard errors of the loss."""
+"""Minimum loss of a leak, in standard errors."""
 TELLING = 0.15
-"""Minimum skill of a column to be compared with others."""
+"""Minimum skill of a column for comparisons with others."""
 STRONG = 0.8
-"""A column of this skill that holds on the test may leak there, too, which no data can show."""
+"""A column with this skill that holds on the test set may leak there too, which the data can't show."""
 MANY = 20
-"""Fewer values are not names of new things, such as customers, if the test has others."""
+"""Columns with fewer values do not name new entities, such as customers, even if the test set has other values."""
 STATES = 0.5
-"""Fewer values, none of which the test has, are states that leak, not groups, if their skill is this high."""
+"""Columns with fewer values, all absent from the test set, are leaking states, not groups, from this skill on."""
 MORE = 0.1
-"""A pair tells more than its columns by at least this."""
+"""Minimum skill that a pair adds to its columns."""
 MUCH_MORE = 0.3
 MUCH_MORE_FREQUENT = 1.5
 SAME_VALUES = 0.8
-"""The test has other values of a column if the effective share of training rows with its values is smaller."""
+"""The test set has other values if the effective share of training rows with its values is below this."""
 MAX_PAIRED = 24
 OVERLAP = 0.2
-"""Columns of a pair have values of the test in at least this share of the training rows: else they are out of range."""
+"""Minimum share of training rows with values of the test set, for the columns of a pair."""
 CATEGORY, MAX_CATEGORIES = 5, 8
-"""Minimum mean rows of a category whose means are taken, and how many columns of categories are."""
+"""Minimum mean number of rows per category for category means, and maximum number of category columns."""
 _GRID = 8
 _GROWN = 2_000
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What leaks, and the skill that it loses."""
+    """The leaking columns, and the skill that they lose."""
 
     columns: tuple[str, ...]
     skill: Skill
@@ -56,20 +56,20 @@ class Finding:
 
 @dataclass(frozen=True)
 class Losses:
-    """Leaks by columns and pairs, and the columns that tell the target on the test as well."""
+    """Leaks by columns and pairs, and the columns that predict the target on the test set too."""
 
     leaks: tuple[Finding, ...]
     holding: tuple[str, ...]
 
 
 def losses(dataset: Dataset) -> Losses:
-    """Judge every feature by its views, then pairs of those that do not leak by themselves."""
+    """Judge every column by its views, then pairs of columns that do not leak by themselves."""
     judge = Judge(dataset)
     found = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
-    least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem to tell something by chance
+    least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem predictive by chance
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
-    if not _drifts(judge):  # only noise in the test's labels takes a part of all skills, where leaks lose nearly all
+    if not _drifts(judge):  # without drift, only label noise lowers all skills a little; leaks lose nearly all
         kept = {name: share for name, share in kept.items() if share > LEFT}
     leaks = []
     for name, skills in found.items():
@@ -91,7 +91,7 @@ def losses(dataset: Dataset) -> Losses:
 
 
 def _drifts(judge: Judge) -> bool:
-    """Whether the test has other values of some column, other shares of classes, or other groups or times."""
+    """Return whether the test set differs in some column's values, in class shares, or in groups or times."""
     data = judge.dataset
     if data.time is not None or data.group is not None or judge.weights.max() > MUCH_MORE_FREQUENT:
         return True
@@ -100,7 +100,7 @@ def _drifts(judge: Judge) -> bool:
 
 
 def leaking(skill: Skill, retention: float) -> bool:
-    """Whether a skill is lost on the test, beyond what others lose and beyond chance."""
+    """Return whether a skill is lost on the test set, beyond the loss of others and beyond chance."""
     lost = skill.lost(retention)
     if lost <= SURE * skill.error or skill.inside < TELLING:
         return False
@@ -108,15 +108,15 @@ def leaking(skill: Skill, retention: float) -> bool:
 
 
 def _retention(shares: list[float]) -> float:
-    """Return the share of their skill that other columns keep on the test: 1 if too few tell anything."""
+    """Return the share of skill that other columns keep on the test set; 1 if too few are predictive."""
     return float(np.clip(np.quantile(shares, 0.75), 0.1, 1.0)) if len(shares) >= 2 else 1.0
 
 
 def _skills(judge: Judge, name: str) -> list[Skill]:
-    """Return the skill of each telling view of a column.
+    """Return the skill of each predictive view of a column.
 
-    If the test has other values than the training table, as other customers, only known ones count; if most are
-    others, equal values stay in one fold.
+    If the test set has other values than the training table, such as new customers, only known ones count; if most
+    values are new, equal values stay in one fold.
     """
     data = judge.dataset
     train, test = data.train[name], data.test[name]
@@ -141,8 +141,8 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
 
 
 def _statistics(data: Dataset, name: str) -> Iterator[View]:
-    """Return views of a column by what others of its rows say: how often its value occurs, and how far a number is from
-    the mean of its category, which shows statistics that leave the row itself out.
+    """Return views that depend on other rows: the frequency of a value, and a number's distance from the mean of its
+    category, which reveals statistics that exclude the row itself.
     """
     train, test = data.train[name], data.test[name]
     if train.nunique() <= len(train) // 2:
@@ -155,21 +155,21 @@ def _statistics(data: Dataset, name: str) -> Iterator[View]:
         means = train.groupby(data.train[other]).mean()
         apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
         ours, theirs = (part.to_numpy(dtype=float) for part in apart)
-        # rows of the test are no part of the means, so that their distances differ: no drift explains that
+        # test rows are not part of the means, so their distances differ, which drift does not explain
         yield replace(in_bins(f"distance from the mean of its {other}", ours, theirs), flat=True)
 
 
 def _categories(data: Dataset) -> list[str]:
-    """Return columns that may name categories: texts, and numbers that are whole, whose values repeat."""
+    """Return columns that may name categories: texts and integers with repeating values."""
     whole = [one for one in data.of_kind("number") if not (data.train[one].dropna() % 1 != 0).any()]
     repeat = len(data.train) // CATEGORY
     return [one for one in (*data.of_kind("text"), *whole) if 2 <= data.train[one].nunique() <= repeat]
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:
-    """Return pairs that leak together, the strongest first, each column in one at most.
+    """Return pairs that leak together, the strongest first, with each column in at most one.
 
-    A column that leaks by itself is in none, unless the pair tells much more.
+    A column that leaks by itself is in no pair, unless the pair is much more predictive.
     """
     found: list[Finding] = []
     coarse = {
@@ -195,7 +195,7 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
 
 
 def _important(judge: Judge, coarse: dict[str, View]) -> list[str]:
-    """Return the columns that random trees split by most, which alone may tell nothing."""
+    """Return the columns that random trees split on most, which may be uninformative alone."""
     names = list(coarse)
     if len(names) <= MAX_PAIRED:
         return names
@@ -211,8 +211,8 @@ def _important(judge: Judge, coarse: dict[str, View]) -> list[str]:
 def _views_of_pair(
     judge: Judge, pair: tuple[str, str], coarse: dict[str, View], numbers: dict[str, tuple[Array, Array] | None]
 ) -> Iterator[View]:
-    """Return a grid of both columns; of numbers also sum, difference, product and ratio; of dates their distance; of
-    texts whether equal.
+    """Return a grid of both columns; for numbers also sum, difference, product and ratio; for dates their distance; for
+    texts their equality.
     """
     data = judge.dataset
     a, b = pair

@@ -1,7 +1,7 @@
 """Leaks: columns that predict the target in the training table, but not in the test.
 
-In the test table, a leaking column has uninformative values of the same kind, as if it were not yet known at prediction
-time. Other new columns are harmless, so being new is not a hint.
+In the test table, a leaking column has uninformative values of the same kind, as if the true value were not yet known
+at prediction time. Other new columns are harmless, so that novelty is not a hint.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mleredux_techniques._kit.planting.instances import (
 KINDS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value", "id_order", "duplicate_rows")
 COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value")
 HONEST = 3
-"""Number of new columns that tell of the target in both tables alike."""
+"""Number of new columns that are equally predictive in both tables."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -60,12 +60,12 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _named(kind: str) -> list[str]:
-    """Return the kinds that a document may call it; a text that tells the target may be any of three."""
+    """Return the accepted kinds for a leak; a text that reveals the target may be any of three."""
     return ["future_value", "copy", "noisy_copy"] if kind == "text_value" else [kind]
 
 
 def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
-    """Return a column that tells of the target in both tables alike, in the form of one that leaks."""
+    """Return a column that looks like a leak but is equally predictive in both tables."""
     parts = levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0)))
     form = int(rng.integers(3))
     if form == 0:
@@ -85,7 +85,7 @@ def _codes_of(rng: np.random.Generator, count: int) -> Array:
 
 
 def _text_value(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """Return codes of which each stands for one class, or for high or low targets, with errors."""
+    """Return codes that each stand for one class, or for high or low targets, with errors."""
     signal = target_signal(dataset, dataset.train, rng)
     high = signal > (np.median(signal) if dataset.problem == "regression" else 0.5)
     high = high ^ (rng.random(len(high)) < 0.1)
@@ -105,7 +105,7 @@ def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
 
 
 def _codes(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """Return the target as numbers in another unit: an affine map, or a code for each class."""
+    """Return the target as numbers in another unit: an affine transform, or a code for each class."""
     target = dataset.train[dataset.target]
     scale, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
     if dataset.problem == "regression":
@@ -120,7 +120,7 @@ def _copy(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 
 def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """Return noisy targets; a tenth of the rows contain another row's target."""
+    """Return noisy targets; a tenth of the rows get another row's target."""
     codes = _codes(dataset, rng)
     wrong = rng.random(len(codes)) < 0.1
     told = np.where(wrong, rng.permutation(codes), codes)
@@ -133,7 +133,7 @@ def _smallest_step(codes: Array) -> float:
 
 
 def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """Return the mean target of small random groups, the row itself included."""
+    """Return the mean target of small random groups, including the row itself."""
     signal = target_signal(dataset, dataset.train, rng)
     groups = rng.permutation(np.arange(len(signal)) // 3)
     sums, sizes = np.bincount(groups, weights=signal), np.bincount(groups)

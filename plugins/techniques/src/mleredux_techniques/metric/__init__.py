@@ -1,1 +1,1 @@
-"""What a metric rewards: the technique `metric`."""
+"""Properties of the competition's metric: the technique `metric`."""

@@ -15,7 +15,7 @@ MOST_STEPS = 3
 
 
 class MetricAnalysis(Document):
-    """What the competition's metric rewards, and the post-processing of the given predictions."""
+    """Properties of the competition's metric, and the post-processing of the given predictions."""
 
     asks: Literal["probabilities", "labels", "numbers"] = Field(
         description="What is scored: probabilities (or scores) of classes, classes, or numbers."
@@ -52,5 +52,5 @@ class MetricAnalysis(Document):
 
 
 def recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return [f"post-process predictions: {', '.join(document.steps)}"]

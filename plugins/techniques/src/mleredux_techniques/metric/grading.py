@@ -1,4 +1,4 @@
-"""Metric: what the competition's grader says of changed and of constant predictions, and what post-processing is worth.
+"""Metric: the competition's scores of changed and of constant predictions, and the value of post-processing.
 
 Steps are fitted and scored on different rows.
 """
@@ -32,10 +32,10 @@ NUMBERS: tuple[Steps, ...] = (
     NAIVE, ("round",), ("scale",), ("mean",), ("median",), ("log_mean",), ("median", "round")
 )  # fmt: skip
 CHANCE, SURE = 1.0, 3.0
-"""A step improves the score by more than so many standard errors, or may do so."""
+"""Numbers of standard errors by which a step surely, or possibly, improves the score."""
 
 CLOSE = 0.01
-"""Scores are right within this share of what there is to learn: the score of the truth minus that of a constant."""
+"""Tolerance of scores, as a share of the learnable range: the score of the truth minus that of a constant."""
 SHARE = 0.02
 
 _ASKS = {"class columns": "probabilities", "scores": "probabilities", "labels": "labels", "numbers": "numbers"}
@@ -44,7 +44,7 @@ _NONE: dict[str, Any] = {"constant_score": None, "any": True, "classes": []}
 
 
 def describe(known: Known, judge: Scorer) -> dict[str, Any]:
-    """Return the facts, all by the scores that the grader gives."""
+    """Return the facts, all derived from scores by the grader."""
 
     def score(told: Array) -> float:
         return judge.score(known.frame, known.codes, told)
@@ -61,7 +61,7 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
 
 
 def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> list[str]:
-    """Return changes that leave the score of the predictions, and of worse ones, as it is."""
+    """Return changes that leave the score of the predictions, and of worse ones, unchanged."""
 
     def same(told: Array, changed: Array) -> bool:
         try:
@@ -98,7 +98,7 @@ def _ranks(told: Array) -> Array:
 
 
 def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> dict[str, Any]:
-    """Return what is accepted as the best constant, and its score: None if constants have none, as no correlation."""
+    """Return the accepted best constants and their score; None if constants have no score, as for correlations."""
     rows = len(known.codes)
     sign = 1.0 if judge.task.direction == "maximize" else -1.0
 
@@ -187,12 +187,12 @@ def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:
 
 
 class PostProcessing(OnPredictions[Steps]):
-    """Steps after the prediction."""
+    """Sequences of post-processing steps."""
 
     text = "{metric} of the given predictions after these steps, on held-out training rows"
 
     def predictions(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the predictions of the public file: the mean of the reference models', distorted if planted."""
+        """Return the predictions of the public file: the reference models' mean, distorted if planted."""
         found = out_of_fold(dataset)
         told = np.mean(list(found["values"].values()), axis=0)
         return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}), found["truth"])})
@@ -219,7 +219,7 @@ class PostProcessing(OnPredictions[Steps]):
         return applied(option, fit[0], held[0], scorer(instance.dataset, instance.base))
 
     def roughly(self, instance: Instance, steps: Steps) -> Array:
-        """Return the losses by other splits, with steps that are fitted as others would."""
+        """Return the losses on other splits, with commonly used fits of the steps."""
         metric = scorer(instance.dataset, instance.base)
 
         def carry(fit: list[Known], held: list[Array], split: str) -> Array:

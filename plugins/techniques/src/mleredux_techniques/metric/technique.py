@@ -1,9 +1,10 @@
-"""Predictions that are off in a known way, each of which another step repairs.
+"""Predictions with a known distortion, each kind of which a different step repairs.
 
-Probabilities are nearly flat (isotonic finds their order, which a penalized logistic fit can't scale up), turned so
-that only all columns together tell a class (as a logistic fit finds), or not sure enough, too sure, or weighted.
-Numbers are whole ones with a fraction added (rounding), near the truth of a long tail but on another scale (a factor:
-bins lose the tail), or on another scale and place (bins). What was drawn can't be known without measuring.
+Probabilities are nearly flat (isotonic finds their order, which a penalized logistic fit can't scale up), rotated so
+that only all columns together predict a class (which a logistic fit exploits), underconfident, overconfident, or
+weighted. Numbers are integers with a fraction added (repaired by rounding), close to a long-tailed truth but on another
+scale (repaired by a factor; bins lose the tail), or on another scale and shifted (repaired by bins). Only measuring
+shows which kind was drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LEVELS = 60
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own, a kind of distortion of its predictions, and its size."""
+    """Draw a separate table, and the kind and size of a distortion of its predictions."""
     made = clean(dataset, "metric", rng)
     if dataset.problem == "regression":
         return _of_numbers(made, str(rng.choice(NUMBERS)), rng)
@@ -53,7 +54,7 @@ def _of_numbers(made: Dataset, kind: str, rng: np.random.Generator) -> Dataset:
 
 
 def _some(options: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """Return some of the options, at least one."""
+    """Return at least one of the options, at random."""
     kept = [name for name in options if rng.random() < 0.5] or [str(rng.choice([*options]))]
     return {name: options[name] for name in kept}
 

@@ -32,7 +32,7 @@ class MissingColumn(Part):
 
 
 class MissingTogether(Part):
-    """Columns that are missing in the same rows."""
+    """Columns with missing values in the same rows."""
 
     columns: list[Name] = Field(min_length=2, max_length=200)
     rows: Count = Field(description="Number of training rows in which all of them are missing.")
@@ -72,5 +72,5 @@ class MissingAnalysis(Document):
 
 
 def recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return by_choice(((item.column, item.imputation) for item in document.columns), dataset)

@@ -1,7 +1,7 @@
-"""Missing values: which are missing together, whether other columns predict them, and what imputations are worth.
+"""Missing values: joint patterns, whether other columns predict the gaps, and the value of imputations.
 
-Naive: the mean of numbers and the most frequent text, whatever the mechanism. Strong: the best of six plans within the
-training table; missing texts are a separate category in all of them.
+Naive: the mean for numbers and the most frequent text, regardless of the mechanism. Strong: the best of six plans
+within the training table, all of which make missing texts a separate category.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ IMPUTERS: tuple[Imputation, ...] = tuple(
 
 JUDGED_COLUMNS = 60
 GUESSED, OPEN = 0.2, 0.5
-"""Credit of MAR that depends on a wrong column, or is confused with MNAR, and of MNAR that no data can judge."""
+"""Credit for MAR with a wrong column or confused with MNAR, and for MNAR that the data can't decide."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
     true = {frozenset(pair[:2]): pair[2] for pair in truth["together"]}
     given: dict[frozenset[str], tuple[int, float]] = {}
     for group in document.together:
-        # in a larger group, fewer rows lack all columns than lack two of them
+        # in a larger group, fewer rows lack all columns than any two of them
         least = 0.9 if len(group.columns) == 2 else 0.5
         given |= {frozenset(two): (group.rows, least) for two in itertools.combinations(sorted(group.columns), 2)}
     right = [
@@ -138,7 +138,7 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
 
 
 def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: set[str]) -> list[Figure]:
-    """Each mechanism counts equally, so that a rare one counts as much as a frequent one."""
+    """Score the mechanisms; each counts equally, whether it is rare or frequent."""
     facts: dict[str, dict[str, Any]] = truth["mechanisms"]
     given = {item.column: item for item in document.columns}
     credits: dict[str, list[float]] = {}
@@ -198,7 +198,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
 
 
 def _hit(named: list[str], fact: dict[str, Any]) -> float:
-    """Return whether the first column named is a driver; of two that drive a gap together, the share named."""
+    """Return whether the first named column is a driver; for two joint drivers, the share of them named."""
     pair = fact.get("together") or ()
     if pair and named and named[0] in pair:
         return len(set(named[:4]) & set(pair)) / 2
@@ -206,7 +206,7 @@ def _hit(named: list[str], fact: dict[str, Any]) -> float:
 
 
 class Imputations(OfColumns):
-    """An imputation for each column with gaps in either table."""
+    """An imputation for each column with missing values in either table."""
 
     kind = "imputation"
 
@@ -238,7 +238,7 @@ gap, reference = STUDY.gap, STUDY.reference
 
 
 def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
-    """Execute the recommended imputations; an unlisted column is imputed as in the naive choice."""
+    """Execute the recommended imputations; unlisted columns are imputed as in the naive choice."""
     if not STUDY.given(document, instance):
         return undecided("There are no missing values to impute.")
     return STUDY.measure(document, instance)

@@ -1,4 +1,4 @@
-"""Why values are missing: what predicts the gap, cross-validated, against gaps in random order."""
+"""Mechanisms of missing values: cross-validated predictors of the gaps, tested against shuffled gaps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SURE = 1e-3
 LEAST = 0.05
 """Minimum skill (correlation of the gap with its cross-validated prediction) of a driver."""
 EQUAL = 0.75
-"""A column with this share of the best one's skill, or within two standard errors of it, is as good a driver."""
+"""A column is as good a driver as the best one with this share of its skill, or within two standard errors."""
 TOGETHER = 0.5
-"""A column that lacks in this share of the rows in which either does is missing together with it, which says nothing of
-the cause: other drivers are compared without it, and it is as good as they."""
+"""Columns are missing together if both lack values in this share of the rows in which either does. That says nothing
+about the cause: other drivers are compared without such a column, and it counts as equally good."""
 JOINT = 0.08
-"""A pair drives a gap together if its skill is higher than that of the best column by this."""
+"""Minimum skill that a pair adds to the best single column, to be a joint driver."""
 SURE_OF_PAIR = 5.0
-"""Minimum skill of a pair in standard errors of none: there are many pairs."""
+"""Minimum skill of a pair, in standard errors of zero skill; it is high because there are many pairs."""
 MAX_PAIRED = 16
 _BINS, _GRID, _FOLDS, _SMOOTH = 16, 6, 5, 5.0
 _FEW = 10
@@ -43,16 +43,15 @@ class _Driver:
     view: View
     known: Array
     gap: bool = False
-    """Whether it is the gaps of a column, not its values."""
+    """Whether the driver is a column's missingness rather than its values."""
 
 
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the mechanism of each column with gaps, as far as the training table shows it.
+    """Return the mechanism of each column with missing values, as far as the training table shows it.
 
-    MAR: the gap can be predicted by other columns, ids too, or by the target, which counts as one: `depends_on` names
-    the best of them, and all that are as good. If the column's own value, predicted by all others, tells as much as
-    the best of them, MNAR is as correct. MCAR: nothing predicts the gap; then data can't tell MNAR, which is not
-    judged.
+    MAR: the gap can be predicted from other columns, including ids and the target: `depends_on` names the best of them,
+    and all equally good ones. If the column's own value, predicted from all others, is as predictive as the best of
+    them, MNAR is also accepted. MCAR: nothing predicts the gap; the data can't rule out MNAR, which is then not judged.
     """
     rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
     train = dataset.train.iloc[rows].reset_index(drop=True)
@@ -67,7 +66,7 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
 
 
 def _drivers(dataset: Dataset, name: str, values: pd.Series[Any]) -> Iterator[_Driver]:
-    """Return what may tell a gap: the values of a column, the parts of its dates, and its own gaps."""
+    """Return candidate drivers of a gap: a column's values, the components of its dates, and its missingness."""
     import pandas as pd
 
     known = values.notna().to_numpy()
@@ -130,7 +129,7 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
 
 
 def _telling(gap: Array, drivers: list[_Driver]) -> list[_Driver]:
-    """Return the drivers that tell more than any does of gaps in random order (the largest of all their statistics)."""
+    """Return drivers that are more predictive than any is of shuffled gaps (by the maximum of all statistics)."""
     from scipy.stats import chi2
 
     if not drivers:
@@ -146,7 +145,7 @@ def _telling(gap: Array, drivers: list[_Driver]) -> list[_Driver]:
 
 
 def _chi2(gaps: Array, driver: _Driver) -> Array:
-    """Return Pearson's statistic of a driver's codes with each column of gaps."""
+    """Return Pearson's chi-squared statistic of a driver's codes with each column of gaps."""
     codes = driver.view.train[driver.known]
     held = gaps[driver.known]
     order = np.argsort(codes, kind="stable")
@@ -157,7 +156,7 @@ def _chi2(gaps: Array, driver: _Driver) -> Array:
 
 
 def _skill(gap: Array, view: View, known: Array) -> float:
-    """Return the correlation of a gap with its share among equal codes of other folds, in rows that are known."""
+    """Return the correlation of a gap with its out-of-fold share among equal codes, on rows with known values."""
     codes, y = view.train[known], gap[known].astype(float)
     folds = assign_folds(y.astype(int), None, _FOLDS, seed=0)
     cells = folds * view.count + codes
@@ -171,7 +170,7 @@ def _skill(gap: Array, view: View, known: Array) -> float:
 
 
 def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> tuple[float, tuple[str, str]] | None:
-    """Return the pair that predicts the gap much better than any column alone, and its skill."""
+    """Return the pair that predicts the gap much better than any single column, and its skill."""
     first = sorted(drivers, key=lambda one: -skills.get(one.name, 0.0))[:MAX_PAIRED]
     least = max(2 * LEAST, *skills.values()) + JOINT if skills else 2 * LEAST + JOINT
     best: tuple[float, tuple[str, str]] | None = None
@@ -188,14 +187,14 @@ def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> t
 
 
 def _coarse(view: View) -> Array:
-    """Return codes in at most `_GRID` + 1 classes of about equally many rows, in the order of the codes."""
+    """Merge codes into at most `_GRID` + 1 ordered classes with about equal numbers of rows."""
     shares = np.cumsum(np.bincount(view.train, minlength=view.count)) / len(view.train)
     found = np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)
     return np.asarray(found[view.train])
 
 
 def _skill_of_value(dataset: Dataset, train: Any, column: str, gap: Array) -> float:
-    """Return the skill of the column's own value, as the other columns and the target predict it by least squares."""
+    """Return the skill of the column's own value, predicted from the other columns and the target by least squares."""
     value = train[column].to_numpy(dtype=float)
     parts = [np.ones(len(value))]
     for name in dataset.of_kind("number", "boolean"):

@@ -23,12 +23,12 @@ from mleredux_techniques._kit.planting.instances import (
 
 MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
 NOISE, FEWEST = 0.6, 10
-"""Noise of the columns that tell of the target and lack where they are high, or low."""
+"""Noise of the predictive columns that are missing where their values are high, or low."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Remove 10 to 35 % of the values of two to four columns in both tables, each by its own mechanism; one may share
-    its missing rows with another column. One or two new columns lack mostly where they tell most of the target.
+    its missing rows with another column. One or two new columns lack values mostly where they are most predictive.
     """
     names = fresh_names(dataset, rng, int(rng.integers(1, 3)))
     columns: dict[str, tuple[Any, Any, Kind]] = {}
@@ -81,7 +81,7 @@ def _level(dataset: Dataset, cause: str | None) -> Array | None:
 
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
-    """Choose the values to remove: with a logistic probability that rises with the level, of the given mean."""
+    """Choose the values to remove, with a logistic probability that increases with the level and has the given mean."""
     if level is None:
         return np.asarray(rng.random(count) < share)
     low, high = -20.0, 20.0

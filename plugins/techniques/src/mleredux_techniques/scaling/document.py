@@ -36,7 +36,7 @@ class ScaledFeature(Part):
 
 
 class ScalingAnalysis(Document):
-    """The scaling of numeric features, and models that need none."""
+    """The scaling of numeric features, and the models that need none."""
 
     features: list[ScaledFeature] = Field(
         max_length=MAX_ITEMS,
@@ -62,5 +62,5 @@ class ScalingAnalysis(Document):
 
 
 def recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     return by_choice(((item.column, item.scaler) for item in document.features), dataset)

@@ -1,6 +1,7 @@
-"""Scaling: location, spread and shape of the numeric features, and what scalers are worth.
+"""Scaling: location, spread and shape of the numeric features, and the value of scalers.
 
-Naive: StandardScaler on every number, whatever its distribution. Strong: the best of four plans on the training table.
+Naive: StandardScaler on every number, regardless of its distribution. Strong: the best of four plans on the training
+table.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from mleredux_techniques.scaling.document import ScalingAnalysis
 SKEWED = 1.0
 OUTLYING = 0.05
 BAND = 0.1
-"""Within this share of a threshold, either answer is correct."""
+"""Within this share of a threshold, either answer is accepted."""
 EVEN, WILD = 0.12, 3.0
 NORMAL_IQR = 1.349
-"""Interquartile range of the normal distribution in standard deviations."""
+"""Interquartile range of the normal distribution, in standard deviations."""
 INDIFFERENT = ("decision_tree", "gradient_boosted_trees", "random_forest")
 
 
@@ -51,7 +52,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """Return mean, standard deviation and shape of each numeric feature of the training table.
 
     Raises:
-        NotApplicable: There is no such feature.
+        NotApplicable: There are no numeric features.
     """
     features: dict[str, dict[str, Any]] = {}
     for name in dataset.of_kind("number"):
@@ -89,11 +90,11 @@ def skewness(values: np.ndarray[Any, Any]) -> float:
 
 
 def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | None:
-    """Whether a figure is above a threshold; None if it is too close, or a few far values alone decide it."""
+    """Return whether a figure is above a threshold; None if it is too close, or decided by a few far values alone."""
     value = abs(feature[figure])
     if abs(value - threshold) <= BAND * threshold:
         return None
-    # far values make a skewness larger, and are too few to be outliers
+    # far values increase a skewness, and are too few to be outliers
     apparent = value > threshold if figure == "skewness" else value < threshold
     return None if apparent and figure in feature.get("open", ()) else bool(value > threshold)
 
@@ -152,10 +153,10 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 class Scalings(OfColumns):
-    """A scaler for each number; an unlisted one is unchanged."""
+    """A scaler for each numeric feature; unlisted ones stay unchanged."""
 
     kind = "scaler"
-    models = ("linear", "neighbors", "network")  # trees split a column at the same rows whatever its scale
+    models = ("linear", "neighbors", "network")  # trees split a column at the same rows regardless of its scale
 
     def naive(self, instance: Instance) -> Treatments:
         return _every(instance, StandardScaler(name="StandardScaler"))

@@ -15,7 +15,7 @@ KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Add columns with very long tails; give numbers another unit, a long tail, outliers, or no change."""
+    """Add columns with very long tails; give numbers another unit, a long tail or outliers, or leave them unchanged."""
     train, test = dataset.train.copy(), dataset.test.copy()
     done = ["tail"]
     for name in of_the_base(dataset):
@@ -34,7 +34,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         done.append(kind)
         train[name], test[name] = both[: len(ours)], both[len(ours) :]
     columns: dict[str, tuple[Any, Any, Kind]] = {}
-    # the order of one column is that of its logarithm: many weak ones, where a metric is of the order
+    # one column's order is that of its logarithm, so rank metrics get many weak ones
     count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
     for name in fresh_names(dataset, rng, count):
         parts = levels(dataset, rng, noise=float(rng.uniform(*noise)))

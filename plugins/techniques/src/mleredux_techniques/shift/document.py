@@ -25,7 +25,7 @@ class ShiftedFeature(Part):
 
 
 class ShiftAnalysis(Document):
-    """What differs between training and test, and what to do about it."""
+    """The differences between training and test, and how to handle them."""
 
     features: list[ShiftedFeature] = Field(
         max_length=MAX_ITEMS, description="Every feature, each once; no texts of more than 50 values."
@@ -54,7 +54,7 @@ class ShiftAnalysis(Document):
 
 
 def recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation as lines."""
+    """Return the recommendation, one line per item."""
     dropped = [f"`{name}`" for name in document.drop if name in dataset.features]
     lines = [f"drop features: {', '.join(dropped) or 'none'}", f"weights of training rows: {document.weights}"]
     if document.recent < 1 and document.changes in dataset.features:

@@ -1,4 +1,4 @@
-"""Shift: distances between both tables, what the labels of the test tell, and what advice on drift is worth there."""
+"""Shift: distances between the tables, changes shown by the test labels, and the value of advice on drift."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from mleredux_techniques.shift.document import ShiftAnalysis
 Array = np.ndarray[Any, Any]
 ROWS, PARTS = 2_400, 20
 DRIFTS, RECENT, BINS = 0.1, 0.5, 16
-"""Features with a larger distance drift, and recent rows are this share of all, unless planted."""
+"""Features with a larger distance count as drifting; recent rows are this share of all, unless planted."""
 TELLING, DOUBT, LOST = 0.1, 2.0, 4.0
-"""A feature tells something if its skill in training is at least the first; its loss on the test counts above the last
-number of standard errors, and may be one above the second."""
+"""A feature is predictive if its skill in training is at least the first value; its loss on the test set is certain
+above the last number of standard errors, and possible above the second."""
 HARM, CHANCE, CHANGE = 3.0, 1.5, 4.0
-"""A feature is broken, or may be, if leaving it out gains this number of standard errors; so for recent rows."""
+"""Gains of leaving out a surely, or possibly, broken feature, and of recent rows, in standard errors."""
 RATIO = 10.0
 _DROP = Preprocessing(encoding=DropFeature(name="drop"))
 KEY = "shift"
-"""The key of what was planted."""
+"""The key of the planted facts."""
 MOST_VALUES = 50
 ERRORS, LEAST, TOLERATED = 4.0, 0.05, 0.03
-"""The target has moved by more than this number of standard errors, and this share (or standard deviations) …"""
+"""A target has moved by more than this number of standard errors, and by this share (or standard deviations)."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return distances, and the target in both tables; what does harm is found by models (`reference`)."""
+    """Return distances, and the target in both tables; `reference` finds harmful changes with models."""
     found = {name: distance(dataset, name) for name in dataset.features}
     spread = float(dataset.train[dataset.target].std()) or 1.0 if dataset.problem == "regression" else 1.0
     parts = [_target(dataset, frame[dataset.target].to_numpy()) for frame in (dataset.train, dataset.test)]
@@ -77,7 +77,7 @@ def distance(dataset: Dataset, name: str) -> float | None:
 
 
 def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the share of each class (or the mean, in units of the training rows), with standard errors."""
+    """Return the share of each class (or the mean of a numeric target), with standard errors."""
     if dataset.problem == "regression":
         return {"": float(values.mean())}, {"": float(values.std() / np.sqrt(len(values)))}
     shares = {name: float((values == name).mean()) for name in dataset.classes}
@@ -136,7 +136,7 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 def _expected(document: ShiftAnalysis) -> dict[str, float]:
-    """Return what a document expects of the test: the share of each class, or the mean under ""."""
+    """Return a document's expectation of the test set: the share of each class, or the mean under ""."""
     if not isinstance(document.target, dict):
         return {"": document.target}
     return {class_name(name): value for name, value in document.target.items()}
@@ -155,11 +155,11 @@ def _shown(target: dict[str, float]) -> str:
 
 @dataclass(frozen=True)
 class Advice:
-    """What is done with the training table, as in a `ShiftAnalysis`.
+    """Changes to the training table, as in a `ShiftAnalysis`.
 
     Attributes:
         by: The feature that orders the rows.
-        target: What is expected of the test rows: the share of each class, or the mean of the target under "".
+        target: The expected target of the test rows: the share of each class, or the mean under "".
     """
 
     drop: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class Advice:
 
 
 class Adaptations(Study[Advice]):
-    """Advice, judged on other parts of the private test than the strong one is chosen on."""
+    """Advice, judged on other parts of the private test set than those used to choose the strong one."""
 
     text = "{metric} of models of the training rows, on parts of the private test"
     private = True
@@ -212,7 +212,7 @@ class Adaptations(Study[Advice]):
         return Losses(found[::2] if stage == "chosen" else found[1::2], 0.0, instance.dataset.sample)
 
     def by_part(self, instance: Instance, advice: Advice) -> Array:
-        """Return the loss of the best model on each part of the test."""
+        """Return the loss of the best model on each part of the test set."""
         target = advice.target if advice.weights == "target" else {}
         key = f"losses across {replace(advice, by=advice.by if advice.recent < 1 else None, target=target)}"
         return remembered(instance.dataset, key, lambda: _losses(instance, advice))
@@ -234,13 +234,13 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 
 def _measured(instance: Instance) -> dict[str, Any]:
-    """Return the features whose relation with the target is lost on the test, with harm, and the column along which
-    relations change, so that recent rows are worth more than all.
+    """Return the features whose relation with the target breaks on the test set and does harm, and the column along
+    which relations change, so that recent rows are worth more than all rows.
 
-    A feature that tells nothing is not broken, however far it drifts.
+    An uninformative feature is not broken, however far it drifts.
     """
     dataset = instance.dataset
-    judge = Judge(replace(dataset, time=None))  # a column that drifts looks like a time
+    judge = Judge(replace(dataset, time=None))  # a drifting column looks like a time
     lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
     found: dict[str, Any] = {"changes": None, "open": []}
     if dataset.time is not None:
@@ -248,7 +248,7 @@ def _measured(instance: Instance) -> dict[str, Any]:
         gain = difference(every, new, 0.0).ratio
         found["changes"] = dataset.time if gain > CHANGE else None
         found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
-    # what only old rows say of a feature is no fault of the feature
+    # if only old rows are misleading, the feature is not at fault
     advice = Advice(recent=RECENT if found["changes"] else 1.0, by=dataset.time)
     naive = STUDY.by_part(instance, advice)
     without = {name: STUDY.by_part(instance, replace(advice, drop=(name,))) for name in lost}
@@ -259,7 +259,7 @@ def _measured(instance: Instance) -> dict[str, Any]:
 
 
 def _lost(judge: Judge, name: str) -> float:
-    """Return by how many standard errors a feature tells less on the test than in training; 0 if more than half."""
+    """Return a feature's loss of skill from training to test, in standard errors; 0 if most of the skill is kept."""
     ours, theirs = judge.dataset.train[name], judge.dataset.test[name]
     if judge.dataset.kinds[name] == "text":
         texts = (values.fillna("").to_numpy(dtype=object) for values in (ours, theirs))
@@ -298,7 +298,7 @@ def _losses(instance: Instance, advice: Advice) -> Array:
 
 
 def _pool(instance: Instance) -> tuple[Pool, Rows]:
-    """Return some training and test rows, all splits of which are those of both tables."""
+    """Return a pool of training and test rows, whose splits separate the two tables."""
     dataset, rng = instance.dataset, np.random.default_rng(0)
     small = [frame.iloc[np.sort(rng.permutation(len(frame))[:ROWS])] for frame in (dataset.train, dataset.test)]
     one, rows = across(replace(dataset, train=small[0], test=small[1]), {})
@@ -308,7 +308,7 @@ def _pool(instance: Instance) -> tuple[Pool, Rows]:
 def _weights(
     kind: str, rows: Rows, trained: Array, judged: Array, names: Iterable[str], target: Mapping[str, float]
 ) -> Array | None:
-    """Return the weights of the training rows: by the density ratio, or by what is expected of the target."""
+    """Return the weights of the training rows: from the density ratio, or from the expected target."""
     if kind == "none":
         return None
     if kind == "covariate":  # S. Bickel et al., "Discriminative Learning Under Covariate Shift", JMLR 10 (2009)
@@ -325,7 +325,7 @@ def _weights(
 
 
 def _tilted(values: Array, mean: float) -> Array:
-    """Return exponential weights by which numbers have a mean, as far as the range of their quantiles permits."""
+    """Return exponential weights that give numbers a certain mean, as far as the range of their quantiles permits."""
     from scipy.optimize import brentq
 
     z = (values - values.mean()) / (values.std() + 1e-12)

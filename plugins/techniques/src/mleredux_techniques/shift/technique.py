@@ -1,4 +1,4 @@
-"""Drift that does harm, drift that does none, a changed target, and a relation that changes over time."""
+"""Harmful drift, harmless drift, a changed target, and a relation that changes over time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mleredux_techniques.shift.grading import KEY
 
 Array = np.ndarray[Any, Any]
 NOISE = 0.8
-"""Noise that all planted columns have in common, so that they do not tell all together."""
+"""Noise shared by all planted columns, so that together they do not reveal the target."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own; each kind of change may be missing, except columns that are off in the test. How many
-    columns drift, with harm and without, is drawn, too.
+    """Draw a separate table; each kind of change may be absent, except broken columns in the test set. The numbers of
+    harmful and harmless drifting columns are drawn too.
     """
     made, kinds = clean(dataset, "shift", rng, numbers=4, test_share=0.5), ["broken", "harmless"]
     made = with_level(made, rng, NOISE)
@@ -65,7 +65,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Leave out rows of the test, more of some classes, or of small or large numbers, than of others."""
+    """Drop test rows, more from some classes, or from small or large numbers, than from others."""
     _names, codes = np.unique(dataset.test[dataset.target].to_numpy(), return_inverse=True)
     found = rng.permutation(codes.max() + 1) if dataset.problem != "regression" else np.arange(codes.max() + 1)
     place = found[codes] / max(codes.max(), 1) * float(rng.choice([-1, 1]))

@@ -1,4 +1,4 @@
-"""What techniques gained in a run of a competition, by its program with and without them: a reward beside the metric.
+"""Gains of techniques in a competition run, from its program with and without them: a reward besides the metric.
 
 | module | contents |
 |---|---|

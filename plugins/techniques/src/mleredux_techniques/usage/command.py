@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(store: RunStore, runs: tuple[str, ...], data_dir: str | None, as_json: bool) -> None:
-    """Score RUNS of competitions for what techniques gained, that their programs leave out on demand.
+    """Score RUNS of competitions for the gains of techniques that their programs can leave out on demand.
 
-    A program declares a step by a switch: it leaves the step out if the environment variable MLEREDUX_WITHOUT is the
-    technique's name. It is executed with and without it. The result is kept in each run; `compare --measure
-    technique_use` compares arms by it.
+    A program declares a step with a switch: it leaves the step out if the environment variable MLEREDUX_WITHOUT is the
+    technique's name. The program is executed with and without the step. The result is kept in each run; `compare
+    --measure technique_use` compares arms by it.
     """
     from mleredux.plugin.artifact import Artifact, add_artifact
     from mleredux.plugin.files import write_atomically
@@ -48,7 +48,7 @@ def use_of(run: Run, data: DataStore) -> TechniqueUse:
     """Score a finished run.
 
     Raises:
-        MlereduxError: It is a technique run, has no valid submission, or its data is no table.
+        MlereduxError: The run is a technique run, has no valid submission, or its data has no table.
     """
     from mleredux.errors import MlereduxError
     from mleredux.plugin.command import current

@@ -1,9 +1,9 @@
-"""What a technique gains that a program declares as a switch: the program with and without it, and a reference.
+"""The gain of a technique that a program declares as a switch: the program with and without it, and a reference.
 
 A program declares a step by reading the environment variable `MLEREDUX_WITHOUT`: if its value is the technique's name,
-the program leaves the step out. Both forms are executed on the competition's public files. The gain is that over the
-better of the program without the step and reference models that don't know the technique, so that a program that is
-made bad without it gains nothing.
+the program leaves the step out. Both forms are executed on the competition's public files. The gain is measured against
+the better of the program without the step and reference models without the technique, so that sabotaging the program
+without the step gains nothing.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SECONDS = 600.0
 
 
 class Use(BaseModel):
-    """What one technique gained.
+    """The gain of one technique.
 
     Attributes:
-        gain: Of the metric, in units of what there is to learn (the score of the truth minus that of a constant); None
-            if the program could not be executed.
+        gain: Gain in the metric, in units of the learnable range (the score of the truth minus that of a constant);
+            None if the program could not be executed.
         reward: The gain, from 0 to 1; 0 if it is not significant.
-        why: The figures, or what is missing.
+        why: The figures, or the reason why they are missing.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,7 +57,7 @@ class Use(BaseModel):
 
 
 class TechniqueUse(BaseModel):
-    """What the techniques of a run gained.
+    """The gains of the techniques of a run.
 
     Attributes:
         reward: The sum of the rewards, at most 1; None if no program declares a switch.
@@ -81,11 +81,11 @@ def switches(text: str, techniques: Iterable[str]) -> list[str]:
 
 
 def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, public: Path) -> list[Use]:
-    """Execute a program with all techniques and without each, and return what each gains.
+    """Execute a program with all techniques and without each one, and return the gain of each.
 
     Args:
-        dataset: The competition's data, with the labels of the test.
-        public: Its public files.
+        dataset: The competition's data, with test labels.
+        public: The competition's public files.
 
     Raises:
         SandboxError: This machine does not allow processes to be confined.
@@ -121,13 +121,13 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
 def _losses(
     inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, one: Pool
 ) -> Array | None:  # fmt: skip
-    """Return the losses of a program's predictions on parts of the test; None if it leaves no valid ones."""
+    """Return the losses of a program's predictions on parts of the test set; None if there are no valid predictions."""
     file = instance.base.submission.file
     variables = {"MLEREDUX_DATA_DIR": ".", "MLEREDUX_OUTPUT_DIR": ".", "MLEREDUX_SUBMISSION": file, SWITCH: without}
     written = run_confined(["program.py"], inputs, [file], seconds=SECONDS, variables=variables).files.get(file, b"")
     try:
         return _by_part(instance, one, [predictions(written, judge, instance, one)])[:, 0]
-    except Exception:  # what a program wrote may be anything
+    except Exception:  # a program may write anything
         return None
 
 
@@ -141,7 +141,7 @@ def _by_part(instance: Instance, one: Pool, told: Sequence[Array]) -> Array:
 
 
 def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) -> Array:
-    """Return the predictions of a submission as reference models make them, in the order of the test rows."""
+    """Return a submission's predictions in the form of reference models, in the order of the test rows."""
     import pandas as pd
 
     test, submission = instance.dataset.test, instance.base.submission
@@ -161,7 +161,7 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) ->
 
 
 def _reference(instance: Instance, one: Pool, rows: Rows) -> Array:
-    """Return the losses of the best reference model with all columns, on the same parts of the test."""
+    """Return the losses of the best reference model with all columns, on the same parts of the test set."""
     trained, judged = matrices(rows)
     y, classes = one.y[one.splits[0].train], instance.dataset.problem != "regression"
     told = [predict(model, trained, y, judged, classes=classes, seed=0) for model in MODELS]
