@@ -155,7 +155,7 @@ def _class(visit: Visit) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """A student on the board: the mean over the tasks of the class, one without a score as 0, and how many have one."""
+    """A student's place: the mean over the tasks of the class, missing scores as 0, and the number of scored tasks."""
 
     rank: int
     student: str

@@ -149,7 +149,7 @@ def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[
 
 
 def _error(y: Array, classes: bool) -> float:
-    """Return the standard error of a strength of 0: of a rank correlation, or of the largest |2 AUC - 1| of a class."""
+    """Return the standard error of a zero strength: of a rank correlation, or of the largest |2 AUC - 1| of a class."""
     rows = len(y)
     if not classes:
         return float(rows**-0.5)

@@ -27,7 +27,7 @@ NOISE = 0.9
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Draw a table of its own; all planted columns have a normal distribution, so that only the target tells."""
+    """Draw a separate table; all planted columns are normally distributed, so that only the target sets them apart."""
     made = with_level(
         clean(dataset, "features", rng, numbers=6), rng, 0.0 if dataset.problem == "regression" else NOISE
     )

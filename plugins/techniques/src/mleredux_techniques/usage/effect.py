@@ -72,7 +72,7 @@ class TechniqueUse(BaseModel):
 
 
 def switches(text: str, techniques: Iterable[str]) -> list[str]:
-    """Return the techniques that a program names beside the switch; none if it is no Python program with one."""
+    """Return the techniques that a program names next to the switch; empty unless it is a Python program with one."""
     try:
         words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
