@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_analyst`: read the question, answer it, and write a log and a rollout."""
+"""`python -m mleredux_agent_analyst`: read the question, answer it, and write a log and a trajectory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
 
 
 def _submit_sample(trace: Trace, task: Task) -> bool:
-    """Submit the sample of a competition, if it has one: there is no question to answer."""
+    """Submit the sample submission of a competition, if any, since there is no question to answer."""
     if task.sample is None:
         trace.step("Stopped: found neither a question nor a sample submission.", "write_submission", {}, "")
         return False

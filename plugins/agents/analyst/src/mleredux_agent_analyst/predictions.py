@@ -30,7 +30,7 @@ class Predictions:
 
 
 def read(tables: Tables, name: str = "predictions.csv") -> Predictions:
-    """Read predictions: columns `MODEL` or `MODEL CLASS`; those of test rows have no target."""
+    """Read predictions: columns `MODEL` or `MODEL CLASS`; test rows have no target."""
     names = [] if not tables.classes else sorted(set(tables.labels))
     frame = pd.read_csv(tables.folder / name, dtype={"target": str} if names else None)
     columns = [name for name in frame.columns if name not in ("target", *tables.ids)]
@@ -45,7 +45,7 @@ def read(tables: Tables, name: str = "predictions.csv") -> Predictions:
 
 
 def score(metric: str, found: Predictions, told: Array) -> float:
-    """Return the score by a common metric; for unknown ones, the log loss or the root mean squared error."""
+    """Return the score in a common metric; for unknown metrics, the log loss or the root mean squared error."""
     if not found.names:
         errors = told[:, 0] - found.target.astype(float)
         if metric == "mae":
@@ -65,7 +65,7 @@ def score(metric: str, found: Predictions, told: Array) -> float:
 
 
 def best_step(metric: str, found: Predictions, told: Array) -> str:
-    """Return the step that improves other rows most: each is fitted to every other row, in its simplest form."""
+    """Return the step that improves held-out rows most: each is fitted to every second row, in its simplest form."""
     fit, held = np.arange(len(told)) % 2 == 0, np.arange(len(told)) % 2 == 1
     truth = found.target.astype(str) if found.names else found.target.astype(float)
     if found.names:
@@ -93,7 +93,7 @@ def _shares(told: Array) -> Array:
 
 
 def _bins(told: Array, truth: Array, fit: Array, rows: int = 40) -> Array:
-    """Return the mean of the truth in bins of similar predictions of the fitted rows."""
+    """Return the mean target in bins of similar predictions, computed on the fitted rows."""
     parts = np.array_split(np.flatnonzero(fit)[np.argsort(told[fit], kind="stable")], max(int(fit.sum()) // rows, 1))
     places, levels = ([float(of[part].mean()) for part in parts] for of in (told, truth))
     return np.asarray(np.interp(told, places, levels))

@@ -1,8 +1,8 @@
-"""Columns that tell the target in the training table and lose their relation with everything else in the test.
+"""Columns that predict the target in the training table but lose their relation with all others in the test set.
 
-No label of the test is needed: other columns predict the target, and a column that still means there what it means in
-the training table still agrees with these predictions. One that was made from the target (a copy, a value that is known
-only later) and that says nothing in the test agrees with them in the training table alone.
+No test labels are needed: other columns predict the target, and a column that keeps its meaning in the test set still
+agrees with these predictions. A column that was derived from the target (a copy, a value known only later) and is
+uninformative in the test set agrees with them in the training table alone.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from mleredux_agent_analyst.tables import Array, Tables, is_date
 BINS, FOLDS, RIDGE = 8, 5, 10.0
 FEW_ROWS = 60
 TELLS = 0.2
-"""The smallest correlation of a column's bins with the predictions of others at which a loss of it can be seen."""
+"""Minimum correlation of a column's bins with the predictions of others at which its loss is visible."""
 KEPT = 0.5
-"""A column that keeps this share of it holds."""
+"""A column that keeps this share of the correlation is intact."""
 ERRORS = 5.0
-"""The smallest difference of both, in standard errors of Fisher's z."""
+"""Minimum difference of the two correlations, in standard errors of Fisher's z."""
 SAME_BINS = 0.8
-"""Minimum overlap of a column's bins in both tables: what has drifted can't be compared."""
+"""Minimum overlap of a column's bins in both tables: drifted columns can't be compared."""
 STRONGEST = 8
-"""Number of columns that are examined at a time: those that tell most in the training table."""
+"""Number of columns examined at a time: the most predictive ones in the training table."""
 
 
 def lost(tables: Tables) -> dict[str, float]:
-    """Columns that lose what they tell, with the correlation that they have in the training table; worst first.
+    """Return columns that lose their relation with the target, with their training correlation; worst first.
 
-    One column after the other is found and left out of the predictions by which the next ones are judged, as one that
-    tells all hides the others.
+    Columns are found one by one, and each is excluded from the predictions that judge the next ones, since a column
+    that reveals everything hides the others.
     """
     if tables.test is None or min(len(tables.train), len(tables.test)) < FEW_ROWS:
         return {}
@@ -83,7 +83,7 @@ class _Others:
 
 
 def _loss(codes: tuple[Array, Array], predictions: tuple[Array, Array]) -> tuple[float, float]:
-    """How many standard errors a column loses, and the correlation that it has in the training table."""
+    """Return a column's loss in standard errors, and its correlation in the training table."""
     own, theirs = codes
     shares = [np.bincount(one, minlength=BINS + 2) / len(one) for one in codes]
     best = (0.0, 0.0)
@@ -98,10 +98,9 @@ def _loss(codes: tuple[Array, Array], predictions: tuple[Array, Array]) -> tuple
 
 
 def _correlations(own: Array, theirs: Array, here: Array, there: Array) -> tuple[float, float]:
-    """The correlation of predictions with their means by bin of a column, means of the training table: there and here.
+    """Return the correlation of predictions with training means by bin of a column, in both tables.
 
-    The means are those of other rows of the training table (leave one out), so that many bins do not look like a
-    relation.
+    In the training table, means exclude the row itself (leave one out), so that many bins do not look like a relation.
     """
     count = np.bincount(own, minlength=BINS + 2)
     total = np.bincount(own, weights=here, minlength=BINS + 2)
@@ -111,7 +110,7 @@ def _correlations(own: Array, theirs: Array, here: Array, there: Array) -> tuple
 
 
 def _shares(codes: Array, values: Array) -> float:
-    """Correlation of values with their means by bin of a column."""
+    """Return the correlation of values with their means by bin of a column."""
     count = np.maximum(np.bincount(codes), 1)
     return _correlation((np.bincount(codes, weights=values) / count)[codes], values)
 
@@ -121,7 +120,7 @@ def _correlation(a: Array, b: Array) -> float:
 
 
 def _target(tables: Tables) -> Array:
-    """Ranks of numbers; of classes, one column each."""
+    """Return ranks of numbers, or one-hot classes."""
     if tables.classes:
         return np.asarray(pd.get_dummies(tables.labels, dtype=float))
     ranks = tables.train[tables.target].rank()
@@ -129,7 +128,7 @@ def _target(tables: Tables) -> Array:
 
 
 def _codes(tables: Tables, name: str) -> tuple[Array, Array] | None:
-    """Bins of a column in both tables: quantiles of numbers, frequent texts, one for missing values, one for others."""
+    """Bin a column in both tables: quantiles of numbers, frequent texts, a bin for missing values, a bin for others."""
     assert tables.test is not None
     if name not in tables.test:
         return None

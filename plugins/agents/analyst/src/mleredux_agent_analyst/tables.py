@@ -1,4 +1,4 @@
-"""The tables of a technique task, as `question.json` names them."""
+"""The tables of a technique task, as listed in `question.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
-"""Strings that pandas.read_csv treats as missing; the question counts them so in every format."""
+"""Strings that pandas.read_csv treats as missing; the question counts them as missing in all formats."""
 
 
 class NoQuestion(Exception):
@@ -29,12 +29,12 @@ class Tables:
 
     Attributes:
         train: Rows with a target; booleans are 1.0, 0.0 or NaN.
-        test: Rows without a target; None if there is no such table.
-        kinds: `number`, `boolean` or `text`, of ids and features.
-        folder: Of the public files.
+        test: Rows without a target; None if there is no test table.
+        kinds: Kind of each id and feature: `number`, `boolean` or `text`.
+        folder: The folder of the public files.
         metric: The competition's metric.
         direction: `maximize` or `minimize`.
-        thorough: Whether both tables are compared by what columns tell, too, not by rules of thumb alone.
+        thorough: Whether to compare the relations of columns in both tables too, not only by rules of thumb.
     """
 
     technique: str
@@ -59,14 +59,14 @@ class Tables:
 
     @property
     def labels(self) -> pd.Series[Any]:
-        """Return the classes as strings, as they are in the table."""
+        """Return the classes as strings, spelled as in the table."""
         values = self.train[self.target]
         if values.dtype.kind == "f" and not (values % 1 != 0).any():
             values = values.astype(int)
         return values.astype(str)
 
     def of_kind(self, *kinds: str) -> list[str]:
-        """Return the features of these kinds."""
+        """Return the features of the given kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
 
 
@@ -74,7 +74,7 @@ def read(data: Path, *, thorough: bool = False) -> Tables:
     """Read the question's tables.
 
     Raises:
-        NoQuestion: There is no question.
+        NoQuestion: The task has no question.
     """
     path = data / "question.json"
     if not path.is_file():
@@ -108,7 +108,7 @@ def read(data: Path, *, thorough: bool = False) -> Tables:
 
 
 def kind_of(values: pd.Series[Any]) -> str:
-    """`number`, `boolean` or `text`."""
+    """Return `number`, `boolean` or `text`."""
     if pd.api.types.is_bool_dtype(values):
         return "boolean"
     if pd.api.types.is_numeric_dtype(values):
@@ -118,7 +118,7 @@ def kind_of(values: pd.Series[Any]) -> str:
 
 
 def is_date(values: pd.Series[Any]) -> bool:
-    """Whether a column of strings contains dates."""
+    """Return whether a column of strings contains dates."""
     known = values.dropna().head(500).astype(str)
     pattern = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
     return bool(len(known)) and bool(known.str.contains(pattern, regex=True).mean() > 0.95)
@@ -133,7 +133,7 @@ def seconds(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def duplicates(tables: Tables) -> tuple[int, int]:
-    """Count training rows with the features of an earlier row, and test rows that are also in the training table."""
+    """Count training rows that repeat an earlier row's features, and test rows that occur in the training table."""
     train = pd.util.hash_pandas_object(tables.train[tables.features], index=False)
     repeated = int(train.duplicated().sum())
     if tables.test is None or not set(tables.features) <= set(tables.test):

@@ -9,7 +9,7 @@ from mleredux_agent_automl.settings import OPTIONS
 
 
 def main() -> int:
-    """Run the agent; the exit code is 0 where there is a submission."""
+    """Run the agent; return exit code 0 if there is a submission."""
 
     def work(journal: Journal) -> None:
         from mleredux_agent_automl.search import Search

@@ -1,8 +1,8 @@
-"""What the context of a run says about the data: findings in the curriculum's lines, or as JSON.
+"""Advice about the data in a run's context: findings in the curriculum's lines, or as JSON.
 
-The context is part of the task's description. A line of the curriculum is a strategy with the columns that it is for,
-below the heading of its technique; JSON stands in a fenced block, with at least one of the fields of `Advice`.
-What can't be read is ignored: a context is text that anyone may have written.
+The context is part of the task's description. A line of the curriculum is a strategy with its columns, below the
+heading of its technique; JSON is in a fenced block, with at least one of the fields of `Advice`. Unreadable text is
+ignored: anyone may have written the context.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 Strategy = dict[str, Any]
-"""`name` and the arguments of a strategy, named as in technique tasks."""
+"""`name` and the arguments of a strategy, with the names used in technique tasks."""
 
 _HEADING = re.compile(r"^#+\s*(.*)$")
 _UNDECIDED = re.compile(r"^Recommended \(.*not significant")
@@ -29,16 +29,16 @@ _WEIGHTS = ("class_weight", "RandomOverSampler", "RandomUnderSampler", "SMOTE", 
 
 @dataclass
 class Advice:
-    """How to treat the data, as far as it is said.
+    """How to treat the data, as far as the context specifies it.
 
     Attributes:
         drop_columns: Columns not to use.
-        drop_shared_rows: Whether to leave out training rows that are also in the test table.
-        folds: The folds: a splitter of scikit-learn, `groups` and `time_column` being columns.
-        encoders: By column, for categories.
-        imputers: By column.
-        scalers: By column.
-        class_weight: `balanced`, or `none`; None where nothing is said.
+        drop_shared_rows: Whether to drop training rows that also occur in the test table.
+        folds: A scikit-learn splitter whose `groups` and `time_column` are columns.
+        encoders: Encoders of categories by column.
+        imputers: Imputers by column.
+        scalers: Scalers by column.
+        class_weight: `balanced` or `none`; None if not specified.
     """
 
     drop_columns: list[str] = field(default_factory=list)
@@ -53,15 +53,15 @@ class Advice:
         return self != Advice()
 
     def said(self) -> dict[str, Any]:
-        """What is said, in the form of the JSON."""
+        """Return the specified fields, in the form of the JSON."""
         return {name: value for name, value in asdict(self).items() if value not in ([], {}, None, False)}
 
 
 def read_advice(description: str) -> Advice:
-    """The advice in a task's description; what is said first counts, JSON before lines.
+    """Read the advice in a task's description; the first statement wins, JSON before lines.
 
-    Of recommendations that made no significant difference when they were executed, only the folds and what not to use
-    are followed: these are about how the test was made, and what they change can't be seen within the training rows.
+    Of recommendations that made no significant difference when executed, only folds and exclusions are followed: they
+    depend on how the test set was made, so their effect is invisible within the training rows.
     """
     advice = Advice()
     for block in _JSON.findall(description):
@@ -131,7 +131,7 @@ def _columns(text: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """An argument's value: a column, with the mark that ends a group's name; a word, a number, or None."""
+    """Parse an argument's value: a column, with the mark that ends a group's name; a word, a number, or None."""
     if text.startswith("`"):
         column, _, mark = text[1:].partition("`")
         return {"column": column, "separator": mark[len(" before '") : -1]} if mark else column

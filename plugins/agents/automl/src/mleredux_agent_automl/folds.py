@@ -1,4 +1,4 @@
-"""The folds: as advised, else stratified where there are classes."""
+"""Cross-validation folds: as advised, otherwise stratified for classes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Folds = list[tuple[Array, Array]]
 def folds_for(
     strategy: Strategy | None, rows: pd.DataFrame, heads: list[Head], columns: int, count: int, seed: int
 ) -> tuple[Folds, str, Strategy]:
-    """Pairs of training and held-out positions, what they are in words, and as a strategy.
+    """Return pairs of training and held-out positions, with their description in words and as a strategy.
 
     Args:
-        strategy: The advised one; where it is not possible with these rows, the usual folds are made.
-        rows: The training table with all its columns.
+        strategy: The advised strategy; if it is impossible with these rows, default folds are used.
+        rows: The training table with all columns.
         columns: The number of features.
-        count: The number of folds, where it is not advised.
+        count: The number of folds, unless advised.
     """
     usual: Strategy = {"name": "StratifiedKFold" if len(heads) == 1 and heads[0].classes else "KFold"}
     how = "the usual ones"
@@ -66,13 +66,13 @@ def _advised(strategy: Strategy, rows: pd.DataFrame, head: Head, seed: int) -> F
 
 
 def _bins(y: Array) -> Array:
-    """Ten quantiles of the first numeric target, for stratified folds."""
+    """Bin the first numeric target into ten quantiles, for stratified folds."""
     values = y if y.ndim == 1 else y[:, 0]
     return np.searchsorted(np.quantile(values, np.linspace(0, 1, 11)[1:-1]), values)
 
 
 def _groups(key: Any, rows: pd.DataFrame) -> Array:
-    """Codes of the rows' groups: a column, or its text before a separator, or a pair of columns."""
+    """Return codes of the rows' groups: a column, its text before a separator, or a pair of columns."""
     key = key if isinstance(key, dict) else {"column": key}
     names = rows[key["column"]].astype(str)
     if mark := key.get("separator"):
@@ -83,7 +83,7 @@ def _groups(key: Any, rows: pd.DataFrame) -> Array:
 
 
 def _moments(values: pd.Series[Any]) -> Array:
-    """Times as numbers; those that can't be read come first."""
+    """Return times as numbers; unreadable ones come first."""
     if values.dtype.kind in "ifub":
         return values.fillna(-np.inf).to_numpy(dtype=float)
     moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")

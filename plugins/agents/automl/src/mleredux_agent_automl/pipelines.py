@@ -1,4 +1,4 @@
-"""The space of pipelines, and a pipeline as a scikit-learn estimator: everything is learned within a fold."""
+"""The pipeline search space, and pipelines as scikit-learn estimators: everything is fitted within a fold."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Choices = dict[str, Any]
 """The parameters of one trial, by name."""
 FAMILIES = ("boosting", "linear", "forest", "network", "neighbors")
 FEW_VALUES = 12
-"""Categories of more values get `many`, the encoding that is searched for."""
+"""Categories with more values are encoded by `many`, which is part of the search."""
 SLOW_ROWS = 20_000
-"""Larger tables are not given to neighbors and networks."""
+"""Neighbors and networks are not fitted to larger tables."""
 TEXT = "text:"
 
 
 @dataclass
 class Columns:
-    """The columns of a table by the treatment that they need.
+    """The columns of a table, by required treatment.
 
     Attributes:
-        few: Categories of few values.
-        many: Categories of many values.
+        few: Categories with few values.
+        many: Categories with many values.
         text: Whether there is a column `TEXT`.
     """
 
@@ -84,11 +84,11 @@ def _seconds(values: pd.Series[Any]) -> Any:
 
 
 def suggest(trial: Any, columns: Columns, advice: Advice, rows: int, *, labels: bool) -> Choices:
-    """One pipeline of the space; what is advised for a column is not searched for.
+    """Suggest a pipeline of the search space; treatments advised for a column are not searched.
 
     Args:
         trial: A trial of Optuna.
-        labels: Whether labels are submitted, for which class weights may help.
+        labels: Whether labels are submitted, so that class weights may help.
     """
     families = FAMILIES if rows <= SLOW_ROWS else FAMILIES[:3]
     found: Choices = {"family": (family := trial.suggest_categorical("family", families))}
@@ -121,20 +121,20 @@ FIRST: tuple[Choices, ...] = (
     {"family": "network", "scaler": "QuantileTransformer", "indicator": True, "many": "TargetEncoder", "strength": 1.0},
     {"family": "neighbors", "scaler": "QuantileTransformer", "indicator": False, "many": "drop", "neighbors": 8},
 )
-"""What is tried first, whatever the data."""
+"""Pipelines that are tried first, regardless of the data."""
 
 
 def encoders_of(columns: Columns, advice: Advice, choices: Choices) -> dict[str, Strategy]:
-    """The encoding of each category."""
+    """Return the encoding of each category."""
     usual = dict.fromkeys(columns.few, "OneHotEncoder") | dict.fromkeys(columns.many, choices.get("many", "drop"))
     return {name: advice.encoders.get(name, {"name": other}) for name, other in usual.items()}
 
 
 def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bool, joint: bool, seed: int) -> Any:
-    """The pipeline of some choices, unfitted.
+    """Build the unfitted pipeline for some choices.
 
     Args:
-        joint: Whether several numbers are predicted together.
+        joint: Whether several numeric targets are predicted together.
     """
     linear = choices["family"] == "linear"
     steps: list[tuple[str, Any, Any]] = []
@@ -158,7 +158,7 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
 
 
 def _alike(treatments: dict[str, Any]) -> list[list[str]]:
-    """The columns of each treatment; one transformer of many columns is much faster than many of one."""
+    """Group columns by treatment; one transformer of many columns is much faster than many of one."""
     found: dict[str, list[str]] = {}
     for name, treatment in treatments.items():
         found.setdefault(repr(treatment), []).append(name)
@@ -186,7 +186,7 @@ def _imputer(strategy: Strategy, indicator: bool) -> Any:
 
 
 class _Log(BaseEstimator, TransformerMixin):  # type: ignore[misc]
-    """log(1 + x) of the absolute value, with its sign; gaps stay."""
+    """Signed log(1 + |x|); missing values stay."""
 
     def fit(self, x: Any, y: Any = None) -> _Log:
         return self
@@ -235,7 +235,7 @@ def _model(choices: Choices, classes: bool, weight: str | None, seed: int) -> An
         kind = ensemble.HistGradientBoostingClassifier if classes else ensemble.HistGradientBoostingRegressor
         options = {"learning_rate": choices["rate"], "max_leaf_nodes": choices["leaves"]}
         options |= {"max_iter": choices["iterations"], "early_stopping": False, "random_state": seed}
-        if classes and weight:  # scikit-learn computes each quantile of weighted rows apart: slow with 255
+        if classes and weight:  # with weighted rows, scikit-learn computes each quantile separately: slow with 255
             options |= {"class_weight": weight, "max_bins": 63}
         return kind(**options)
     if family == "forest":

@@ -1,4 +1,4 @@
-"""What the package registers: the agent."""
+"""Registration of the agent."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent, imported when it is used."""
+    """Register the agent, which is imported when used."""
     return [Ref("automl", "mleredux_agent_automl.agent:agent")]

@@ -1,4 +1,4 @@
-"""The search from start to end, each step logged and in the rollout."""
+"""The search from start to end, with each step in the log and the trajectory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux_agent_automl.pipelines import FIRST, Choices, encoders_of, suggest
 from mleredux_agent_automl.table import Blend, Table
 
 SEARCH_SHARE = 0.75
-"""Part of the time for trials; the rest is for the last fits."""
+"""Share of the time for trials; the rest is for the final fits."""
 SOLUTION = """\
 \"\"\"Makes the submission: python solution.py DATA_DIR SUBMISSION (needs mleredux-agent-automl).\"\"\"
 
@@ -35,11 +35,11 @@ solve(Path(sys.argv[1]), Path(sys.argv[2]), **CHOICES)
 
 
 class OutOfTime(Exception):
-    """There is no time for the rest of a trial."""
+    """Too little time is left to finish a trial."""
 
 
 class Search:
-    """The agent at work, after the sample was submitted."""
+    """The agent's search, after the sample was submitted."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal, self.task, self.log, self.rollout = journal, journal.task, journal.log, journal.rollout
@@ -52,7 +52,7 @@ class Search:
         self.fitted: dict[str, list[Array]] = {}
 
     def run(self) -> None:
-        """Tables, trials, and the blend of the best."""
+        """Read the tables, run the trials, and submit the blend of the best ones."""
         try:
             self._look()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
@@ -64,7 +64,7 @@ class Search:
         self.journal.validate()
 
     def _look(self) -> None:
-        """Read the tables, and follow the advice on rows, columns and folds."""
+        """Read the tables, applying the advice on rows, columns and folds."""
         task, deadline = self.task, self.started + 0.2 * (self.task.deadline - self.started)
         table = self.table = Table(
             task.data_dir,
@@ -92,7 +92,7 @@ class Search:
         )  # fmt: skip
 
     def _search(self) -> None:
-        """Cross-validate one pipeline after another; each best one so far is fitted to all rows and submitted."""
+        """Cross-validate one pipeline after another; fit each new best one to all rows and submit it."""
         task, best = self.task, float("inf")
         end = self.started + SEARCH_SHARE * (task.deadline - self.started)
         end = min(end, self.started + float(task.options["search_seconds"]))
@@ -115,7 +115,7 @@ class Search:
                 self._submit([[Choice(str(trial.number), 1.0)] for _ in self.table.heads], "improve")
 
     def _try(self, trial: Any, end: float, *, first: bool) -> float | None:
-        """Cross-validate one pipeline; None where it fails or takes too long."""
+        """Cross-validate one pipeline; return None if it fails or takes too long."""
         table, name, started = self.table, str(trial.number), time.time()
         labels = any(head.form == "label" for head in table.heads)
         choices = self.choices[name] = suggest(trial, table.columns, self.advice, len(table.train), labels=labels)
@@ -157,7 +157,7 @@ class Search:
         return float(np.mean(losses))
 
     def _blend(self) -> None:
-        """Submit the blend of the best pipelines that there is time to fit."""
+        """Submit a blend of as many of the best pipelines as there is time to fit."""
         left = (self.task.deadline - time.time()) / 4
         cost = {name: 1.5 * seconds / len(self.folds) for name, seconds in self.seconds.items()}
         quick = [name for name in cost if name in self.fitted or cost[name] < left]
@@ -174,7 +174,7 @@ class Search:
             self._submit(chosen, "ensemble")
 
     def _submit(self, blend: Blend, stage: str) -> None:
-        """Fit to all rows what is not fitted yet, and submit."""
+        """Fit unfitted pipelines to all rows, and submit."""
         started, table, metric = time.time(), self.table, self.metrics[0]
         for name in {choice.candidate: None for choices in blend for choice in choices}:
             if name not in self.fitted:
@@ -199,7 +199,7 @@ class Search:
         )  # fmt: skip
 
     def _write_solution(self, blend: Blend) -> None:
-        """Write a script with the choices made, which makes the submission again."""
+        """Write a script with the final choices that reproduces the submission."""
         used = {choice.candidate for choices in blend for choice in choices}
         choices = {
             "facts": dataclasses.asdict(self.journal.facts),

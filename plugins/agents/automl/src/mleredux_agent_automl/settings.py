@@ -1,4 +1,4 @@
-"""Options of the agent; nothing is imported here, so that the sandbox and mleredux both can."""
+"""Options of the agent; imports nothing, so that both the sandbox and mleredux can use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task's tables as advised, and pipelines fitted to them: what the agent does, and `solution.py` does again."""
+"""A task's tables as advised, and pipelines fitted to them, for the agent and for `solution.py`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from mleredux_agent_automl.advice import Advice
 from mleredux_agent_automl.pipelines import Choices, estimator, table_of
 
 Blend = list[list[Choice]]
-"""For each target the pipelines by name, with their weights."""
+"""The pipelines of each target by name, with their weights."""
 
 
 class Table:
-    """What to predict from which rows and columns, as the advice says.
+    """The rows, columns and targets to learn from, according to the advice.
 
     Args:
         deadline: Unix time at which images must be read; later, they are left out.
 
     Attributes:
-        rows: The training rows with all their columns, as in the table.
-        train, test: The columns that are used, cleaned row by row.
-        dropped: Columns that are not used, as advised.
+        rows: The training rows with all columns, as in the table.
+        train, test: The columns used, cleaned row by row.
+        dropped: Columns excluded by advice.
 
     Raises:
         NotForBaseline: There is no table to learn from.
@@ -67,10 +67,10 @@ class Table:
         self.train, self.test, self.columns = table_of((train, prepared.test[names]), profile, advice)
 
     def fit(self, choices: Choices, place: int, rows: Array, others: list[Any]) -> list[Array]:
-        """Fit a pipeline to some rows for the target at a place, and predict others: numbers within the known range.
+        """Fit a pipeline to some rows for one target, and predict others; numbers are clipped to the known range.
 
         Raises:
-            Exception: Whatever a model raises, and ValueError for predictions that are not finite.
+            Exception: Any error of a model, and ValueError for predictions that are not finite.
         """
         head = self.heads[place]
         made = estimator(
@@ -89,12 +89,12 @@ class Table:
         return [np.clip(one, head.y.min(axis=0), head.y.max(axis=0)) for one in told]
 
     def predict(self, choices: Choices) -> list[Array]:
-        """Predictions of the test rows for each target, by a pipeline fitted to all training rows."""
+        """Predict the test rows for each target, with a pipeline fitted to all training rows."""
         everything = np.arange(len(self.train))
         return [self.fit(choices, place, everything, [self.test])[0] for place in range(len(self.heads))]
 
     def write(self, submission: Path, blend: Blend, predictions: dict[str, list[Array]]) -> None:
-        """Write the submission: for each target the weighted mean of predictions by pipeline."""
+        """Write the submission: for each target, the weighted mean of the pipelines' predictions."""
         mixed = [
             mix({name: told[place] for name, told in predictions.items()}, choices)
             for place, choices in enumerate(blend)
@@ -106,10 +106,10 @@ def solve(
     data_dir: Path, submission: Path, facts: dict[str, Any], advice: dict[str, Any], blend: list[dict[str, float]],
     pipelines: dict[str, Choices], folds: dict[str, Any], **options: Any,
 ) -> None:  # fmt: skip
-    """Make the submission from the data with choices made.
+    """Create the submission from the data, with the final choices.
 
     Args:
-        folds: How the pipelines were validated; for readers, nothing is validated here.
+        folds: How the pipelines were validated, for readers only; no validation happens here.
     """
     table = Table(data_dir, Facts(**facts), Advice(**advice), **options)
     chosen = [[Choice(name, weight) for name, weight in weights.items()] for weights in blend]
@@ -117,6 +117,6 @@ def solve(
 
 
 def _shared(train: Any, test: Any) -> Array:
-    """Which training rows are also in the test table."""
+    """Return which training rows also occur in the test table."""
     known = {tuple(row) for row in test.astype(str).itertuples(index=False)}
     return np.array([tuple(row) in known for row in train.astype(str).itertuples(index=False)], dtype=bool)

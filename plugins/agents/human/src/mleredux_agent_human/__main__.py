@@ -10,7 +10,7 @@ from mleredux_agentkit.wire import NoSession, ask
 
 
 def main(words: list[str]) -> int:
-    """Serve the session, send a request to it, or attach this terminal to its shell; the exit code."""
+    """Serve the session, send a request to it, or attach this terminal to its shell; return the exit code."""
     task = Task()
     if not words:
         from mleredux_agent_human.session import Session

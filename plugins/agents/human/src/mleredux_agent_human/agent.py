@@ -15,13 +15,13 @@ class Options(CliOptions):
 
     libraries: str = "none"
     jupyter: bool = False
-    """Whether JupyterLab is started beside the shell."""
+    """Whether to start JupyterLab in addition to the shell."""
     commands: str = ""
-    """Lines that the shell runs before it listens, as if they were typed."""
+    """Lines that the shell runs first, as if they were typed."""
 
 
 def configure(options: dict[str, Any]) -> Agent:
-    """The agent with the libraries that its options name.
+    """Return the agent with the libraries that its options require.
 
     Raises:
         MlereduxError: An option is not valid.
@@ -48,5 +48,5 @@ agent = Agent(
 
 
 def named(reference: str) -> Agent:
-    """The agent under a person's name."""
+    """Return the agent under a person's name."""
     return agent.model_copy(update={"reference": reference})

@@ -1,6 +1,6 @@
-"""Connections that are passed on: from a port of this machine into a session, and from there to Jupyter.
+"""Connection forwarding: from a port of this machine into a session, and from there to Jupyter.
 
-`python -m mleredux_agent_human.forward OUTPUT_DIR` prints the port, and ends with the session.
+`python -m mleredux_agent_human.forward OUTPUT_DIR` prints the port, and exits with the session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BLOCK = 1 << 16
 
 
 def join(read: Callable[[int], bytes], one: socket.socket, other: socket.socket) -> None:
-    """Pass on what two connections send, until both are over; `read` reads from the first."""
+    """Relay data between two connections until both are closed; `read` reads from the first."""
     back = threading.Thread(target=_copy, args=(other.recv, one), daemon=True)
     back.start()
     _copy(read, other)
@@ -39,7 +39,7 @@ def _pass_on(connection: socket.socket, output: Path) -> None:
 
 
 def main(output: Path) -> None:
-    """Pass connections to a free port on into the session of an output folder."""
+    """Forward connections from a free port into the session of an output folder."""
     with socket.create_server(("127.0.0.1", 0)) as server, contextlib.suppress(NoSession):
         print(server.getsockname()[1], flush=True)
         server.settimeout(1)

@@ -1,4 +1,4 @@
-"""Inside the sandbox: JupyterLab in the output folder, with a kernel that tells the session each cell."""
+"""Inside the sandbox: JupyterLab in the output folder, with a kernel that reports each cell to the session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Jupyter:
 
     Args:
         task: The task.
-        folder: For configuration, history and state; the user's own are not read.
+        folder: Folder for configuration, history and state; the user's own files are not read.
     """
 
     def __init__(self, task: Task, folder: Path) -> None:
@@ -68,7 +68,7 @@ class Jupyter:
             )
 
     def state(self) -> dict[str, Any]:
-        """Whether it listens (`ready`) or has ended (`ended`), the token, and the notebook to open."""
+        """Return whether it listens (`ready`) or has ended (`ended`), the token, and the notebook to open."""
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             ready = True
@@ -78,13 +78,13 @@ class Jupyter:
         return {"ready": ready, "ended": ended, "token": self.token, "notebook": NOTEBOOK}
 
     def forward(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Pass a browser's connection on."""
+        """Forward a browser's connection."""
         with socket.create_connection(("127.0.0.1", self.port)) as server:
             join(file.read1, request["connection"], server)  # type: ignore[attr-defined]
         return {}
 
     def stop(self) -> None:
-        """Stop it, and its kernels."""
+        """Stop Jupyter and its kernels."""
         self._process.terminate()
         try:
             self._process.wait(5)

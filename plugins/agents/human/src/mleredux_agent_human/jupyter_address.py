@@ -1,4 +1,4 @@
-"""Where a person's browser finds the Jupyter of a session."""
+"""The address of a session's Jupyter, for a person's browser."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _POLL = 0.2
 
 
 def open_jupyter(run: Run) -> str | None:
-    """The address of the session's Jupyter on this machine, with its token; None if there is no Jupyter.
+    """Return the address of the session's Jupyter on this machine, with its token; None without Jupyter.
 
-    A process of its own passes connections on, as long as the session lives.
+    A separate process forwards connections for the lifetime of the session.
 
     Raises:
-        MlereduxError: Jupyter ended, or it does not answer.
+        MlereduxError: Jupyter ended or does not respond.
     """
     found, until = _state(run), time.monotonic() + _START_SECONDS
     if not found:

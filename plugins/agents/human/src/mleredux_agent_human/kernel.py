@@ -1,4 +1,4 @@
-"""Inside a notebook's kernel: each cell, with its output, is told to the session; `%submit`, `%clock`, `%finish`."""
+"""Inside a notebook's kernel: reports of cells and their output to the session; `%submit`, `%clock`, `%finish`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MAX_OUTPUT = 1 << 18
 
 
 class _Tee:
-    """A stream whose text is also kept, up to a limit."""
+    """A stream that also records its text, up to a limit."""
 
     def __init__(self, stream: Any, kept: list[str]) -> None:
         self._stream, self._kept, self._left = stream, kept, _MAX_OUTPUT
 
     def write(self, text: str) -> int:
-        """Write a text, and keep it."""
+        """Write a text and record it."""
         self._kept.append(text[: self._left])
         self._left -= len(self._kept[-1])
         return int(self._stream.write(text))
@@ -33,7 +33,7 @@ class _Tee:
 
 
 class _Recorder:
-    """Tells the session what is run in a kernel."""
+    """Reports executed cells of a kernel to the session."""
 
     def __init__(self, shell: Any) -> None:
         self._shell, self._output_dir = shell, Task().output_dir
@@ -41,12 +41,12 @@ class _Recorder:
         self._streams = sys.stdout, sys.stderr
 
     def begin(self, _info: Any) -> None:
-        """Before a cell."""
+        """Start recording, before a cell."""
         self._kept, self._streams = [], (sys.stdout, sys.stderr)
         sys.stdout, sys.stderr = _Tee(sys.stdout, self._kept), _Tee(sys.stderr, self._kept)
 
     def end(self, result: Any) -> None:
-        """After a cell."""
+        """Report the cell and its output, after a cell."""
         sys.stdout, sys.stderr = self._streams
         if not result.info.store_history or not result.info.raw_cell.strip():
             return
@@ -57,7 +57,7 @@ class _Recorder:
                 output += shown["text/plain"]
         error = result.error_before_exec or result.error_in_exec
         if error is not None:
-            frames = error.__traceback__ and error.__traceback__.tb_next  # the first is IPython's
+            frames = error.__traceback__ and error.__traceback__.tb_next  # the first frame is IPython's
             output += "".join(traceback.format_exception(type(error), error, frames))
         cell = {"command": result.info.raw_cell, "output": output[:_MAX_OUTPUT], "code": int(error is not None)}
         with contextlib.suppress(NoSession):
@@ -66,7 +66,7 @@ class _Recorder:
 
 
 def record(shell: Any) -> None:
-    """Record the cells of a kernel, and give it the commands of the workspace."""
+    """Record the cells of a kernel, and add the workspace's commands to it."""
     recorder = _Recorder(shell)
     shell.events.register("pre_run_cell", recorder.begin)
     shell.events.register("post_run_cell", recorder.end)

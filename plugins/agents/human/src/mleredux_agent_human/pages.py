@@ -1,4 +1,4 @@
-"""Web pages for people: take a task, download its files, submit, and see the grade when it is due."""
+"""Web pages for people: take a task, download its files, submit, and see the grade once it is due."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ZIP_BYTES = 2 << 30
 
 
 def people(visit: Visit) -> dict[str, Any]:
-    """Runs of people, the newest first."""
+    """List the runs of people, the newest first."""
     rows = [row for row in visit.rows(2_000, search="human") if is_person(str(row["agent"]))]
     return {"rows": rows, "here": _here(visit)}
 
 
 def offer(visit: Visit, task: Task) -> dict[str, Any] | None:
-    """The form on the page of a task."""
+    """Return the form on the page of a task."""
     return {} if _here(visit) else None
 
 
@@ -37,7 +37,7 @@ def start(visit: Visit) -> str:
     """Open a workspace for a person, as `mleredux human start --detach` does.
 
     Raises:
-        MlereduxError: It can't be opened; the message is the command's.
+        MlereduxError: The workspace can't be opened; the message is that of the command.
     """
     _check_here(visit)
     asked = {name: (values or [""])[-1].strip() for name, values in visit.form.items()}
@@ -61,7 +61,7 @@ def start(visit: Visit) -> str:
 
 
 def workspace(visit: Visit) -> dict[str, Any]:
-    """A person's run: its clock, its submissions, and what comes next."""
+    """Show a person's run: its clock, its submissions, and the next steps."""
     run = _run(visit)
     try:
         clock = str(ask(run.output_dir, "clock")["message"]) if _here(visit) and not run.state.final else None
@@ -71,7 +71,7 @@ def workspace(visit: Visit) -> dict[str, Any]:
 
 
 def task_files(visit: Visit) -> Download:
-    """What an agent finds in its folder of the task, packed."""
+    """Send a packed copy of the files in an agent's task folder."""
     run = _run(visit)
     folder = run.path / "task"
     data = (folder / "data").resolve()
@@ -87,7 +87,7 @@ def task_files(visit: Visit) -> Download:
 
 
 def submit(visit: Visit) -> str:
-    """Submit an uploaded file; its form is checked, and the last submission counts."""
+    """Submit an uploaded file; its format is checked, and the last submission counts."""
     _check_here(visit)
     run = _run(visit)
     if "file" not in visit.files:
@@ -98,7 +98,7 @@ def submit(visit: Visit) -> str:
 
 
 def finish(visit: Visit) -> str:
-    """End the work; the submission is graded when that is due."""
+    """End the work; the submission is graded once the grade is due."""
     _check_here(visit)
     run = _run(visit)
     visit.say(str(send(run, "finish")["message"]))
@@ -113,7 +113,7 @@ def _run(visit: Visit) -> Run:
 
 
 def _due(run: Run) -> str:
-    """When the grade is shown."""
+    """Return when the grade is shown."""
     end = run.hold_end
     if end is None:
         return "The submission is graded at once."

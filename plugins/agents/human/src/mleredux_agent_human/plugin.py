@@ -1,4 +1,4 @@
-"""What the package registers: the agent, also as `human:NAME`, and the commands for people."""
+"""Registration of the agent, also as `human:NAME`, and of the commands for people."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _SCHEME = "human:"
 
 
 def is_person(reference: str) -> bool:
-    """Whether an agent is a person."""
+    """Return whether an agent is a person."""
     return reference == "human" or reference.startswith(_SCHEME)
 
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent, imported when it is used."""
+    """Register the agent, which is imported when used."""
     return [Ref("human", "mleredux_agent_human.agent:agent")]
 
 
 @hookimpl
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """The agent by a person's name: `human:ada`."""
+    """Find the agent by a person's name: `human:ada`."""
     if not reference.startswith(_SCHEME):
         return None
     from mleredux.errors import MlereduxError
@@ -66,7 +66,7 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
-    """People: who works, a workspace in the browser, and the form that opens one."""
+    """Return the pages for people: active people, a workspace in the browser, and the form that opens one."""
     from mleredux.plugin.page import Action, Page, Panel
 
     where = "mleredux_agent_human.pages"

@@ -17,7 +17,7 @@ from mleredux.plugin.host import Pipeline
 def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
     """Grade runs of people whose feedback was held back (`mleredux human start --feedback later`).
 
-    Without RUNS, all whose time has come.
+    Without RUNS, grade all runs that are due.
     """
     store: Any = ctx.obj
     there = backend(ctx, runs_dir=str(store.path))
@@ -37,7 +37,7 @@ def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
 
 
 def _waiting(store: Any) -> list[Run]:
-    """Runs that are held back and not being worked on."""
+    """Return runs that are held back and not in progress."""
     rows = [row for row in store.rows() if row["status"] == "grading"]
     runs = [Run(Path(store.path) / row["id"]) for row in rows]
     return [run for run in runs if run.hold_end is not None and not run.alive]

@@ -1,5 +1,5 @@
-"""A person's session inside the sandbox: a shell in a terminal of its own, to which terminals attach and from which
-they part without harm. Ends with `finish`, with the shell, or at the time limit."""
+"""A person's session inside the sandbox: a shell in its own terminal, to which other terminals attach and from which
+they detach safely. It ends with `finish`, with the shell, or at the time limit."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Session(base.Session):
         self._noticed = False
 
     def answers(self) -> dict[str, base.Answer]:
-        """Those of any session, of terminals, and of Jupyter."""
+        """Return the handlers of requests: those of any session, of terminals, and of Jupyter."""
         found = {**super().answers(), "attach": self._attach, "size": self._resize, "cell": self._cell}
         found["jupyter"] = lambda _file, _request: self._jupyter.state() if self._jupyter else {}
         return {**found, "forward": self._jupyter.forward} if self._jupyter else found
 
     def begin(self) -> None:
-        """Start Jupyter, if it is wanted, and the shell."""
+        """Start the shell, and Jupyter if requested."""
         if self.task.options.get("jupyter"):
             self._jupyter = Jupyter(self.task, self.folder / "jupyter")
         self._start_shell()
@@ -71,7 +71,7 @@ class Session(base.Session):
                 os._exit(127)
 
     def work(self) -> None:
-        """Pass on what the shell writes, until it is over."""
+        """Forward the shell's output until it ends."""
         noticed, warned = False, False
         if commands := str(self.task.options.get("commands") or ""):
             os.write(self._master, commands.encode().rstrip(b"\n") + b"\n")
@@ -98,11 +98,11 @@ class Session(base.Session):
             self._say(_NOTHING_YET)
 
     def end(self) -> None:
-        """Part from the terminals, and stop the shell."""
+        """Detach from the terminals, and stop the shell."""
         self._say("The session has ended; the files in this folder are kept.")
         if self._jupyter:
             self._jupyter.stop()
-        super().end()  # before terminals part, so that a terminal that returns finds no session
+        super().end()  # before terminals detach, so that a terminal that returns finds no session
         with self._lock:
             for client in self._clients:
                 with contextlib.suppress(OSError):
@@ -112,12 +112,12 @@ class Session(base.Session):
                 os.killpg(self._shell, signal.SIGHUP)
 
     def _ran(self, command: str, code: int, output: str) -> None:
-        """Keep a step of the rollout."""
+        """Record a step of the trajectory."""
         result = output if code == 0 else f"{output}\n[exit code {code}]".lstrip("\n")
         self.trajectory.act("", "shell", {"command": command}, result, exit_code=code)
 
     def _cell(self, file: BinaryIO, request: base.Request) -> dict[str, Any]:
-        """Keep a notebook's cell as a step; answer with the notice of the end, once."""
+        """Record a notebook's cell as a step; return the notice of the end, once."""
         cell = json.loads(file.read(int(request["size"])))
         command, code = {"command": str(cell["command"])}, int(cell["code"])
         self.trajectory.act("", "python", command, plain(cell["output"]), exit_code=code, is_buggy=code != 0)

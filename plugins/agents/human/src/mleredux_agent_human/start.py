@@ -33,7 +33,7 @@ from mleredux_agent_human.jupyter_address import open_jupyter
 _POLL = 0.2
 _WORKER_SECONDS = 20
 _LIBRARIES = {"libraries": "tabular"}
-"""What a person finds in an image unless another option says so."""
+"""Default contents of a person's image."""
 _BANNER = """\
 {task}: {time}
 You are in the folder of your run; everything in it is kept. Read instructions.md
@@ -47,12 +47,12 @@ If this terminal is closed, nothing is lost; return with
 
 
 class Feedback(click.ParamType[Any]):
-    """`now`, `later`, or a time in ISO 8601 → whether to hold the run, and until when."""
+    """Converts `now`, `later`, or a time in ISO 8601 to whether and until when to hold back the grade."""
 
     name = "now|later|TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text `now` or `later`, or a time with its zone; a time without one is this machine's."""
+        """Return the text `now` or `later`, or a time with its zone, by default this machine's."""
         if value in ("now", "later") or isinstance(value, datetime):
             return value
         try:
@@ -84,7 +84,7 @@ class Feedback(click.ParamType[Any]):
 def command(
     ctx: click.Context, /, task: str | None, attach: str | None, detach: bool, as_json: bool, **asked: Any
 ) -> None:
-    """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the report of any run.
+    """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the same report as any run.
 
     With --jupyter, the address of a JupyterLab is printed too; its cells and their output are steps of the rollout.
     The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux human
@@ -139,10 +139,10 @@ def _request(task: str, asked: dict[str, Any]) -> RunRequest:
 
 
 def _open(ctx: click.Context, run: Run) -> str:
-    """Have a process of its own execute the run, and wait for the session; the time that is left.
+    """Execute the run in a separate process, wait for the session, and return the remaining time.
 
     Raises:
-        MlereduxError: The run failed before there was one.
+        MlereduxError: The run failed before the session started.
     """
     if not run.alive:
         _start_worker(ctx, run)
@@ -170,7 +170,7 @@ def _open(ctx: click.Context, run: Run) -> str:
 
 
 def _over(run: Run) -> bool:
-    """Whether the person's part of the run is over."""
+    """Return whether the person's part of the run is over."""
     return str(run.state) == "grading" or run.state.final
 
 
@@ -195,7 +195,7 @@ def _worker_log(run: Run) -> Path:
 
 
 def follow(there: Any, run: Run) -> None:
-    """After a session: wait for the grade and print it, or say when there will be one."""
+    """Wait for the grade after a session and print it, or print when it will be available."""
     try:
         ask(run.output_dir, "clock")
     except NoSession:

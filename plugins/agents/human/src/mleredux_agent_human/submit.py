@@ -19,7 +19,7 @@ from mleredux_agent_human.workspace import find_run, send
 def command(ctx: click.Context, file: Path | None, name: str | None, runs_dir: str | None, as_json: bool) -> None:
     """Submit FILE in a workspace opened by `mleredux human start`; its form is checked, and the last submission counts.
 
-    Without FILE, the file that the task names is checked where it lies.
+    Without FILE, the file that the task expects is checked in place.
 
     \b
     Exit codes: 0 well-formed · 1 not well-formed, or an error · 2 usage

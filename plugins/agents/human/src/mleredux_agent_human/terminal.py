@@ -1,4 +1,4 @@
-"""This terminal, attached to the shell of a session."""
+"""Attaching this terminal to the shell of a session."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BLOCK = 1 << 16
 
 
 def attach(output: Path) -> None:
-    """Pass on what is typed and shown until the session, or this terminal, ends.
+    """Relay input and output until the session or this terminal ends.
 
     Raises:
-        NoSession: There is no session in this output folder.
+        NoSession: The output folder has no session.
     """
     with dial(output, {"do": "attach", **_size()}) as connection, _raw(), _resized(output):
         sources = [sys.stdin.fileno(), connection.fileno()]
@@ -53,7 +53,7 @@ def _size() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
-    """Let every key pass to the shell."""
+    """Pass every key through to the shell."""
     before = termios.tcgetattr(sys.stdin)
     tty.setraw(sys.stdin)
     try:
@@ -64,7 +64,7 @@ def _raw() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _resized(output: Path) -> Iterator[None]:
-    """Tell the shell when this terminal changes its size."""
+    """Notify the shell when this terminal's size changes."""
 
     def tell(*_: object) -> None:
         with contextlib.suppress(NoSession):

@@ -1,4 +1,4 @@
-"""Commands and their output, found in what a shell writes to its terminal. Standard library alone."""
+"""Commands and their output, extracted from a shell's terminal output. Uses the standard library only."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ HISTCONTROL= HISTSIZE=100000 HISTFILE="$MLEREDUX_OUTPUT_DIR/logs/history"
 PROMPT_COMMAND=__mleredux_prompt
 PS0='\e]697;\a'
 """
-"""Start-up file of the shell: the prompt with the time that is left, the commands of the workspace, and marks, which
-terminals ignore, before and after the output of each command."""
+"""Start-up file of the shell: the prompt with the remaining time, the commands of the workspace, and marks (ignored by
+terminals) before and after the output of each command."""
 _MARK = re.compile(rb"\x1b\]697;(?:(\d+);([A-Za-z0-9+/=]*))?\x07")
 _BEGIN = b"\x1b]697;"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f]")
@@ -38,10 +38,10 @@ _MAX_MARK = 1 << 17
 
 
 class Transcript:
-    """Finds commands in the bytes of a terminal.
+    """Extracts commands from the bytes of a terminal.
 
     Args:
-        done: Told each command, its exit code, and its output as plain text.
+        done: Called with each command, its exit code, and its output as plain text.
     """
 
     def __init__(self, done: Callable[[str, int, str], None]) -> None:
@@ -50,7 +50,7 @@ class Transcript:
         self._output: bytearray | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes of the shell; what a person sees of them."""
+        """Process bytes of the shell; return the bytes to show."""
         data, shown, position = self._rest + data, b"", 0
         for mark in _MARK.finditer(data):
             shown += self._keep(data[position : mark.start()])
@@ -74,13 +74,13 @@ class Transcript:
 
 
 def plain(output: bytes | str) -> str:
-    """The text of terminal output, without control sequences."""
+    """Return terminal output as text, without control sequences."""
     text = output if isinstance(output, str) else output.decode("utf-8", "replace")
     return _CONTROL.sub("", text.replace("\r\n", "\n")).strip("\n")
 
 
 def _command(encoded: bytes) -> str:
-    """The command in a line of the shell's history, without its number."""
+    """Return the command in a line of the shell's history, without its number."""
     try:
         line = base64.b64decode(encoded).decode("utf-8", "replace")
     except ValueError:

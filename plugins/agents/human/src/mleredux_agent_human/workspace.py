@@ -1,4 +1,4 @@
-"""The run that a folder belongs to, for commands that are given from inside it."""
+"""The run that a folder belongs to, for commands issued inside the folder."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mleredux_agentkit.wire import NoSession, ask
 
 
 def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:
-    """The run of a name, or that of the current folder.
+    """Return the run with a name, or that of the current folder.
 
     Raises:
-        MlereduxError: There is none.
+        MlereduxError: No such run was found.
     """
     if name is not None:
         there = backend(ctx, runs_dir=runs_dir)
@@ -28,10 +28,10 @@ def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:
 
 
 def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
-    """Send a request to the run's session; its answer.
+    """Send a request to the run's session, and return its response.
 
     Raises:
-        MlereduxError: There is no session, or the file can't be read.
+        MlereduxError: The run has no session, or the file can't be read.
     """
     try:
         return ask(run.output_dir, do, file)

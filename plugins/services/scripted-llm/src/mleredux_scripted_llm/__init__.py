@@ -19,7 +19,7 @@ _WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scen
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `scripted-llm`."""
+    """Return the command `scripted-llm`."""
     title = "Serve a scripted language model from a scenario file."
     yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title, "section": "Set up and extend"})
 

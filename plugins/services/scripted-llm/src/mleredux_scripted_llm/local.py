@@ -22,14 +22,14 @@ class ScriptedLlm:
 
     Args:
         scenario: A YAML file, its content as a mapping, or a loaded scenario.
-        folder: Where inserted files are, for a mapping.
+        folder: The folder of inserted files, for a mapping.
         host: Address to listen on.
-        port: 0 chooses a free one.
+        port: Port to listen on; 0 chooses a free one.
         key: The only API key that is accepted; None accepts any, or none.
 
     Attributes:
-        url: Its URL, without `/v1`.
-        calls: Every call so far.
+        url: The server's URL, without `/v1`.
+        calls: All calls so far.
 
     Raises:
         MlereduxError: The scenario is invalid, or the port is in use.
@@ -65,7 +65,7 @@ class ScriptedLlm:
         return [call.rule for call in self.calls if call.rule is not None]
 
     def environment(self, key: str = "scripted") -> dict[str, str]:
-        """Return the variables by which common clients find it."""
+        """Return the environment variables that point common clients to the server."""
         return {
             "OPENAI_BASE_URL": f"{self.url}/v1",
             "OPENAI_API_BASE": f"{self.url}/v1",
@@ -78,7 +78,7 @@ class ScriptedLlm:
         }
 
     def start(self) -> ScriptedLlm:
-        """Listen; the same as entering the `with` block."""
+        """Start listening; the same as entering the `with` block."""
         self._thread.start()
         self._ready.wait(_START_SECONDS)
         if self._failure is not None:

@@ -19,7 +19,7 @@ def identity(answer: Answer) -> str:
 
 
 def response_of(answer: Answer, asked: Asked) -> dict[str, Any]:
-    """Return the response to a request, as it is without streaming."""
+    """Return the non-streaming response to a request."""
     build = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[asked.kind]
     return build(answer, asked)
 
@@ -109,7 +109,7 @@ def _messages(answer: Answer, asked: Asked) -> dict[str, Any]:
             "type": "tool_use",
             "id": f"toolu_{answer.number}_{index}",
             "name": name,
-            "input": arguments if asked.stream else _parsed(arguments),  # only streams can have any text
+            "input": arguments if asked.stream else _parsed(arguments),  # only streams can contain arbitrary text
         }
         for index, (name, arguments) in enumerate(answer.tools)
     ]
@@ -157,7 +157,7 @@ def _call_id(answer: Answer, index: int) -> str:
 
 
 def _parsed(arguments: str) -> Any:
-    """Return arguments; none if they are not JSON, which these protocols can't represent."""
+    """Return parsed arguments; empty if they are not JSON, which these protocols can't represent."""
     try:
         return json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Requests of all protocols in one form, and the rule that matches one."""
+"""Requests of all protocols in one form, and the choice of the matching rule."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PROTOCOLS: dict[Kind, Protocol] = {
     "messages": "anthropic",
     "generate": "google",
 }
-"""Their names in scenarios."""
+"""The protocols' names in scenarios."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The contents of a request, for any protocol."""
+    """The contents of a request in any protocol."""
 
     kind: Kind
     turns: tuple[Turn, ...]
@@ -49,7 +49,7 @@ class Asked:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools that are offered."""
+        """Names of the offered tools."""
         return tuple(tool["function"]["name"] for tool in tools_of(self.body))
 
     @property
@@ -93,7 +93,7 @@ class Conversation:
     calls: int = 0
     uses: Counter[int] = field(default_factory=Counter)
     kept: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
-    """Messages of earlier responses, by id, which the responses protocol can continue from."""
+    """Messages of earlier responses by id, from which the responses protocol can continue."""
 
 
 def choose(scenario: Scenario, conversation: Conversation, asked: Asked) -> tuple[Rule, Answer] | None:
@@ -114,7 +114,7 @@ def choose(scenario: Scenario, conversation: Conversation, asked: Asked) -> tupl
 
 
 def _fits(when: When, asked: Asked, used: set[str], number: int) -> dict[str, str] | None:
-    """Return the named groups of all patterns, or None if one does not match."""
+    """Return the named groups of all patterns, or None if any does not match."""
     plain = (
         set(when.tools) <= set(asked.tools)
         and when.has_tools in (None, bool(asked.tools))
@@ -178,7 +178,7 @@ def read(kind: Kind, body: dict[str, Any], earlier: tuple[Turn, ...] = ()) -> As
 
 
 def _joined(turns: Iterable[Turn]) -> str:
-    """Return all text of turns, with their tool calls."""
+    """Return the text of all turns, including tool calls."""
     return "\n\n".join("\n".join(filter(None, (turn.text, *map(_written, turn.actions)))) for turn in turns)
 
 

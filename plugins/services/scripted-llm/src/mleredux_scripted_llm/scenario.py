@@ -42,29 +42,29 @@ class _Part(BaseModel):
 
 
 class When(_Part):
-    """Conditions for a rule to apply; all that are given must hold. Patterns are searched for; `.` matches line ends,
-    `^` and `$` match at every line."""
+    """Conditions for a rule to apply; all given ones must hold. Patterns are searched for; `.` matches newlines, `^`
+    and `$` match at every line."""
 
     last: Patterns = []
     """In messages since the model's last reply (tool results included), or in the system prompt if there are none."""
     any: Patterns = []
-    """In any message, including the system prompt and tool calls."""
+    """Pattern in any message, including the system prompt and tool calls."""
     system: Patterns = []
-    """In the system prompt."""
+    """Pattern in the system prompt."""
     model: Patterns = []
-    """In the model's name."""
+    """Pattern in the model's name."""
     tools: Names = []
-    """Tools that are offered; all of these."""
+    """Tools that must all be offered."""
     has_tools: bool | None = None
     """Whether any tool is offered."""
     protocol: Protocol | None = None
     stream: bool | None = None
     calls: int | None = None
-    """How many calls the conversation has had before this one."""
+    """Number of earlier calls in the conversation."""
     after: Names = []
-    """Rules that have been used in this conversation, all of these."""
+    """Rules that must all have been used in this conversation."""
     before: Names = []
-    """Rules that have not been used in this conversation, none of these."""
+    """Rules that must not have been used in this conversation."""
 
 
 class Call(_Part):
@@ -73,14 +73,14 @@ class Call(_Part):
     name: str
     arguments: dict[str, Any] = {}
     raw_arguments: str | None = None
-    """Sent instead of `arguments`: may be invalid JSON."""
+    """Text sent instead of `arguments`; may be invalid JSON."""
 
 
 class Usage(_Part):
-    """Tokens that a reply reports; missing values are a quarter of the characters."""
+    """Tokens that a reply reports; missing values default to a quarter of the characters."""
 
     prompt: int | None = None
-    """Cached ones included."""
+    """Input tokens, including cached ones."""
     completion: int | None = None
     cached: int = 0
     reasoning: int = 0
@@ -93,14 +93,14 @@ class Error(_Part):
     message: str = "The scenario says so."
     type: str | None = None
     retry_after: float | None = None
-    """Seconds."""
+    """Delay to suggest to the client, in seconds."""
 
 
 class Reply(_Part):
     """A reply."""
 
     text: str | None = None
-    """`<<file:NAME>>` inserts a file from the scenario's folder, `<<name>>` a named group that a pattern matched."""
+    """`<<file:NAME>>` inserts a file from the scenario's folder, `<<name>>` the text of a named group in a pattern."""
     tools: list[Call] = []
     """Tool calls; placeholders in their arguments are filled in as in `text`."""
     finish: Literal["stop", "length", "content_filter"] | None = None
@@ -114,7 +114,7 @@ class Reply(_Part):
     """Seconds between the pieces of a stream."""
     error: Error | None = None
     malformed: Malformed | None = None
-    """Breaks clients: a page of HTML, no body, a truncated body (or stream), JSON of another shape."""
+    """A malformed response: an HTML page, no body, a truncated body (or stream), or JSON with another structure."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Reply:
@@ -124,20 +124,20 @@ class Reply(_Part):
 
 
 class Rule(_Part):
-    """A rule: which requests get which replies."""
+    """A rule that maps requests to replies."""
 
     name: str = ""
     when: When = When()
     unless: When | None = None
     """The rule does not apply to requests that match this."""
     reply: Reply | None = None
-    """The reply for each use."""
+    """The reply, for each use."""
     replies: list[Reply] = []
-    """Instead of `reply`: one after the other, one per use."""
+    """Replies instead of `reply`, one per use, in order."""
     repeat: bool = False
     """Whether the last of `replies` is repeated when all have been used; otherwise the rule is used up."""
     times: int | None = None
-    """How often the rule can be used in a conversation."""
+    """Maximum number of uses in a conversation."""
 
     @model_validator(mode="after")
     def _has_replies(self) -> Rule:
@@ -157,13 +157,13 @@ class Rule(_Part):
 
 
 class Scenario(_Part):
-    """A file of rules: the first that matches a request replies to it."""
+    """A file of rules; the first matching rule replies to a request."""
 
     models: list[str] = ["scripted"]
-    """The models that are listed; any model can be requested."""
+    """Models in the model list; requests may name any model."""
     rules: list[Rule]
     files: dict[str, str] = {}
-    """Texts that `<<file:NAME>>` inserts; missing ones are read from the scenario's folder."""
+    """Texts inserted by `<<file:NAME>>`; missing ones are read from the scenario's folder."""
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Scenario:
@@ -185,7 +185,7 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
         folder: Folder of inserted files; by default that of the scenario's file.
 
     Raises:
-        MlereduxError: It can't be read, or is invalid.
+        MlereduxError: The scenario can't be read or is invalid.
     """
     name = "the scenario" if isinstance(source, Mapping) else str(source)
     try:
@@ -207,9 +207,9 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
 
 
 def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any:
-    """Fill files and matched groups into the placeholders of a text, or of all texts of a value.
+    """Replace placeholders by files and matched groups in a text, or in all texts of a value.
 
-    A text that consists of one group's placeholder becomes a number if the group is one.
+    A text that consists of a single group's placeholder becomes a number if the group is numeric.
     """
     if isinstance(value, dict):
         return {name: fill(part, groups, files) for name, part in value.items()}

@@ -29,7 +29,7 @@ from mleredux_scripted_llm.requests import Answer, Asked, Conversation, choose, 
 from mleredux_scripted_llm.scenario import Scenario
 
 CONVERSATION_HEADER = "X-Conversation"
-"""Identifies the conversation if several share an API key."""
+"""Header that identifies the conversation if several share an API key."""
 _MAX_BODY = 64 << 20
 _SHOWN = 300
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -38,7 +38,7 @@ _OVERLOADED = 529
 
 @dataclass(frozen=True)
 class Noted:
-    """One call.
+    """One recorded call.
 
     Attributes:
         conversation: The API key, or the value of `X-Conversation`.
@@ -55,7 +55,7 @@ class Noted:
     body: dict[str, Any]
 
     def line(self) -> str:
-        """Return one line for a log."""
+        """Return the call as one log line."""
         said = " ".join(self.last.split())
         shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN // 2]} … {said[-_SHOWN // 2 :]}"
         what = f"rule {self.rule}" if self.rule is not None else "NO RULE MATCHES"
@@ -63,12 +63,12 @@ class Noted:
 
 
 class Server:
-    """The application of one scenario.
+    """The web application for one scenario.
 
     Args:
-        scenario: Its rules.
+        scenario: The scenario to follow.
         key: The only API key that is accepted; None accepts any, or none.
-        note: Called for each call.
+        note: Called with each recorded call.
     """
 
     def __init__(self, scenario: Scenario, key: str | None, note: Callable[[Noted], None]) -> None:

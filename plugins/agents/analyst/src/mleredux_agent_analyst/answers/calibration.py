@@ -1,4 +1,4 @@
-"""Accuracy against confidence of each model, and the simplest calibration of those that are off."""
+"""Accuracy against confidence of each model, and the simplest calibration for miscalibrated models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST, BINS = 0.02, 10
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document; classes are compared with their share by the mean probability."""
+    """Return the document; the mean probability of each class is compared with its share."""
     found = read(tables)
     codes = np.searchsorted(np.array(found.names), found.target.astype(str))
     models = []

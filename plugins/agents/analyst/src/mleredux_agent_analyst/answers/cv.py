@@ -54,7 +54,7 @@ def _groups(tables: Tables) -> dict[str, Any] | None:
                 for held in (texts, tables.test[name].dropna().astype(str))
             )
             known, asked = set(ours), set(theirs)
-            rows = len(ours) - ours.value_counts().max()  # one frequent value makes no groups
+            rows = len(ours) - ours.value_counts().max()  # a single frequent value does not define groups
             if len(known) < 4 or len(asked) < 2 or rows < ROWS_A_GROUP * (len(known) - 1):
                 continue
             if theirs.isin(known).mean() <= SHARED and (best is None or len(known) < best["train_groups"]):

@@ -1,4 +1,4 @@
-"""Faults that a line reveals by itself, replaced; what only shows when a script is run is not found."""
+"""Faults that are visible in a single line, with replacements; faults that show only at run time are missed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
 
 
 def _rules(text: str) -> list[tuple[str, str, str]]:
-    """Return kinds, patterns and replacements."""
+    """Return the rules: kinds, patterns and replacements."""
     mask = re.search(r"(\w+) = \w+ == \w+\n", text)
     outside = f"~{mask[1]}" if mask else ":"
     best, worst = ("min", "max") if any(mark in text for mark in _SMALLER_IS_BETTER) else ("max", "min")

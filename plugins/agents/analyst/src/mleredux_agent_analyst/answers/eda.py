@@ -1,4 +1,4 @@
-"""What columns hold and tell, by rules of thumb: usual marks, rank correlations, equal distributions."""
+"""Column contents and relations, by rules of thumb: common sentinels, rank correlations, equal distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RELATED, ALIKE, DISTANT = 0.15, 0.9, 0.1
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: usual marks are missing values, and relations are monotone."""
+    """Return the document: common sentinels count as missing values, and relations are assumed to be monotone."""
     numbers = [name for name in tables.of_kind("number") if tables.train[name].nunique() > 1]
     related = tables.train[numbers].corr(method="spearman").abs()
     columns = []

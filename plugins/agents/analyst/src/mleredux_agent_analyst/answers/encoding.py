@@ -1,4 +1,4 @@
-"""Feature types by their values, and an encoding by type and cardinality."""
+"""Feature types inferred from values, and encodings chosen by type and cardinality."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNIQUE = 0.9
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: one-hot up to ten values, target means above; ordinal scales in order; text by words."""
+    """Return the document: one-hot up to ten values, target encoding above; ordinal scales in order; text by words."""
     features = []
     for name in tables.features:
         values = tables.train[name].dropna()

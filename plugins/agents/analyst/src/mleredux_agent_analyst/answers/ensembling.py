@@ -1,4 +1,4 @@
-"""Scores of models, copies by correlation, and a mean of those whose predictions look alike on the test."""
+"""Scores of models, copies found by correlation, and a mean of models whose predictions look alike on the test set."""
 
 from __future__ import annotations
 

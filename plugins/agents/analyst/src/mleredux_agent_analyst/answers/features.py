@@ -1,4 +1,4 @@
-"""Rank correlations of features with the target and each other; what has none is left out."""
+"""Rank correlations of features with the target and each other; uncorrelated features are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SKEWED = 1.0
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: forms that ranks miss, and pairs, are not looked for."""
+    """Return the document; relations that ranks miss, and pairs, are not searched for."""
     least = ERRORS / np.sqrt(len(tables.train))
     features = []
     for name in tables.features:

@@ -1,4 +1,4 @@
-"""Class counts, and class weights where they differ widely."""
+"""Class counts, and class weights if the counts differ widely."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mleredux_agent_analyst.tables import Tables
 
 WORDS = ((1.5, "balanced"), (3.0, "mild"), (10.0, "moderate"), (100.0, "severe"))
 FEW = 30
-"""Minimum number of rows of a class for which thresholds are tuned."""
+"""Minimum number of rows per class for threshold tuning."""
 
 
 def analyse(tables: Tables) -> dict[str, Any]:

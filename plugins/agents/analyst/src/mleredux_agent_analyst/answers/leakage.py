@@ -1,4 +1,4 @@
-"""Columns or row orders that reveal the target, and rows that are in both training and test."""
+"""Columns or row orders that reveal the target, and rows that occur in both training and test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARED = 0.02
 def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document: a copy is detected by its strength, a noisy one by its lead over all other columns.
 
-    A thorough answer adds columns that lose their relation with all others in the test.
+    A thorough answer adds columns that lose their relation with all other columns in the test set.
     """
     repeated, shared = duplicates(tables)
     told = {
@@ -73,7 +73,7 @@ def _suspects(tables: Tables, told: dict[str, float]) -> dict[str, str]:
 
 
 def _kind(values: pd.Series[Any]) -> str:
-    """Whether values repeat: means by category do, a copy with noise does not."""
+    """Return the kind of leak by whether values repeat: means by category do, a copy with noise does not."""
     return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
 
 

@@ -1,4 +1,4 @@
-"""What common metrics reward, by their names, and the simplest post-processing that improves other rows."""
+"""Properties of common metrics, by name, and the simplest post-processing that improves held-out rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux_agent_analyst.tables import Tables
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: the median for absolute errors, else what improves other rows most."""
+    """Return the document: the median for absolute errors, otherwise the step that improves held-out rows most."""
     found, metric = read(tables), tables.metric
     (told,) = found.values.values()
     best = constant(metric, found)

@@ -56,7 +56,7 @@ def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[s
 
 
 def _telling(tables: Tables, column: str) -> list[str]:
-    """Return other columns that predict whether this one is missing, strongest first."""
+    """Return the other columns that predict whether this one is missing, strongest first."""
     train = tables.train.head(ROWS)
     gap = train[column].isna().to_numpy()
     found: dict[str, float] = {}
@@ -81,7 +81,7 @@ def _telling(tables: Tables, column: str) -> list[str]:
 
 
 def _cut_off(values: pd.Series[Any]) -> bool:
-    """Whether one tail of a numeric distribution is much shorter than the other."""
+    """Return whether one tail of a numeric distribution is much shorter than the other."""
     if values.dtype.kind not in "if":
         return False
     low, middle, high = (float(values.quantile(share)) for share in (0.02, 0.5, 0.98))

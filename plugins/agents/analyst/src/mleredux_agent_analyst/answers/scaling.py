@@ -1,4 +1,4 @@
-"""Location, spread and shape of numeric columns, and a scaler by shape."""
+"""Location, spread and shape of numeric columns, and scalers chosen by shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances of features between both tables; those that drift and tell of the target are left out."""
+"""Distances of features between the tables; drifting features that are predictive of the target are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VALUES = 50
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: the target and relations are taken to be the same in the test."""
+    """Return the document; the target and relations are assumed to be unchanged in the test set."""
     features = []
     test = tables.train.head(0) if tables.test is None else tables.test
     for name in tables.features:
