@@ -64,7 +64,7 @@ class _Others:
         self.whole = self._products(np.full(len(target), True))
 
     def predictions(self, without: set[str]) -> tuple[Array, Array]:
-        """Predictions of training rows, each by the other folds, and of test rows, both of shape (rows, targets)."""
+        """Return out-of-fold predictions of training rows, and predictions of test rows, of shape (rows, targets)."""
         kept = np.flatnonzero(~np.isin(self.owner, list(without)))
         here = np.empty_like(self.target)
         for fold, own in enumerate(self.products):

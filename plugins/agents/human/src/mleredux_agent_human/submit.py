@@ -17,7 +17,7 @@ from mleredux_agent_human.workspace import find_run, send
 @json_option
 @click.pass_context
 def command(ctx: click.Context, file: Path | None, name: str | None, runs_dir: str | None, as_json: bool) -> None:
-    """Submit FILE in a workspace opened by `mleredux human start`; its form is checked, and the last submission counts.
+    """Submit FILE in a workspace opened by `mleredux human start`; its format is checked, and the last file counts.
 
     Without FILE, the file that the task expects is checked in place.
 

@@ -1,13 +1,13 @@
-"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), the score over time.
+"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), and the score over time.
 
 | modules | contents |
 |---|---|
 | `agent_files` | safe reading of agents' output files |
 | `rollouts`, `reconstruct` | `rollout.json`; a rollout reconstructed from events, code and logs |
-| `usage` | tokens and cost in rollouts: the figures of the gateway |
+| `usage` | tokens and cost in rollouts, as measured by the gateway |
 | `outcome`, `steps`, `documents`, `files` | parts of the page: outcome, rollout, plugins' texts, logs and artifacts |
 | `charts`, `view`, `page` | layout of charts; the content of the page; `report.html` |
-| `shared` | functions for other pages over runs |
+| `shared` | functions for other pages about runs |
 | `curve_command`, `curves` | `mleredux runs curve`; scores over time as text, image or JSON |
 """
 
@@ -27,13 +27,13 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux runs curve`."""
+    """Return the command `mleredux runs curve`."""
     return [Ref("runs curve", "mleredux_artifact_reports.curve_command:command")]
 
 
 @hookimpl(tryfirst=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """The rollout first: other plugins read it."""
+    """Write the rollout first, because other plugins read it."""
     from mleredux_artifact_reports.rollouts import produce_rollout
 
     return [produce_rollout(run)]
@@ -41,7 +41,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 @hookimpl
 def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact]:
-    """The page, which shows what the others made."""
+    """Write the page, which shows the artifacts of other plugins."""
     from mleredux_artifact_reports.page import produce_report
 
     return [produce_report(run, artifacts)]

@@ -39,11 +39,11 @@ class Excerpt:
 
 
 def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excerpt | None:
-    """Read the first and last bytes of a regular file below a folder; None if there is no such file.
+    """Read the first and last bytes of a regular file below a folder; return None if there is no such file.
 
     Args:
         root: The folder; neither it nor any path below it may be a link.
-        name: The file's path in it, with `/`.
+        name: The file's path relative to the folder, with `/`.
         head: Number of bytes from the start.
         tail: Number of bytes from the end. A file of at most `head + tail` bytes is read completely, as head.
     """
@@ -60,12 +60,12 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
 
 
 def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[FoundFile]:
-    """List all entries below a folder of the run; none if it, or a parent folder, is a link.
+    """List all entries below a folder of the run; return none if it, or a parent folder, is a link.
 
     Args:
         root: The run's folder.
-        name: The path in it, with `/`.
-        limits: The limits on the listing; None: the intake's defaults.
+        name: The path relative to the run's folder, with `/`.
+        limits: The limits on the listing; None for the intake's defaults.
     """
     place = root
     for part in name.split("/"):
@@ -95,5 +95,5 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:
-    """Return the first characters of a text, and how many were omitted."""
+    """Return the first characters of a text, and the number of omitted ones."""
     return (text, 0) if len(text) <= limit else (text[:limit], len(text) - limit)

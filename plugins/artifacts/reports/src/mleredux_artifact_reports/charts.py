@@ -47,7 +47,7 @@ class Scale:
 
 
 def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
-    """Lay out a score on its scale; None if there is nothing to compare it with."""
+    """Lay out a score on its scale; return None if there is nothing to compare it with."""
     sign = -1 if report.is_lower_better else 1
     named = {
         "median": report.median_threshold,
@@ -60,7 +60,7 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
     if report.score is None or not math.isfinite(report.score) or not (known or entries):
         return None
     anchors = [sign * value for value in known.values()]
-    # The tail of weak entries is long: show the better half, and an equal range below it.
+    # the tail of weak entries is long: show the better half, and an equal range below it
     high = max([*anchors, *entries[-1:]])
     middle = sign * known["median"] if "median" in known else statistics.median(entries or anchors)
     low = min([*anchors, max(middle - (high - middle), *entries[:1] or [-math.inf])])
@@ -149,7 +149,7 @@ def timeline_of(
 
     Args:
         samples: The agent's resource usage since its start.
-        until: The present, if the run goes on.
+        until: The current time, if the run is still active.
     """
     states = [event for event in events if event.type == "state"]
     if not states:
@@ -189,7 +189,7 @@ def resource_lines(samples: list[Sample], offset: float, total: float) -> list[L
     """Lay out CPUs, memory and GPUs over the run's duration, as far as known.
 
     Args:
-        offset: When the agent started, in seconds of the run's time.
+        offset: Start of the agent, in seconds since the start of the run.
         total: The run's duration in seconds.
     """
     cpus = [
@@ -236,11 +236,11 @@ class Level:
 
 
 class _Vertical:
-    """A vertical axis with the better values on top, which a few bad values do not flatten.
+    """A vertical axis with better values on top, robust against a few bad values.
 
     Args:
-        values: What is drawn, at least one value.
-        lines: Thresholds by name; those far from all better values are left out.
+        values: The values to draw, at least one.
+        lines: Thresholds by name; those far from all better values are omitted.
     """
 
     height = 170
@@ -266,12 +266,12 @@ class _Vertical:
         self.levels += [Level(name, number(self._sign * v), self.y(self._sign * v)) for name, v in near.items()]
 
     def y(self, value: float) -> float:
-        """Return the place of a value in pixels; values below the axis are at its bottom."""
+        """Return the position of a value in pixels; values below the axis are placed at its bottom."""
         share = (self._high - self._sign * value) / (self._high - self._low)
         return round(8 + (self.bottom - 8) * min(1.0, max(0.0, share)), 2)
 
     def is_below(self, value: float) -> bool:
-        """Whether a value is worse than the axis shows."""
+        """Return whether a value is too bad to be on the axis."""
         return self._sign * value < self._low
 
     def _round(self) -> list[float]:
@@ -303,7 +303,7 @@ _POINTS = {
 
 @dataclass(frozen=True)
 class Progress:
-    """Values over steps or time with their vertical axis; `best` are the segments of the line that is in force."""
+    """Values over steps or time with their vertical axis; `best` contains the segments of the line of best values."""
 
     points: list[Point]
     best: list[tuple[float, float, float, float]]
@@ -312,7 +312,7 @@ class Progress:
 
     @property
     def legend(self) -> list[tuple[str, str, str]]:
-        """CSS class, words and value of everything drawn that needs a word."""
+        """Return CSS class, words and value of everything drawn that needs a label."""
         lines = [
             (f"level at-{one.kind}", one.kind.capitalize(), one.value) for one in self.levels if one.kind != "tick"
         ]
@@ -321,7 +321,7 @@ class Progress:
 
 
 def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_better: bool) -> Progress | None:
-    """Lay out a search; None with fewer than two measured steps.
+    """Lay out a search; return None with fewer than two measured steps.
 
     Args:
         values: Step number, validation metric (or None), whether it is buggy, and its title.
@@ -356,12 +356,12 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
 def curve_of(
     scores: list[VersionScore], total: float, report: Report, validated: dict[int, float] | None = None
 ) -> Progress | None:
-    """Lay out the score over time, with the score that counted at each time; None with fewer than two scores.
+    """Lay out the score over time, with the score that counted at each time; return None with fewer than two scores.
 
     Args:
         scores: Graded versions, oldest first.
         total: The agent's run time in seconds.
-        report: Has the thresholds, and whether lower is better.
+        report: Provides the thresholds, and whether lower is better.
         validated: The agent's own estimates in the task's metric, by version.
     """
     known = [fact.score for fact in scores if fact.score is not None and math.isfinite(fact.score)]

@@ -1,4 +1,4 @@
-"""The score of one or several runs over time: for a terminal, as PNG or SVG, as JSON."""
+"""The score of one or several runs over time: for a terminal, as PNG or SVG, or as JSON."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def curve_of(run: Run) -> Curve:
 
 
 def as_json(curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """What `--json` prints."""
+    """Return the object that `--json` prints."""
     return [
         {
             "run": curve.run,
@@ -90,7 +90,7 @@ def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22)
     plotext.plot_size(min(width, 120), height)
     scores = [score for curve in curves for _, score in curve.points]
     margin = 0.05 * (max(scores) - min(scores)) or 0.05 * abs(scores[0]) or 0.05
-    # The legend is in the upper corner: leave room above the curves.
+    # the legend is in the upper corner: leave room above the curves
     named = len(curves) > 1
     top = max(scores) + margin * (1 + 2.5 * len(curves) * named)
     plotext.ylim(min(scores) - margin, top)

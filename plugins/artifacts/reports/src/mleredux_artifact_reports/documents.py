@@ -1,4 +1,4 @@
-"""Texts that plugins wrote about the run, as HTML: Markdown, changes and code; nothing in them becomes markup."""
+"""Plugins' texts about the run as HTML: Markdown, diffs and code; nothing in them becomes raw markup."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Document:
 
 
 def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
-    """Return the Markdown and the changes that plugins wrote, feedback first."""
+    """Return the Markdown documents and diffs that plugins wrote, feedback first."""
     found: list[Document] = []
     for artifact in artifacts:
         if artifact.producer in ("agent", "mleredux") or artifact.media_type not in ("text/markdown", "text/x-diff"):
@@ -52,7 +52,7 @@ def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
 
 
 def highlighted(text: str, language: str) -> Markup:
-    """Return code with its parts in `span` elements, escaped; in no language that is known, only escaped."""
+    """Return escaped code with highlighting in `span` elements; code in an unknown language is only escaped."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
@@ -62,7 +62,7 @@ def highlighted(text: str, language: str) -> Markup:
 
 
 def markdown(text: str) -> Markup:
-    """Return Markdown without raw HTML, images and links; its first title is left out, the others start at `h3`."""
+    """Render Markdown without raw HTML, images and links; the first title is omitted, others start at `h3`."""
     reader = _reader()
     tokens = reader.parse(text)
     if tokens and tokens[0].type == "heading_open":
@@ -84,7 +84,7 @@ def _reader() -> MarkdownIt:
 
 
 def _without_styles(state: StateCore) -> None:
-    """Remove the alignment of cells, as the page's policy forbids style attributes."""
+    """Remove the alignment of cells, because the page's policy forbids style attributes."""
     for token in state.tokens:
         token.attrs.pop("style", None)
 

@@ -1,4 +1,4 @@
-"""Files of the run as shown on the page: ends of logs, and the list of artifacts."""
+"""Files of the run as shown on the page: the ends of logs, and the list of artifacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ended, also while its last stage is still active."""
+"""The outcome of a run, even while its last stage is still active."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(run: Run) -> Ending:
-    """Return the run's end. Artifacts are created in the stage before it, when the final state is not yet set."""
+    """Return the run's ending. Artifacts are created in the stage before it, when the final state is not yet set."""
     state = run.state
     if state.final:
         return Ending(state, run.cause, run.message)

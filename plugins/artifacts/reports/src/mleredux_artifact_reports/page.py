@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def produce_report(run: Run, artifacts: tuple[Artifact, ...]) -> Artifact:
-    """Write the run's page, with what plugins made of the run."""
+    """Write the run's page, including the artifacts that plugins made."""
     write_atomically(run.path / "report.html", render(run, artifacts))
     return Artifact(path="report.html", media_type="text/html", producer="reports", title="Run report")
 
@@ -39,7 +39,7 @@ def render(run: Run, artifacts: tuple[Artifact, ...] = ()) -> str:
 
 
 class _Compiled(FileSystemBytecodeCache):
-    """Compiled templates in the user's cache: compiling them takes longer than a page. Without a cache, none."""
+    """Compiled templates in the user's cache, since compiling takes longer than rendering; unused without a cache."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):

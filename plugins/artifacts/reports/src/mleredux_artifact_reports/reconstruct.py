@@ -1,4 +1,4 @@
-"""A trace reconstructed from the data of every run: its task, events, code and log."""
+"""A trace reconstructed from data that every run has: its task, events, code and log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODE_ENDINGS = (".py", ".ipynb", ".r", ".jl", ".sh", ".sql", ".yaml", ".yml", "
 
 @dataclass
 class _Moment:
-    """A step without its number yet."""
+    """A step that is not numbered yet."""
 
     time: datetime
     source: Literal["system", "user", "agent"]

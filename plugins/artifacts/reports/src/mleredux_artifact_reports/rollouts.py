@@ -55,10 +55,10 @@ def produce_rollout(run: Run) -> Artifact:
 
 
 def trace_of(run: Run, said: list[str]) -> tuple[str, Trajectory]:
-    """Return what the trace of a run is made from, and the trace; also while the run goes on.
+    """Return the source of a run's trace, and the trace itself, even while the run is active.
 
     Args:
-        said: Problems with better sources are added to it.
+        said: Receives problems with better sources.
     """
     made_from = "agent"
     trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", said)
@@ -75,7 +75,7 @@ def trace_of(run: Run, said: list[str]) -> tuple[str, Trajectory]:
 
 
 def run_facts(run: Run, made_from: str) -> RunExtra:
-    """Return the document's facts about its run, without any environment variables."""
+    """Return the facts about the run for the document, without any environment variables."""
     events, report = run.events(), run.report
     scores = {fact.number: fact.score for fact in run.scores if fact.valid}
     ending = ending_of(run)
@@ -146,13 +146,13 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
         if not isinstance(found, Trajectory):
             raise TypeError(f"it returned a {type(found).__name__} instead of a Trajectory")
         return parse_rollout(dump_rollout(found))
-    except Exception as error:  # an agent's reader may raise anything; the error is added to the notes
+    except Exception as error:  # an agent's reader may raise anything; the error goes to the notes
         said.append(f"The agent's native logs could not be read: {one_line(error)}")
     return None
 
 
 def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> Trajectory:
-    """The document with the run's id as its own, as readers tell documents apart by it; an agent's go to `extra`.
+    """Set the run's id as the document's id, since readers distinguish documents by it; an agent's id goes to `extra`.
 
     An embedded document keeps its `trajectory_id`: steps refer to it.
     """
@@ -170,10 +170,10 @@ def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> 
 
 
 def stored_versions(steps: Sequence[Step], submissions: Sequence[SubmissionFact]) -> dict[int, int]:
-    """Return the run's number of each submission by the agent's own number.
+    """Return the mapping from the agent's submission numbers to the run's.
 
-    An agent that writes faster than versions are stored counts more of them: then each stored version is the last one
-    that the agent reported before it was stored; the others were overwritten.
+    An agent that writes faster than versions are stored counts more of them. Each stored version is then the last one
+    that the agent reported before storage; the others were overwritten.
     """
     reported: dict[int, float | None] = {}
     for step in steps:
@@ -201,7 +201,7 @@ def _unix_time(text: str | None) -> float | None:
 
 
 def _with_known_scores(trajectory: Trajectory, scores: dict[int, float], stored: dict[int, int]) -> Trajectory:
-    """Name the run's version and its test score in each step that submitted one, and remove scores everywhere else.
+    """Add the run's version and test score to each step that submitted one, and remove scores everywhere else.
 
     Test scores claimed by an agent are removed: only the run knows the real ones.
     """

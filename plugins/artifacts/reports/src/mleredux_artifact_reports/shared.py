@@ -1,6 +1,6 @@
-"""What other pages over runs use of the report: the content of a run's page, its templates and style sheet.
+"""Parts of the report that other pages about runs use: the page's content, its templates and style sheet.
 
-`TEMPLATES` holds `report.css`, the macros of `parts.html.j2`, and the sections `result.html.j2`, `timeline.html.j2`,
+`TEMPLATES` contains `report.css`, the macros of `parts.html.j2`, and the sections `result.html.j2`, `timeline.html.j2`,
 `limits.html.j2` and `environment.html.j2`, which show a `page` of `page_of`.
 """
 

@@ -50,7 +50,7 @@ _MADE_FROM = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text and how many of its characters were omitted; `html` is code with colors."""
+    """A text and the number of its omitted characters; `html` is highlighted code."""
 
     text: str
     left_out: int
@@ -59,7 +59,7 @@ class Text:
 
 @dataclass(frozen=True)
 class CallView:
-    """An action with its observations; `short` are the arguments that fit into a line."""
+    """An action with its observations; `short` contains the arguments that fit on one line."""
 
     name: str
     short: list[tuple[str, str]]
@@ -69,7 +69,7 @@ class CallView:
 
 @dataclass(frozen=True)
 class StepView:
-    """A step; `message` is empty if the headline contains it all; `answers` belong to no call."""
+    """A step; `message` is empty if the headline contains all of it; `answers` are observations without a call."""
 
     number: int
     source: str
@@ -117,7 +117,7 @@ class _Budget:
 
 
 def rollout_of(run: Run) -> RolloutView | None:
-    """Return the run's rollout, or None."""
+    """Return the run's rollout, or None if there is none."""
     try:
         trajectory = read_rollout(run.path / "rollout.json")
     except InvalidRollout:
@@ -157,7 +157,7 @@ def rollout_of(run: Run) -> RolloutView | None:
 
 
 def step_view(step: Step) -> StepView:
-    """Return a step as shown on a page of its own."""
+    """Return a step as shown on its own page."""
     return _view(step, _Budget())
 
 
@@ -186,7 +186,7 @@ def _view(step: Step, budget: _Budget) -> StepView:
 
 
 def _first_line(step: Step) -> str:
-    """Return the first words of a step; without any, its actions."""
+    """Return the first words of a step, or its actions if it has no words."""
     for line in text_of(step.message)[:2_000].splitlines():
         if words := line.strip().lstrip("#").strip():
             return words
@@ -232,7 +232,7 @@ def _chips(step: Step) -> list[tuple[str, str]]:
 
 
 def _facts(step: Step) -> list[tuple[str, str]]:
-    """Return the facts about a step besides its text."""
+    """Return the facts about a step other than its text."""
     fact, metrics = step_extra(step), step.metrics
     known: list[tuple[str, Any]] = [
         ("node", fact.node_id and fact.node_id[:80]),

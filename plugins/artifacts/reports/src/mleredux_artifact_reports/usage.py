@@ -1,4 +1,4 @@
-"""What language models used in a run: the figures of the gateway, in place of those of agents, which are claims."""
+"""Language model usage of a run: the gateway's figures replace those of agents, which are only claims."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FIGURES = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
 def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajectory | None) -> Trajectory:
     """The trace with the gateway's totals, and in its steps the usage of the recorded calls, which add up to these.
 
-    If the agent's steps report as many calls as were recorded, they are the same in order; else a call counts for the
-    agent's first step that ended after it. What no recorded call explains counts for the last step.
+    If the agent's steps report as many calls as were recorded, they are matched in order; otherwise a call counts for
+    the agent's first step that ended after it. Usage that no recorded call explains counts for the last step.
 
     Args:
-        llm: The totals.
-        recorded: The trace made from the record of calls; None if there is none.
+        llm: The gateway's totals.
+        recorded: The trace derived from the recorded calls; None if there is none.
     """
     steps = trajectory.steps
     calls = [step for step in recorded.steps if step.metrics is not None] if recorded is not None else []
@@ -44,7 +44,7 @@ def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajector
 
 
 def _places(steps: Sequence[Step], own: list[int], calls: Sequence[Step]) -> list[int]:
-    """For each call the place of the agent's step for which it counts; nothing if it has no steps."""
+    """Return, for each call, the index of the agent's step it counts for; empty if there are no steps."""
     reporting = [place for place in own if steps[place].metrics is not None]
     if len(reporting) == len(calls) or not own:
         return reporting
@@ -58,7 +58,7 @@ def _time(step: Step) -> float | None:
 
 
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
-    """What the totals have beyond the recorded calls: those that failed, or were interrupted."""
+    """Return the totals minus the recorded calls: failed or interrupted calls."""
     left = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
     rest: dict[str, Any] = {name: round(value, 9) for name, value in left.items() if value > 1e-9}
     return Metrics(**rest)

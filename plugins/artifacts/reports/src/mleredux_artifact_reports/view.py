@@ -34,7 +34,7 @@ _SUBMISSIONS = 200
 _DRAWN = frozenset(
     {"score", "medal", "above median", "percentile", "verdict", "metric", "thresholds", "valid", "message"}
 )
-"""Facts of a report that have a place of their own on the page."""
+"""Facts of a report that are shown elsewhere on the page."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Submissions:
 
 @dataclass(frozen=True)
 class Page:
-    """Convert all fields."""
+    """The content of a run's page."""
 
     run: Run
     title: str
@@ -126,8 +126,8 @@ def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = Tru
     """Return everything that the page shows of a run.
 
     Args:
-        made: Artifacts that plugins made of it.
-        with_rollout: Whether to read its rollout, which may be large.
+        made: Artifacts that plugins made for the run.
+        with_rollout: Whether to read the run's rollout, which may be large.
     """
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
@@ -191,7 +191,7 @@ def _summary(run: Run, title: str, ending: Ending, report: Report | None) -> str
 
 
 def _verdict(report: Report | None) -> list[Fact]:
-    """Return the marks beside the score."""
+    """Return the marks next to the score."""
     if report is None or report.score is None:
         return []
     marks, verdict = [], report.verdict
@@ -269,7 +269,7 @@ def _submissions(
 
 
 def _own(metric: str | None, value: float, report: Report | None) -> str:
-    """Return the agent's own estimate, with its metric if that is another than the task's."""
+    """Return the agent's own estimate, with its metric if that differs from the task's."""
     same = metric is None or (report is not None and metric == report.metric)
     return number(value) if same else f"{number(value)} ({(metric or '')[:32]})"
 

@@ -6,7 +6,7 @@
 | `code` | syntax trees of Python code, with resolved names and folded constants |
 | `rules` | patterns of violations in code and logs |
 | `predictions`, `similarity` | hand-written predictions; similarity to reference code and other runs |
-| `judge` | a language model that checks by the same rules |
+| `judge` | a language model that checks the same rules |
 | `signals` | evidence for the verdict on a graded result |
 """
 
@@ -28,7 +28,7 @@ mleredux_contract = 2
 
 @hookimpl(trylast=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """Runs last, because it reads the rollout."""
+    """Check the run last, because the check reads the rollout."""
     from mleredux_audit_conduct.check import produce_conduct
 
     return produce_conduct(run)
@@ -36,7 +36,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 @hookimpl
 def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) -> Iterable[Evidence]:
-    """Signals against a result that was just graded."""
+    """Return signals against a result that was just graded."""
     from mleredux_audit_conduct.signals import find_evidence, perfect
 
     return [*find_evidence(run, task, report), *perfect(run.path / report.submission_path, task, private)]
@@ -44,5 +44,5 @@ def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) 
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux runs conduct`."""
+    """Return the command `mleredux runs conduct`."""
     return [Ref("runs conduct", "mleredux_audit_conduct.command:command")]

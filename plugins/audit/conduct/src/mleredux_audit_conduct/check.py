@@ -24,7 +24,7 @@ _ORDER = ("serious", "suspicious", "note")
 
 
 def produce_conduct(run: Run) -> Iterable[Artifact]:
-    """Write the check as artifacts of a run that just ended; with a judge only if the environment names one."""
+    """Write the check as artifacts of a run that just ended; use a judge only if the environment names one."""
     references = os.environ.get(REFERENCES_VARIABLE)
     model, cost = os.environ.get(MODEL_VARIABLE), os.environ.get(COST_VARIABLE)
     found = check(
@@ -40,17 +40,17 @@ def check(
 
     Args:
         references: A folder of reference kernels.
-        model: A model of the gateway, to judge by the same rules.
+        model: A gateway model that judges by the same rules.
         cost: The model's budget in USD.
 
     Returns:
-        `findings` (most severe first), `looked_at`, `compared_with`, and `judge` if there was one.
+        A mapping with `findings` (most severe first), `looked_at`, `compared_with`, and `judge` if one was used.
     """
     texts = texts_of(run)
     code = [text for text in texts if text.kind == "code"]
     report = run.report
     findings = [*_of_verdict(report), *by_patterns(texts)]
-    if "@" not in run.spec.task:  # submissions that techniques require are written by hand
+    if "@" not in run.spec.task:  # technique submissions are meant to be written by hand
         findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
     known = known_code(run, references) if code else []
     findings += similar(code, known)
@@ -75,7 +75,7 @@ def check(
 
 
 def write(run: Run, checked: dict[str, Any]) -> list[Artifact]:
-    """Write both formats."""
+    """Write the check in both formats."""
     (run.path / "conduct.json").write_text(json.dumps(checked, indent=1) + "\n", encoding="utf-8")
     text = as_markdown(checked)
     (run.path / "conduct.md").write_text(text, encoding="utf-8", errors="replace")
@@ -86,7 +86,7 @@ def write(run: Run, checked: dict[str, Any]) -> list[Artifact]:
 
 
 def as_markdown(checked: dict[str, Any]) -> str:
-    """Render for people: each finding with its line."""
+    """Render the check for people: each finding with its line."""
     findings: Sequence[dict[str, Any]] = checked["findings"]
     counts = ", ".join(f"{sum(item['severity'] == severity for item in findings)} {severity}" for severity in _ORDER)
     lines = [
@@ -118,7 +118,7 @@ def _longest_run(text: str) -> int:
 
 
 def _of_verdict(report: Report | None) -> Iterator[Finding]:
-    """The evidence behind the verdict on the result."""
+    """Return the evidence behind the verdict on the result."""
     verdict = report.verdict if report else ResultVerdict()
     for item in verdict.evidence:
         if item.level != "within reach" and item.kind != "copied":  # `similar` finds the lines

@@ -1,4 +1,4 @@
-"""What Python code names, calls and says: its syntax tree with names resolved and constants folded."""
+"""Names, calls and strings in Python code: its syntax tree with names resolved and constants folded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux_rollout import MAX_LINE, Scope, Text
 _SHELL = ("os.system(", "os.popen(", "os.exec", "subprocess.", "asyncio.create_subprocess_")
 _EXECUTES = ("exec(", "eval(", "builtins.exec(", "builtins.eval(")
 _DEEPEST = 3
-"""Programs within programs that are followed."""
+"""Maximum depth of programs within programs."""
 _MOST_PARTS = 200
 
 
@@ -23,8 +23,8 @@ class Unit(NamedTuple):
     """A piece of code that rules are applied to.
 
     Attributes:
-        line: From 1.
-        content: An import, a name or call with its whole name (`pandas.read_csv('a.csv')`), a command, or a string.
+        line: Line number, from 1.
+        content: An import, a name or call with its qualified name (`pandas.read_csv('a.csv')`), a command, or a string.
     """
 
     line: int
@@ -33,7 +33,7 @@ class Unit(NamedTuple):
 
 
 def units_of(text: Text) -> Sequence[Unit] | None:
-    """The pieces of a program or of a notebook's cells; None where it is not Python, or can't be parsed."""
+    """Return the units of a program or of a notebook's cells; None if it is not Python or can't be parsed."""
     if not text.where.endswith((".py", ".ipynb")):
         return None
     return _units_of(text.content, text.where.endswith(".ipynb"))
@@ -51,7 +51,7 @@ def _units_of(content: str, notebook: bool) -> Sequence[Unit] | None:
                 lines[number - 1] = line[: len(line) - len(code)] + "pass"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an agent's odd escapes are not ours to tell
+            warnings.simplefilter("ignore")  # do not report an agent's invalid escapes
             tree = ast.parse("\n".join(lines) if commands else content)
         return tuple(sorted([*commands, *_units(tree)]))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -81,7 +81,7 @@ def _units(tree: ast.AST, depth: int = 0) -> Iterator[Unit]:
 
 
 def _executed(call: ast.Call, scope: Scope, depth: int) -> Iterator[Unit]:
-    """The pieces of a constant program that is executed."""
+    """Return the units of an executed constant program."""
     inner = call.args[0]
     if isinstance(inner, ast.Call) and scope.name(inner.func) in ("compile", "builtins.compile") and inner.args:
         inner = inner.args[0]
@@ -97,7 +97,7 @@ def _executed(call: ast.Call, scope: Scope, depth: int) -> Iterator[Unit]:
 
 
 def _written(node: ast.expr, scope: Scope) -> str:
-    """A name or call with its whole name; of arguments, constants only, those with keywords first."""
+    """Return a name or call with its qualified name; of arguments, only constants, keywords first."""
     if isinstance(node, ast.Call) and (name := scope.name(node)) is not None:
         return name[-MAX_LINE:]
     if isinstance(node, ast.Name):
@@ -118,7 +118,7 @@ def _written(node: ast.expr, scope: Scope) -> str:
 
 
 def _parts(call: ast.Call) -> Iterator[object]:
-    """Constants anywhere in the arguments."""
+    """Return constants anywhere in the arguments."""
     for argument in [*call.args, *(item.value for item in call.keywords)]:
         for node in islice(ast.walk(argument), _MOST_PARTS):
             if isinstance(node, ast.Constant):

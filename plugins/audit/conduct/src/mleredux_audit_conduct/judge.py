@@ -1,4 +1,4 @@
-"""A language model that checks by the same rules, through the gateway; findings without evidence are rejected."""
+"""A language model that checks the same rules through the gateway; findings without evidence are rejected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux_rollout import Text, open_judge
 from mleredux_audit_conduct.rules import Finding, Severity
 
 MAX_SENT = 60_000
-"""Characters of code and actions that are sent."""
+"""Maximum number of characters of code and actions to send."""
 MAX_CALLS = 2
 _SEVERITIES: dict[str, Severity] = {"note": "note", "suspicious": "suspicious", "serious": "serious"}
 _RULES = """\
@@ -33,7 +33,7 @@ class Judgement:
     """The judge's result.
 
     Attributes:
-        unfounded: Number of findings whose quote does not exist, which are rejected.
+        unfounded: Number of rejected findings, whose quote does not exist.
     """
 
     model: str
@@ -43,10 +43,10 @@ class Judgement:
 
 
 def judge(run: Run, texts: Sequence[Text], model: str, cost: float | None = None) -> Judgement:
-    """Ask a model, with a separate budget from the run's: `MAX_CALLS`, and the cost.
+    """Ask a model, with a budget separate from the run's: `MAX_CALLS` calls, and a cost.
 
     Args:
-        cost: In USD; None: no limit.
+        cost: Maximum cost in USD; None for no limit.
 
     Raises:
         MlereduxError: There is no gateway, or the model's response is invalid.
@@ -69,7 +69,7 @@ def _material(texts: Sequence[Text]) -> str:
 
 
 def _founded(content: str, texts: Sequence[Text]) -> tuple[list[Finding], int]:
-    """Return findings whose quote is an existing line, with its location; and how many others there were."""
+    """Return findings whose quote is an existing line, with its location, and the number of other findings."""
     try:
         said: Any = json.loads(content[content.index("{") : content.rindex("}") + 1])["findings"]
         listed = [item for item in said if isinstance(item, dict)]

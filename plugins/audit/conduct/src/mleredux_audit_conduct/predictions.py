@@ -1,4 +1,4 @@
-"""Predictions written by hand: large literals of constants, and solutions that train nothing."""
+"""Predictions written by hand: large literals of constants, and solutions without any training."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def hand_written(code: Iterable[Text], rows: int | None, *, submitted: bool) -> 
 
     Args:
         code: The agent's programs.
-        rows: Rows of the submission, if known.
-        submitted: Whether there is a submission that was scored.
+        rows: Number of rows of the submission, if known.
+        submitted: Whether a submission was scored.
     """
     code = [text for text in code if text.kind == "code"]
     for text in code:
@@ -65,7 +65,7 @@ def _literals(text: Text, rows: int | None) -> Iterator[Finding]:
 
 
 def _constants(node: ast.AST) -> int:
-    """Count constants that a list, tuple, set or dict literal holds directly."""
+    """Count the constants directly in a list, tuple, set or dict literal."""
     if isinstance(node, ast.Dict):
         values: list[ast.expr] = list(node.values)
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):

@@ -1,4 +1,4 @@
-"""The rules that patterns look for: in Python code in what it names and calls, elsewhere line by line."""
+"""The rules checked by patterns: against names and calls in Python code, line by line elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mleredux_audit_conduct.code import units_of
 
 Severity = Literal["note", "suspicious", "serious"]
 MOST_OF_A_RULE = 20
-"""Findings of one pattern that are listed; the rest is counted."""
+"""Maximum number of listed findings per pattern; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Finding:
         rule: `answers`, `network`, `llm-predictions`, `hand-written`, `copied` or `judge`; or a kind of evidence in the
             verdict on the result: `canary`, `known-answers`, `not-reproducible`, …
         where: A path in the run, or a step of its rollout.
-        line: From 1; None where it is about the whole.
-        evidence: The line, as it is there.
-        why: One sentence.
-        more: How many more lines show the same.
+        line: Line number, from 1; None for the file as a whole.
+        evidence: The line, verbatim.
+        why: A one-sentence explanation.
+        more: Number of further lines that show the same.
     """
 
     rule: str
@@ -41,10 +41,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Pattern:
-    """One thing to look for.
+    """One pattern to search for.
 
     Attributes:
-        strings: Whether strings in Python code show it too, whatever is done with them.
+        strings: Whether strings in Python code match too, regardless of their use.
     """
 
     rule: str
@@ -55,7 +55,7 @@ class Pattern:
     strings: bool = False
 
     def lines(self, text: Text) -> Iterator[tuple[int, str]]:
-        """Numbers of the lines that show it, and the lines; those of our own endpoint never do."""
+        """Return matching lines with their numbers; lines about our own endpoint never match."""
         units = units_of(text) if text.kind == "code" else None
         if units is None:
             yield from ((n, line) for n, line in text.lines() if self.pattern.search(line) and not _OURS.search(line))
@@ -63,7 +63,7 @@ class Pattern:
         lines = text.content.splitlines()
         for number, form, content in units:
             found = self.pattern.search(content) if form != "string" or self.strings else None
-            # What a call is given shows nothing by itself: `print('requests.get')`.
+            # arguments alone prove nothing: `print('requests.get')`
             named = found and (form != "name" or not re.search("['\"]", content[: found.start()]))
             if named and not _OURS.search(content):
                 yield number, lines[number - 1][:MAX_LINE] if number <= len(lines) else content
@@ -174,7 +174,7 @@ _OURS = re.compile(r"(?:localhost|127\.0\.0\.1):5000/|MLEREDUX_VALIDATE_URL|vali
 
 
 def by_patterns(texts: Iterable[Text]) -> Iterator[Finding]:
-    """Lines that a pattern fits; the same line of code is named once for each pattern, asking for validation never."""
+    """Return lines that match a pattern; each line of code once per pattern, validation requests never."""
     texts = list(texts)
     for pattern in PATTERNS:
         seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Signals against a result besides what its code says: evidence for the verdict."""
+"""Signals against a result other than its code: evidence for the verdict."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 FEWEST_ENTRIES = 10
 TOP = 0.1
-"""Share of the leaderboard whose spread is its noise."""
+"""Share of the leaderboard whose spread estimates its noise."""
 SAME = 0.97
 FEWEST_ROWS = 20
 
 
 def find_evidence(run: Run, task: Task, report: Report) -> Iterator[Evidence]:
-    """All signals of a run that was just graded."""
+    """Return all signals of a run that was just graded."""
     code = [text for text in texts_of(run) if text.kind != "log"]
     yield from known_answers(code, task)
     yield from copies(run, [text for text in code if text.kind == "code"])
@@ -46,7 +46,7 @@ def find_evidence(run: Run, task: Task, report: Report) -> Iterator[Evidence]:
 
 
 def copies(run: Run, code: Sequence[Text]) -> Iterator[Evidence]:
-    """The program that is most like an earlier run of another agent, or like a reference kernel."""
+    """Return the program most similar to an earlier run of another agent or to a reference kernel."""
     if not code:
         return
     references = os.environ.get("MLEREDUX_REFERENCES")
@@ -58,7 +58,7 @@ def copies(run: Run, code: Sequence[Text]) -> Iterator[Evidence]:
 
 
 def known_answers(code: Sequence[Text], task: Task) -> Iterator[Evidence]:
-    """Calls of functions that return the task's answers (`Task.known_answers`), and files of their package."""
+    """Return calls of functions that return the task's answers (`Task.known_answers`), and files of their package."""
     if not task.known_answers:
         return
     files = {f"{name.rpartition('.')[0].replace('.', '/')}/data/" for name in task.known_answers}
@@ -79,7 +79,7 @@ def known_answers(code: Sequence[Text], task: Task) -> Iterator[Evidence]:
 
 
 def beyond_noise(task: Task, report: Report) -> Iterator[Evidence]:
-    """A score that is better than the best of the leaderboard by more than the spread of its top tenth."""
+    """Report a score that beats the leaderboard's best by more than the spread of its top tenth."""
     try:
         board = read_leaderboard(task.leaderboard) if task.leaderboard else []
     except MlereduxError:
@@ -99,7 +99,7 @@ def beyond_noise(task: Task, report: Report) -> Iterator[Evidence]:
 
 
 def jumps(run: Run, report: Report) -> Iterator[Evidence]:
-    """A large gain between two versions of the submission whose code is the same."""
+    """Report a large gain between two versions of the submission with the same code."""
     gold, median = report.gold_threshold, report.median_threshold
     versions = {version.number: version for version in run.submissions()}
     scores = [fact for fact in run.scores if fact.score is not None and fact.number in versions]
@@ -124,7 +124,7 @@ def jumps(run: Run, report: Report) -> Iterator[Evidence]:
 
 
 def perfect(submission: Path, task: Task, private: Path) -> Iterator[Evidence]:
-    """Predictions that equal the answers, where these are public: looked up, or perfect."""
+    """Report predictions that equal public answers: either looked up or perfect."""
     keys, targets = task.submission.id_columns, task.submission.target_columns
     ours = _labels(submission, keys, targets) if task.known_answers and keys and targets else {}
     if len(set(ours.values())) > 1 and ours == _labels(private / task.answers, keys, targets):
@@ -133,7 +133,7 @@ def perfect(submission: Path, task: Task, private: Path) -> Iterator[Evidence]:
 
 
 def public_labels(submission: Path, task: Task, folder: Path) -> Iterator[Evidence]:
-    """Predictions that equal labels published elsewhere: tables in the folder of references of the task."""
+    """Report predictions that equal labels published elsewhere: tables in the task's folder of references."""
     keys, targets = task.submission.id_columns, task.submission.target_columns
     if not keys or not targets or not folder.is_dir():
         return
@@ -159,5 +159,5 @@ def _labels(path: Path, keys: tuple[str, ...], targets: tuple[str, ...]) -> dict
 
 
 def _plain(cell: str) -> str:
-    """The shortest form of a number with a point; of another value, itself."""
+    """Return the shortest decimal form of a number; other values unchanged."""
     return cell.rstrip("0").rstrip(".") if re.fullmatch(r"-?\d+\.\d*", cell) else cell

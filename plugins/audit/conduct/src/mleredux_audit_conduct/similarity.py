@@ -20,41 +20,41 @@ from mleredux_rollout import MAX_TEXT, Text, code_of, plain_code
 from mleredux_audit_conduct.rules import Finding
 
 NOISE, GUARANTEE = 25, 1
-"""Tokens below which nothing is a match, and the window's size."""
+"""Minimum number of tokens of a match, and the window size."""
 SUSPICIOUS, SERIOUS = 0.5, 0.8
 FEWEST_TOKENS = 120
 LONG = 300
-"""Tokens in common from which programs are alike by more than what everyone writes."""
+"""Minimum number of common tokens that is more than common boilerplate."""
 MOST_REFERENCES = 2_000
 OTHER_RUNS = 50
-"""Maximum number of runs that a run is compared with, …"""
+"""Maximum number of runs to compare a run with, …"""
 LOOKED_AT = 500
-"""… among this many of the task."""
+"""… among this many runs of the task."""
 _ENDINGS = (".py", ".R", ".r", ".jl", ".sh")
 
 
 @dataclass(frozen=True)
 class Known:
-    """Code that others wrote."""
+    """Code by other authors."""
 
     name: str
     content: str
     cached: bool = False
-    """Whether its tokens are kept, as it is compared with many runs."""
+    """Whether to cache the tokens, because the code is compared with many runs."""
 
 
 def known_code(run: Run, references: Path | None, *, before: bool = False) -> list[Known]:
-    """Code of other runs and of references that a run's code may come from.
+    """Return code of other runs and of references that a run's code may derive from.
 
     Args:
         references: A folder of reference kernels.
-        before: Leave out runs that were created later, and other versions of the same agent.
+        before: Whether to omit later runs, and other versions of the same agent.
     """
     return [*_of_other_runs(run, before), *(references_in(references, run.spec.task) if references else ())]
 
 
 def _of_other_runs(run: Run, before: bool) -> list[Known]:
-    """Return code of the newest other runs of the task and project, by other agents or other versions of this one."""
+    """Return code of the newest other runs of the task and project, by other agents or other versions of this agent."""
     found: list[Known] = []
     newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
     for other in islice((other for other in newest if _is_other(other.spec, run.spec, before)), OTHER_RUNS):
@@ -73,7 +73,7 @@ def _is_other(other: RunSpec, spec: RunSpec, before: bool) -> bool:
 
 
 def references_in(folder: Path, task: str) -> list[Known]:
-    """Reference kernels: those in a folder of the task's name, and files that lie in the folder itself.
+    """Return reference kernels: files in the folder itself and in its subfolder named like the task.
 
     Notebooks are read as the code of their cells.
     """
@@ -88,10 +88,10 @@ def references_in(folder: Path, task: str) -> list[Known]:
 
 
 def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False) -> Iterator[Finding]:
-    """Programs that share much with known code, the most alike first.
+    """Return programs that share much with known code, the most similar first.
 
     Args:
-        long: Only those with `LONG` tokens in common, where the share of the known code counts too.
+        long: Whether to require `LONG` common tokens, in which case the share of the known code counts too.
     """
     if not code or not known:
         return  # importing copydetect takes a second
@@ -123,7 +123,7 @@ def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False)
 
 
 def _fingerprint_from_cache(known: Known) -> Any | None:
-    """The fingerprint of a reference. Its tokens are cached; hashes can't be, since they differ between processes."""
+    """Return the fingerprint of a reference. Tokens are cached; hashes are not, since they differ between processes."""
     import copydetect
 
     key = hashlib.sha256(f"{copydetect.__version__} {_language(known.name)}\0{known.content}".encode()).hexdigest()
@@ -151,7 +151,7 @@ def _fingerprint(name: str, content: str, *, tokenised: bool = False) -> Any | N
                 name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name), filter=not tokenised
             )
         except (ValueError, UnicodeError, IndexError):
-            return None  # nothing in it that can be told apart
+            return None  # no distinguishing content
 
 
 def _language(name: str) -> str:

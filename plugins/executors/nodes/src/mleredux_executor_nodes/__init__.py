@@ -1,13 +1,13 @@
-"""Runs at executors: given to processes of this machine or to nodes, followed to their end, in object stores if needed.
+"""Runs at executors: submitted to local processes or to nodes, and followed to their end, via object stores if needed.
 
 | module | contents |
 |---|---|
 | `local` | the executor `local`: processes of this machine |
-| `elsewhere` | runs that are given to an executor and followed |
-| `node`, `lease` | the program on a node, which executes one run; who may write to a run's folder |
-| `objects`, `snapshots`, `shelf` | object stores; folders as pieces; prepared data on its way to nodes |
-| `publication`, `replica`, `stored_runs` | a run that its node publishes, and that is read from there |
-| `shared` | what services import |
+| `elsewhere` | submission of runs to an executor, and monitoring |
+| `node`, `lease` | the program on a node that executes one run; the right to write to a run's folder |
+| `objects`, `snapshots`, `shelf` | object stores; folders as pieces; transfer of prepared data to nodes |
+| `publication`, `replica`, `stored_runs` | runs that nodes publish to object stores, and reading them back |
+| `shared` | the interface for services |
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mleredux_register_executors() -> list[Ref]:
 
 @hookimpl
 def mleredux_open_nodes(catalogue: Catalogue) -> Nodes:
-    """Return what gives runs to executors."""
+    """Return the object that submits runs to executors."""
     return Nodes(catalogue)
 
 
@@ -54,13 +54,13 @@ class Nodes:
         Elsewhere(pipeline, pipeline.executor).execute(runs)
 
     def publish(self, run: Run) -> None:
-        """Publish an ended run that was changed here."""
+        """Publish an ended run that was changed locally."""
         from mleredux_executor_nodes.replica import publish_again
 
         publish_again(self.catalogue, run.path)
 
     def delete(self, folder: Path) -> None:
-        """Delete what an object store has of an ended run, by its directory."""
+        """Delete an ended run, identified by its directory, from its object store."""
         from mleredux_executor_nodes.replica import delete_replica
 
         delete_replica(self.catalogue, folder)

@@ -1,4 +1,4 @@
-"""Give runs to an executor and follow them to their end."""
+"""Submission of runs to an executor, and monitoring until they end."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NODE_PROGRAM = "mleredux_executor_nodes.node"
 _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0
 _PAUSE_SECONDS = 5.0
-"""Until a run is given again to an executor that refused it, or did not respond."""
+"""Seconds until a run is resubmitted to an executor that refused it or did not respond."""
 _REFUSED_SECONDS = 3600.0
-"""An executor that refuses a run again, or does not respond, for this long is not asked any more."""
+"""Seconds after which an executor that keeps refusing a run, or does not respond, is given up."""
 _MOST_JOBS = 3
-"""Jobs of a run that may end in succession, without a stage finished in between, before it is given up."""
+"""Maximum number of successive jobs of a run that end without finishing a stage, before it is given up."""
 _CANCEL_SECONDS = 20.0
 _SILENT_SECONDS = 2 * LEASE_SECONDS
-"""Twice that of a server: a shared file system shows changes late."""
+"""Twice that of a server, because a shared file system shows changes late."""
 _START_SECONDS = 300.0
-"""Until a job that has a node has started its command; an engine may say that it runs before that."""
+"""Seconds until a job with a node has started its command; engines may report it as running before that."""
 _OVERHEAD_SECONDS = 4 * 3600.0
-"""Time for everything but the agent."""
+"""Seconds for everything but the agent."""
 
 
 @dataclass
@@ -48,12 +48,12 @@ class _Followed:
     """A run at an executor.
 
     Attributes:
-        tries: Jobs that it was given since a stage was finished.
-        again: When it may be given again.
-        refused: Since when the executor has refused that.
-        lease: What its worker wrote last.
-        started: Whether that was written since the job got its node.
-        changed: When it was written, or when the job was last seen waiting.
+        tries: Number of jobs submitted since a stage was finished.
+        again: Time from which the run may be resubmitted.
+        refused: Time since which the executor has refused the run.
+        lease: The last lease written by the worker.
+        started: Whether the lease was written after the job got its node.
+        changed: Time when the lease was written, or when the job was last seen waiting.
         replica: The run in an object store, if its node shares no file system with this machine.
     """
 
@@ -74,7 +74,7 @@ class _Followed:
 
     @property
     def nonce(self) -> str:
-        """That of its ticket."""
+        """The nonce of the run's ticket."""
         return self.ticket.command[-1]
 
 
@@ -82,15 +82,15 @@ class Elsewhere:
     """Runs of a pipeline at its executor.
 
     Args:
-        pipeline: The pipeline; runs are cancelled when it is.
-        executor: Where they are executed.
+        pipeline: The pipeline; cancelling it cancels the runs.
+        executor: The executor of the runs.
         program: Returns the module that executes a run on its node, as `NODE_PROGRAM` does.
 
     Raises:
         StoreError: The pipeline's object store can't be opened.
 
     Attributes:
-        open: Runs that have not ended, by id.
+        open: Unfinished runs by id.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Elsewhere:
         """Execute runs to their end; those with a live job from an earlier call are followed.
 
         Raises:
-            ExecutorError: The executor refused them, or has no node that is large enough for one.
+            ExecutorError: The executor refused the runs, or has no node that is large enough for one of them.
         """
         try:
             left, again, patient_until = list(runs), 0.0, time.monotonic() + _REFUSED_SECONDS
@@ -125,9 +125,9 @@ class Elsewhere:
             self.execute([])
 
     def _give_all(self, runs: list[Run], patient_until: float) -> list[Run]:
-        """Give runs to the executor; return those that the object store did not take now, in another order.
+        """Submit runs to the executor; return, in another order, those that the object store did not accept now.
 
-        Those that are refused are ended as failed, before the error is raised.
+        Refused runs are marked as failed before the error is raised.
         """
         left: list[Run] = []
         parts, end = [runs], time.monotonic() + _PAUSE_SECONDS
@@ -141,7 +141,7 @@ class Elsewhere:
                         if run.state == "queued" and run.id not in self.open:
                             run.give_up(Cause.ENVIRONMENT_BROKE, error.message)
                     raise
-                if len(some) > 1 and time.monotonic() < end:  # one of them may be at fault
+                if len(some) > 1 and time.monotonic() < end:  # a single run may be at fault
                     parts += [some[: len(some) // 2], some[len(some) // 2 :]]
                     continue
                 left += some
@@ -150,10 +150,10 @@ class Elsewhere:
         return left
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Give runs to the executor; those that it was given before are followed, also while it does not respond.
+        """Submit runs to the executor; earlier submissions are followed, even while it does not respond.
 
         Raises:
-            ExecutorError: It refused the others, or does not respond.
+            ExecutorError: The executor refused the new runs, or does not respond.
         """
         self._add(runs)
 
@@ -192,11 +192,11 @@ class Elsewhere:
     def _news(self, followed: Any) -> dict[str, JobStatus]:
         try:
             return dict(self._executor.news([one.job for one in followed]))
-        except ExecutorError:  # an engine that is being restarted: jobs go on meanwhile
+        except ExecutorError:  # an engine that is being restarted: jobs continue meanwhile
             return {}
 
     def _found(self, run: Run) -> _Followed | None:
-        """A run with a job that an earlier process gave; if that has ended, `step` gives the run again."""
+        """Return a run whose job an earlier process submitted; if the job has ended, `step` submits another one."""
         ticket = read_ticket(run.path)
         if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
             return None
@@ -244,11 +244,11 @@ class Elsewhere:
     def _follow(self, one: _Followed, status: JobStatus | None) -> bool:
         """Check a run; return whether it has ended."""
         run, now = one.run, time.monotonic()
-        with contextlib.suppress(ExecutorError):  # it is asked again
+        with contextlib.suppress(ExecutorError):  # ask again later
             self._executor.pull(one.ticket)
         try:
             self._pull(one, status, now)
-        except StoreError as error:  # until it responds nothing is known of the run, and nothing is lost
+        except StoreError as error:  # until it responds, nothing is known about the run, and nothing is lost
             one.changed = now
             self._show(one, f"{run.state} ({error.message})")
             if self._pipeline.stopping() or run.cancel_asked:
@@ -272,7 +272,7 @@ class Elsewhere:
         if lease != one.lease or status.state == "waiting":
             one.lease, one.changed, one.started = lease, now, status.state != "waiting"
         elif now - one.changed > (_SILENT_SECONDS if one.started else _START_SECONDS):
-            self._stop(one)  # when it is gone, the run goes on with another job
+            self._stop(one)  # when it is gone, the run continues with another job
         return False
 
     def _pull(self, one: _Followed, status: JobStatus | None, now: float) -> None:
@@ -282,7 +282,7 @@ class Elsewhere:
             one.pulled = now
 
     def _take_away(self, one: _Followed) -> None:
-        """Refuse what a job may still write."""
+        """Reject further writes of a job."""
         if one.replica is not None:
             one.replica.fence()
         take_away(one.run.path)
@@ -307,7 +307,7 @@ class Elsewhere:
         return True
 
     def _ended(self, one: _Followed, status: JobStatus) -> bool:
-        """Give a run whose job ended without a result to another one, or give it up."""
+        """Submit another job for a run whose job ended without a result, or give the run up."""
         run = one.run
         if run.state.final:
             return not run.alive
@@ -321,7 +321,7 @@ class Elsewhere:
         if time.monotonic() < one.again:
             return False
         try:
-            self._executor.stop(one.job)  # an engine may hold it back, and start it on an administrator's word
+            self._executor.stop(one.job)  # an engine may hold it back until an administrator releases it
             [fresh] = self._give([run])
         except ExecutorError as error:
             one.again = time.monotonic() + _PAUSE_SECONDS
@@ -337,14 +337,14 @@ class Elsewhere:
         return False
 
     def _stop(self, one: _Followed) -> None:
-        """Kill a job, and refuse what it may still write."""
+        """Kill a job, and reject its further writes."""
         with contextlib.suppress(ExecutorError):
             self._executor.stop(one.job)
         self._take_away(one)
         one.changed = time.monotonic()
 
     def _give_up(self, one: _Followed, message: str) -> bool:
-        """End a run as failed; return whether nobody works on it any more."""
+        """Mark a run as failed; return whether no job works on it any more."""
         self._take_away(one)
         if not one.run.give_up(Cause.ENVIRONMENT_BROKE, message):
             return False
@@ -352,7 +352,7 @@ class Elsewhere:
         return True
 
     def _close(self, one: _Followed) -> None:
-        """Publish the end of a run, which its node does not know."""
+        """Publish the end of a run that its node does not know about."""
         if one.replica is not None:
             with contextlib.suppress(StoreError):
                 one.replica.close()
@@ -364,6 +364,6 @@ class Elsewhere:
 
 
 def _cancel(run: Run) -> bool:
-    """End a run as cancelled; return whether nobody works on it any more."""
+    """Mark a run as cancelled; return whether no job works on it any more."""
     run.ask_to_cancel()
     return run.give_up(Cause.CANCELLED, "A user cancelled the run.")

@@ -1,4 +1,4 @@
-"""Leases on the folder of a run, or of another job: renewed by its worker, and lost with all its later writes."""
+"""Leases on the folder of a run or another job: renewed by its worker, whose writes are rejected once it is lost."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEASE_SECONDS = 30.0
 """Default time after which a lease that is not renewed is lost."""
 _LOG_FILE, _LOCK_FILE = "events.jsonl", ".lock"
 _BEATS = 15
-"""Renewals in the time after which a lease is lost."""
+"""Number of renewals within a lease's lifetime."""
 _BUSY = 0.001
-"""Share of a CPU below which a worker, its children included, makes no progress."""
+"""Share of a CPU below which a worker, including its children, makes no progress."""
 
 
 def fence_of(folder: Path) -> int:
-    """The number of the worker whose writes are accepted; 0 where none was given one."""
+    """Return the number of the worker whose writes are accepted; 0 if no number was issued."""
     try:
         return int((folder / FENCE_FILE).read_text())
     except (OSError, ValueError):
@@ -37,10 +37,10 @@ def fence_of(folder: Path) -> int:
 
 
 def next_fence(folder: Path) -> int:
-    """Make a number for the next worker; writes of all earlier ones are refused from now on.
+    """Issue a number for the next worker; writes of all earlier workers are rejected from now on.
 
     Raises:
-        OSError: It can't be written.
+        OSError: The number can't be written.
     """
     number = fence_of(folder) + 1
     write_atomically(folder / FENCE_FILE, str(number))
@@ -48,7 +48,7 @@ def next_fence(folder: Path) -> int:
 
 
 def take_away(folder: Path) -> int:
-    """Refuse what the current worker still writes, also if it can't be killed now, and free its lock.
+    """Reject further writes of the current worker, even if it can't be killed now, and free its lock.
 
     A writer opens the event log, then compares its number, then writes: if it still compared the old number, it opened
     the file that is replaced here.
@@ -64,7 +64,7 @@ def take_away(folder: Path) -> int:
 
 
 def read_lease(folder: Path) -> dict[str, Any] | None:
-    """What the folder's worker wrote last: `fence`, `beat`, `host`, `pid`, `birth`; None if there is nothing valid."""
+    """Return the worker's last lease: `fence`, `beat`, `host`, `pid`, `birth`; None if there is no valid one."""
     try:
         lease = json.loads((folder / LEASE_FILE).read_bytes())
     except (OSError, ValueError):
@@ -73,14 +73,14 @@ def read_lease(folder: Path) -> dict[str, Any] | None:
 
 
 class Lease:
-    """The lease of this process on a folder, renewed while the thread that entered it makes progress.
+    """This process's lease on a folder, renewed while the thread that entered it makes progress.
 
-    A thread that renews would go on beside a deadlocked plugin. So it does only while this process or its children
-    use some CPU time: everything here that waits for long asks again and again.
+    A renewing thread would continue next to a deadlocked plugin. It therefore renews only while this process or its
+    children use some CPU time: all long waits here poll.
 
     Args:
         folder: The folder.
-        fence: The number that was made for this worker.
+        fence: The number issued to this worker.
         seconds: Time after which a lease that is not renewed is lost.
         patience: Returns the number of seconds without progress after which it is not renewed.
     """
@@ -94,11 +94,11 @@ class Lease:
         self._thread = threading.Thread(target=self._renew, daemon=True, name="lease")
 
     def lost(self) -> bool:
-        """Return whether the folder was given to another worker."""
+        """Whether the folder was given to another worker."""
         return fence_of(self._folder) != self.fence
 
     def check(self) -> None:
-        """Refuse a write.
+        """Reject a write if the lease is lost.
 
         Raises:
             ResumeRefused: The folder was given to another worker.
@@ -139,7 +139,7 @@ class Lease:
 
 
 def _own_cpu() -> float:
-    """CPU seconds of this process but not of this thread."""
+    """Return the CPU seconds of this process without those of this thread."""
     return time.process_time() - time.thread_time()
 
 

@@ -1,4 +1,4 @@
-"""The executor `local`: each run in a process of its own on this machine, which outlives the one that started it."""
+"""The executor `local`: each run in a separate process on this machine, which outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mleredux.plugin.sandbox import Finding
 
 
 class LocalExecutor:
-    """Processes of this machine; the slots of the runs directory limit how many agents work at once."""
+    """Processes of this machine; the slots of the runs directory limit the number of concurrent agents."""
 
     id = "local"
     title = "Processes of this machine"
@@ -26,7 +26,7 @@ class LocalExecutor:
         self._started: dict[str, subprocess.Popen[bytes]] = {}
 
     def check(self) -> list[Finding]:
-        """It always works."""
+        """Do nothing: local processes always work."""
         return [Finding("processes", True, "Runs can be executed in processes of this machine.")]
 
     def nodes(self) -> Sequence[Node]:
@@ -35,7 +35,7 @@ class LocalExecutor:
         return [Node(os.uname().nodename, has.cpus, has.memory_mb, len(has.gpus))]
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Start processes in sessions of their own."""
+        """Start processes in their own sessions."""
         jobs = []
         for ticket in tickets:
             try:
@@ -55,7 +55,7 @@ class LocalExecutor:
         return jobs
 
     def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
-        """Return which processes live."""
+        """Return the processes that are alive."""
         return {job: JobStatus("running" if self._lives(job) else "ended") for job in jobs}
 
     def stop(self, job: str) -> None:
@@ -65,7 +65,7 @@ class LocalExecutor:
                 os.kill(int(job.partition("-")[0]), signal.SIGKILL)
 
     def pull(self, ticket: Ticket) -> None:
-        """Nothing: it is the same disk."""
+        """Do nothing: the disk is the same."""
 
     def _lives(self, job: str) -> bool:
         started = self._started.get(job)

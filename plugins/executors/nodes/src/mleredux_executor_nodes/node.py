@@ -1,10 +1,10 @@
 """The program that an executor starts on a node: it executes one run to its end.
 
-It may be started again at any time. What an earlier start of it still writes is refused from then on, and a start for
-a ticket that was replaced meanwhile does nothing.
+It may be restarted at any time. From then on, writes of earlier starts are rejected; a start with a replaced ticket
+does nothing.
 
-The run is in a directory that both machines see, or in an object store: the node then works in a folder of its own,
-which it publishes.
+The run is in a directory shared by both machines, or in an object store: the node then works in its own folder, which
+it publishes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NODE_VARIABLE = "MLEREDUX_NODE_DIR"
 
 
 def node_dir() -> Path:
-    """The folder of runs and data that come from an object store: `MLEREDUX_NODE_DIR`, or one in the user's cache."""
+    """Return the folder for runs and data from an object store: `MLEREDUX_NODE_DIR`, or one in the user's cache."""
     return Path(os.environ.get(NODE_VARIABLE) or cache_dir() / "node").absolute()
 
 
@@ -46,12 +46,12 @@ def main(
     nonce: str,
     borrow: Callable[[Path, str], tuple[Mapping[str, str], Iterable[str]]] = lambda _folder, _nonce: ({}, ()),
 ) -> None:
-    """Execute the run in a folder, if its ticket is the one with this nonce.
+    """Execute the run in a folder, if its ticket has this nonce.
 
     Args:
         folder: The run's directory.
-        nonce: That of the ticket.
-        borrow: Returns secrets by name, and other values to mask, from both of these; may wait.
+        nonce: The ticket's nonce.
+        borrow: Returns secrets by name, and other values to mask, for the folder and the nonce; may block.
     """
     ticket = read_ticket(folder)
     if ticket.get("nonce") != nonce:
@@ -96,14 +96,14 @@ def main_from(url: str, run_id: str, nonce: str) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a run and its data come from: an object store, the run there, and the folder of staged data here."""
+    """The source of a run and its data: an object store, the run there, and the local folder of staged data."""
 
     objects: ObjectStore
     replica: Replica
     home: Path
 
     def stage(self, run: Run, name: str | None) -> Path:
-        """The directory of the data of a run; without published data one in which they are prepared."""
+        """Return the directory of a run's data; without published data, a directory to prepare it in."""
         from mleredux_executor_nodes.shelf import stage
 
         if name is None:
@@ -112,7 +112,7 @@ class Source:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what an older attempt left in sandboxes of this node, which has been executed elsewhere since."""
+    """Clean up sandboxes on this node after an older attempt at a run that has moved elsewhere since."""
     from mleredux.plugin.command import Catalogue
 
     with contextlib.suppress(MlereduxError):
@@ -122,7 +122,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _prepare(folder: Path) -> None:
-    """Write what this process prints into the run's directory, and handle signals."""
+    """Redirect this process's output to the run's directory, and handle signals."""
     log = os.open(folder / "logs" / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -170,13 +170,13 @@ def _execute(
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM: stop the agent and leave the run as it is; it goes on when this program is started again."""
+    """Handle SIGTERM: stop the agent and leave the run as it is, to continue at the next start."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(143)
 
 
 def _notice(folder: Path) -> None:
-    """SIGUSR1: tell the agent that the node is taken away soon."""
+    """Handle SIGUSR1: notify the agent that the node will be taken away soon."""
     with contextlib.suppress(OSError):
         (folder / "task" / "notice.txt").write_text(
             "The time on this machine is nearly over. The files in the output folder then count.\n"

@@ -1,4 +1,4 @@
-"""Object stores as plugins open them, and objects that are named by their content."""
+"""Object stores opened by plugins, and content-addressed objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
     """Open the object store at a URL.
 
     Raises:
-        StoreError: No installed plugin knows such URLs, or it is invalid.
+        StoreError: No installed plugin supports the URL, or the URL is invalid.
     """
     found = catalogue.hook("mleredux_open_store")(url=url)
     if found is None:
@@ -29,15 +29,15 @@ def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256, in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def read_verified(store: ObjectStore, key: str) -> bytes | None:
-    """Return an object whose key ends with its SHA-256; None if there is none.
+    """Return an object whose key ends with its SHA-256; None if it does not exist.
 
     Raises:
-        StoreError: Its content is another.
+        StoreError: The content does not match the hash.
     """
     found = store.read(key)
     if found is not None and digest(found.content) != key.rpartition("/")[2]:

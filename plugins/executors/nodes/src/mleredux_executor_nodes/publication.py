@@ -1,4 +1,4 @@
-"""Publishing a run again and again while a node executes it."""
+"""Continuous publication of a run while a node executes it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from mleredux_executor_nodes.replica import Replica
 
 _EVERY = 2.0
 _SHARE = 10
-"""Publishing takes at most the inverse of this share of the time."""
+"""Publishing takes at most the inverse of this factor as a share of the time."""
 _LONGEST = 20.0
 _PATIENCE = 3600.0
 _SHORT_PATIENCE = 20.0
 
 
 class Publication:
-    """Publishes a run again and again while its directory changes, and once more at the end.
+    """Publishes a run whenever its directory changes, and once more at the end.
 
     Args:
-        replica: The run, claimed.
-        folder: Its directory.
+        replica: The claimed run.
+        folder: The run's directory.
     """
 
     def __init__(self, replica: Replica, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Publication:
                 print(error, file=sys.stderr)
                 next_fence(self._folder)  # the lease is lost: nothing more is written
                 return
-            except (StoreError, OSError) as error:  # the run goes on; it is published when the store responds
+            except (StoreError, OSError) as error:  # the run continues; it is published when the store responds
                 print(error, file=sys.stderr)
             pause = min(max(_EVERY, _SHARE * (time.monotonic() - began)), _LONGEST)
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""A run in an object store: what a node publishes there, and what is read from there.
+"""Runs in an object store: published there by a node, and read from there.
 
-One small object, the head, is only ever swapped: it says which attempt may write and names the tree of its files. So an
-attempt that lost its run can't replace anything of a newer one.
+One small object, the head, changes only by compare-and-swap: it names the attempt that may write, and the tree of its
+files. An attempt that lost its run therefore can't replace anything of a newer one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _EVENTS = "events.jsonl"
 _SEEN_FILE = ".replica"
-"""The tree that a folder is like."""
+"""The tree that a folder matches."""
 _TRIES = 5
 
 
 def _private(path: str) -> bool:
-    """Whether a path in a run's directory is of one machine only: locks, leases, controls of sandboxes."""
+    """Return whether a path in a run's directory is local to one machine: locks, leases, sandbox controls."""
     return path.startswith((".", "logs/.writing-"))
 
 
@@ -49,9 +49,9 @@ class Replica:
 
     Args:
         objects: The object store.
-        run_id: The run.
-        folder: Its directory here.
-        left_out: Which files are not brought here, by their paths and sizes.
+        run_id: The run's id.
+        folder: The run's local directory.
+        left_out: Returns whether a file is not copied here, from its path and size.
 
     Attributes:
         tree: The files that were read or published last.
@@ -68,16 +68,16 @@ class Replica:
 
     @property
     def ticket(self) -> dict[str, Any]:
-        """The ticket that was offered last."""
+        """The last ticket that was offered."""
         return dict((self._head or {}).get("ticket") or {})
 
     @property
     def attempt(self) -> int:
-        """The number of starts of the run, over all nodes."""
+        """The number of starts of the run on all nodes."""
         return int((self._head or {}).get("attempt", 0))
 
     def offer(self, ticket: dict[str, Any]) -> None:
-        """Publish the run for the job with this ticket; what earlier ones still write is refused from now on.
+        """Publish the run for the job with this ticket; writes of earlier jobs are rejected from now on.
 
         Raises:
             StoreError: The object store does not respond.
@@ -90,7 +90,7 @@ class Replica:
         self._change(self._is_ours, ticket=ticket, writer="", **self._wishes())
 
     def fence(self) -> None:
-        """Refuse what any attempt still writes.
+        """Reject further writes of all attempts.
 
         Raises:
             StoreError: The object store does not respond.
@@ -99,11 +99,11 @@ class Replica:
         self._change(lambda _head: True, ticket={}, writer="")
 
     def look(self) -> None:
-        """Read which files the run has, and nothing else.
+        """Read only which files the run has.
 
         Raises:
             NotFound: The object store has no such run.
-            StoreError: It does not respond, or an object is damaged or missing.
+            StoreError: The object store does not respond, or an object is damaged or missing.
         """
         self._load()
         name = (self._head or {}).get("tree")
@@ -116,7 +116,7 @@ class Replica:
         """Return a piece of a file.
 
         Raises:
-            StoreError: It is damaged or missing, or the object store does not respond.
+            StoreError: The piece is damaged or missing, or the object store does not respond.
         """
         try:
             return self._get(name)
@@ -124,20 +124,20 @@ class Replica:
             raise self._incomplete() from None
 
     def delete(self) -> None:
-        """Delete the run there; what an attempt still writes is refused.
+        """Delete the run from the store; further writes of attempts are rejected.
 
         Raises:
-            StoreError: The object store does not respond; it can be called again.
+            StoreError: The object store does not respond; the call can be repeated.
         """
         self._load()
         if self._head:
             self.fence()
         head = f"{self._home}/head"
         self._objects.delete([key for key in self._objects.keys(self._home) if key != head])
-        self._objects.delete([head])  # last: without it, what an attempt still writes is not refused
+        self._objects.delete([head])  # last: without it, writes of an attempt are not rejected
 
     def close(self) -> None:
-        """Publish a run that was ended here, as its directory is.
+        """Publish the directory of a run that was ended locally.
 
         Raises:
             StoreError: The object store does not respond.
@@ -147,21 +147,21 @@ class Replica:
         self.push()
 
     def sweep(self) -> None:
-        """Delete what replaced attempts left there.
+        """Delete the files of replaced attempts from the store.
 
         Raises:
             NotFound: The object store has no such run.
-            StoreError: It does not respond; the objects are deleted with the run.
+            StoreError: The object store does not respond; the objects are deleted with the run.
         """
         self.look()
         attempt, wanted = self.attempt, {*self.tree.names(), self._looked, "head"}
         found = ((key, key.removeprefix(f"{self._home}/")) for key in self._objects.keys(self._home))
-        # Newer attempts may be writing.
+        # newer attempts may be writing
         old = [key for key, name in found if name not in wanted and int(name.partition("/")[0]) <= attempt]
         self._objects.delete(old)
 
     def claim(self, nonce: str) -> bool:
-        """Become the attempt that may write; return whether the ticket is still valid.
+        """Claim the right to write for this attempt; return whether the ticket is still valid.
 
         Raises:
             StoreError: The object store does not respond.
@@ -176,7 +176,7 @@ class Replica:
         return self._change(valid, writer=self._writer, attempt=number, lease=None)
 
     def pull(self) -> None:
-        """Bring the directory here up to date, and tell the node what users asked for.
+        """Update the local directory, and pass users' requests to the node.
 
         Raises:
             StoreError: The object store does not respond.
@@ -191,10 +191,10 @@ class Replica:
             self._change(lambda head: head.get("writer") != "" or bool(head.get("ticket")), **wishes)
 
     def push(self, *, all_again: bool = False) -> None:
-        """Publish what is in the directory.
+        """Publish the contents of the directory.
 
         Args:
-            all_again: Read files again that are only appended to otherwise: logs in which secrets were masked.
+            all_again: Whether to reread append-only files too: logs in which secrets were masked.
 
         Raises:
             ResumeRefused: The run was given to another attempt.
@@ -202,7 +202,7 @@ class Replica:
         """
         if all_again:
             self._scanner.forget()
-        events = self.folder / _EVENTS  # first: whatever it tells of is in the other files then
+        events = self.folder / _EVENTS  # first: everything it refers to is then in the other files
         most = {_EVENTS: events.stat().st_size} if events.exists() else {}
         tree = self._scanner.scan(self._put, most)
         content = tree.dump()
@@ -225,7 +225,7 @@ class Replica:
 
     @property
     def current(self) -> bool:
-        """Whether the directory here was the last that the tree was made of or like; it may be newer, never older."""
+        """Return whether the local directory was the last to be published or updated; it may be newer, never older."""
         try:
             return (self.folder / _SEEN_FILE).read_text() == (self._head or {}).get("tree")
         except OSError:
@@ -239,14 +239,14 @@ class Replica:
             raise StoreError(f"Object {self._home}/head of {self._objects.url} is damaged.") from error
 
     def _change(self, allowed: Callable[[dict[str, Any]], bool], **fields: Any) -> bool:
-        """Change the head, however often others do meanwhile; return whether that was allowed."""
+        """Change the head, retrying after concurrent changes; return whether the change was allowed."""
         while True:
             if self._head is None:
                 self._load()
             head = self._head or {}
             if not allowed(head):
                 return False
-            # Tags are hashes of the content in some stores: no two contents may be the same.
+            # in some stores, tags are hashes of the content: no two contents may be equal
             fresh = {**head, **fields, "stamp": secrets.token_hex(8)}
             self._head = None
             tag = self._objects.swap(f"{self._home}/head", json.dumps(fresh).encode(), self._tag)
@@ -255,7 +255,7 @@ class Replica:
                 return True
 
     def update(self) -> None:
-        """Make the directory like what was published last, unless it is current.
+        """Update the directory to the last published tree, unless it is current.
 
         Raises:
             StoreError: The object store does not respond.
@@ -286,7 +286,7 @@ class Replica:
     def _put(self, data: bytes) -> str:
         name = digest(data)
         if name not in self._names:
-            # With the attempt: what an older one deletes late is its own.
+            # with the attempt: late deletions of an older one affect only its own objects
             self._objects.write(f"{self._home}/{self.attempt}/{name}", data)
             self._names[name] = f"{self.attempt}/{name}"
         return self._names[name]
@@ -303,13 +303,13 @@ class Replica:
         )
 
     def _wishes(self) -> dict[str, Any]:
-        """What users ask of the run: to be cancelled, or not to be graded before a time."""
+        """Return users' requests for the run: to cancel it, or not to grade it before a time."""
         run = Run(self.folder)
         end = run.hold_end
         return {"cancel": run.cancel_asked, "hold": end.isoformat() if end else None}
 
     def _obey(self) -> None:
-        """Bring what users ask for into the directory of a node."""
+        """Apply users' requests in the directory of a node."""
         head, run = self._head or {}, Run(self.folder)
         if head.get("cancel") and not run.cancel_asked:
             run.ask_to_cancel()
@@ -318,25 +318,25 @@ class Replica:
 
 
 def delete_replica(catalogue: Catalogue, folder: Path, url: str | None = None) -> None:
-    """Delete what an object store has of a run that has ended, if it was given to an executor through one.
+    """Delete an ended run from the object store that it was submitted through, if any.
 
     Args:
-        catalogue: Whose plugins open the store.
-        folder: The directory of the run, which may be missing.
+        catalogue: The catalogue of plugins that can open the store.
+        folder: The directory of the run; it may be missing.
         url: The object store, unless the run's ticket names it.
 
     Raises:
-        StoreError: It can't be opened, or does not respond; it can be called again.
+        StoreError: The store can't be opened or does not respond; the call can be repeated.
     """
     if (url := read_ticket(folder).get("store") or url) is not None:
         Replica(open_store(catalogue, url), folder.name, folder).delete()
 
 
 def publish_again(catalogue: Catalogue, folder: Path) -> None:
-    """Publish an ended run that was changed here, if it was given to an executor through an object store.
+    """Publish an ended run that was changed locally, if it was submitted through an object store.
 
     Raises:
-        StoreError: It can't be opened, or does not respond; it can be called again.
+        StoreError: The store can't be opened or does not respond; the call can be repeated.
     """
     if (url := read_ticket(folder).get("store")) is not None:
         replica = Replica(open_store(catalogue, url), folder.name, folder)
@@ -345,4 +345,4 @@ def publish_again(catalogue: Catalogue, folder: Path) -> None:
 
 
 class _Gone(Exception):
-    """An object was deleted since something named it."""
+    """An object was deleted after it was referenced."""

@@ -1,4 +1,4 @@
-"""Prepared data on its way to nodes: published by its hash once, and fetched to each node once."""
+"""Transfer of prepared data to nodes: published once under its hash, and fetched once per node."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shelf:
 
     Args:
         objects: The object store.
-        data: The data here.
+        data: The local data store.
     """
 
     def __init__(self, objects: ObjectStore, data: DataStore) -> None:
@@ -43,10 +43,10 @@ class Shelf:
         self._published: set[str] = set()
 
     def publish(self, task: Task) -> str | None:
-        """Publish a task's prepared data, unless the object store has it; None if it is not prepared here.
+        """Publish a task's prepared data, unless the object store has it.
 
         Returns:
-            The SHA-256 of its tree, which names all files with their hashes.
+            The SHA-256 of its tree, which lists all files with their hashes; None if the data is not prepared here.
 
         Raises:
             StoreError: The object store does not respond.
@@ -74,24 +74,24 @@ class Shelf:
                 raise StoreError(f"The prepared data of {task.id} has links, which can't be published.")
             if digest(found.dump()) != name:
                 raise StoreError(f"The prepared data of {task.id} changes.", hint="Try again when it is prepared.")
-            self._objects.write(f"data/trees/{name}", found.dump())  # last: whoever finds it finds all pieces
+            self._objects.write(f"data/trees/{name}", found.dump())  # last: anyone who finds it finds all pieces
         self._published.add(name)
         return name
 
 
 def stage(objects: ObjectStore, name: str, task_id: str, home: Path) -> tuple[Path, int]:
-    """Bring prepared data to this machine, unless it is here; what was changed here is fetched again.
+    """Fetch prepared data to this machine, unless it is present; locally changed files are fetched again.
 
-    Processes may call this concurrently: one does the work.
+    Concurrent calls by several processes are safe: one does the work.
 
     Args:
         objects: The object store.
-        name: What `Shelf.publish` returned.
-        task_id: The task.
+        name: The return value of `Shelf.publish`.
+        task_id: The task's id.
         home: The folder of staged data.
 
     Returns:
-        The directory for `DataStore`, and the bytes that were fetched.
+        The directory for `DataStore`, and the number of bytes fetched.
 
     Raises:
         StoreError: The object store does not respond, or does not have the data.
@@ -153,7 +153,7 @@ def _identities(place: Path) -> dict[str, list[int]]:
 
 
 def _remove_damaged(home: Path, tree: Tree) -> None:
-    """Remove files that do not have their hashes; make folders writable again."""
+    """Remove files that do not match their hashes; make folders writable again."""
     for path in tree.folders:
         if (home / path).is_dir() and not (home / path).is_symlink():
             (home / path).chmod(0o755)

@@ -1,4 +1,4 @@
-"""Folders as trees of pieces that are named by their content, so that only what changed is transferred."""
+"""Folders as trees of content-addressed pieces, so that only changes are transferred."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mleredux.plugin.files import open_regular, remove_tree
 PIECE = 8 << 20
 """Maximum size of a piece in bytes."""
 _MOST_SMALL = 32
-"""Pieces below the maximum size at the end of a file that grows, before they are joined."""
+"""Number of small pieces at the end of a growing file before they are joined."""
 _DEEPEST = 100
 _FRESH_NS = 100_000_000
-"""A file that was changed this shortly before it was read may change again without a new time."""
+"""A file changed less than this time before it was read may change again without a new timestamp."""
 _HOLE = ""
 
 Pieces = tuple[tuple[str, int], ...]
@@ -32,7 +32,7 @@ Pieces = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class File:
-    """A regular file: permissions, size in bytes, time of the last change in ns, and its content."""
+    """A regular file: permissions, size in bytes, time of the last change in ns, and content."""
 
     mode: int
     size: int
@@ -42,38 +42,38 @@ class File:
 
 @dataclass
 class Tree:
-    """A folder by paths below it: regular files, folders with their permissions, and links with their targets."""
+    """The contents of a folder by path: regular files, folders with permissions, and links with targets."""
 
     files: dict[str, File] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> set[str]:
-        """Names of all pieces."""
+        """Return the names of all pieces."""
         return {name for file in self.files.values() for name, _ in file.pieces if name != _HOLE}
 
     def without(self, left_out: Callable[[str, int], bool]) -> Tree:
-        """The same without some files, by their paths and sizes."""
+        """Return the tree without some files, selected by path and size."""
         files = {path: file for path, file in self.files.items() if not left_out(path, file.size)}
         return Tree(files, self.folders, self.links)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The total size of all files, in bytes."""
         return sum(file.size for file in self.files.values())
 
     def dump(self) -> bytes:
-        """As bytes, the same for the same tree."""
+        """Serialize the tree to bytes; equal trees give equal bytes."""
         files = {path: [one.mode, one.size, one.time, one.pieces] for path, one in sorted(self.files.items())}
         content = [files, dict(sorted(self.folders.items())), dict(sorted(self.links.items()))]
         return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 1)
 
     @classmethod
     def load(cls, content: bytes) -> Tree:
-        """Read what `dump` wrote.
+        """Read the output of `dump`.
 
         Raises:
-            StoreError: It is no tree, or has paths that lead out of it.
+            StoreError: The bytes are not a tree, or have paths that lead out of it.
         """
         try:
             files, folders, links = json.loads(zlib.decompress(content))
@@ -95,15 +95,15 @@ class Tree:
 
 
 class Scanner:
-    """Reads a folder again and again, and of files only what changed.
+    """Scans a folder repeatedly, rereading only changed files.
 
-    What lies there may be hostile: no link is followed, and only regular files are read.
+    The folder may be hostile: no link is followed, and only regular files are read.
 
     Args:
         root: The folder.
-        skip: Whether a path below it is left out.
-        grows: Whether a file is only ever appended to.
-        times: Whether times are part of the tree; else they are 0.
+        skip: Returns whether a path below the folder is omitted.
+        grows: Returns whether a file is append-only.
+        times: Whether times are part of the tree; otherwise they are 0.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Scanner:
 
         Args:
             put: Stores a piece and returns its name.
-            most: Bytes that are read of some files at most.
+            most: Maximum number of bytes to read, for some files.
         """
         tree, seen = Tree(), {}
         for above, folders, names, descriptor in os.fwalk(self._root, follow_symlinks=False):
@@ -179,7 +179,7 @@ class Scanner:
 
 
 def _few(pieces: Pieces) -> Pieces:
-    """All pieces, but without those at the end that are many and small."""
+    """Return the pieces without the many small ones at the end."""
     small = sum(1 for _ in itertools.takewhile(lambda piece: piece[1] < PIECE, reversed(pieces)))
     return pieces[: len(pieces) - small] if small > _MOST_SMALL else pieces
 
@@ -189,11 +189,11 @@ def _pieces(descriptor: int, at: int, size: int, put: Callable[[bytes], str]) ->
         wanted = min(PIECE, size - at)
         try:
             hole = os.lseek(descriptor, at, os.SEEK_DATA) >= at + wanted
-        except OSError:  # nothing but a hole is left
+        except OSError:  # only a hole is left
             hole = at + wanted <= os.fstat(descriptor).st_size
         data = b"" if hole else os.pread(descriptor, wanted, at)
         if not hole and not data:
-            return  # it was cut off meanwhile
+            return  # it was truncated meanwhile
         length = wanted if hole else len(data)
         yield (_HOLE if hole else put(data), length)
         at += length
@@ -209,18 +209,18 @@ def restore(
     known: Tree | None = None,
     last: str = "",
 ) -> None:
-    """Make a folder like a tree; files of the same size and time are not read.
+    """Make a folder match a tree; files of the same size and time are not read.
 
-    Nobody else may write there, but for files that are left out.
+    No one else may write there, except to skipped files.
 
     Args:
         root: The folder.
         tree: The tree.
         get: Returns a piece.
-        skip: Whether a path is left as it is.
-        grows: Whether a file is appended to in place; others are replaced at once.
-        known: The tree that the folder was made like before.
-        last: The file that is written after all others.
+        skip: Returns whether a path is left unchanged.
+        grows: Returns whether a file is appended to in place; others are replaced atomically.
+        known: The tree that the folder matched before.
+        last: The file to write after all others.
 
     Raises:
         OSError: The folder can't be written.
@@ -241,7 +241,7 @@ def restore(
 
 
 def _remove_others(root: Path, tree: Tree, skip: Callable[[str], bool]) -> None:
-    """Remove what is not in a tree, or of another type."""
+    """Remove entries that are not in a tree or have another type."""
     for above, folders, names in os.walk(root):
         base = Path(above).relative_to(root)
         for name in (*folders, *names):
@@ -287,7 +287,7 @@ def _write(place: Path, file: File, get: Callable[[str], bytes], before: File | 
 
 
 def _fill(descriptor: int, file: File, common: int, get: Callable[[str], bytes]) -> None:
-    """Write all pieces but the first ones, which are there."""
+    """Write all pieces except the first ones, which are present."""
     at = sum(length for _, length in file.pieces[:common])
     for name, length in file.pieces[common:]:
         data = memoryview(get(name) if name != _HOLE else b"")

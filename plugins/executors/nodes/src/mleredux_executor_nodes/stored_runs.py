@@ -1,4 +1,4 @@
-"""Runs in an object store that are read without their directories here."""
+"""Runs in an object store, read without a local run directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 256
 _BUSY_SECONDS = 60.0
-"""A folder that was asked for this shortly before is not removed."""
+"""A folder requested less than this time ago is not removed."""
 
 
 def _left_out(path: str, size: int) -> bool:
@@ -42,17 +42,17 @@ class _Known:
 class StoredRuns:
     """Files of ended runs in an object store, all verified by their hashes.
 
-    They are kept in a folder per run, but for large ones of agents, which are read piece by piece.
+    They are cached in a folder per run, except for agents' large files, which are read piece by piece.
 
     Args:
-        catalogue: Whose plugins open the store.
-        url: The object store.
-        home: Where the folders are; what is there is removed first.
-        disk: Bytes that they may have together.
-        memory: Bytes of pieces that are kept in memory.
+        catalogue: The catalogue of plugins that can open the store.
+        url: The object store's URL.
+        home: Location of the folders; existing contents are removed first.
+        disk: Maximum total size of the folders, in bytes.
+        memory: Maximum size of pieces cached in memory, in bytes.
 
     Raises:
-        StoreError: It can't be opened.
+        StoreError: The store can't be opened.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class StoredRuns:
         self._lock = threading.Lock()
 
     def folder(self, run_id: str) -> Path:
-        """Return a folder with the files of a run, for reading, but for large ones of its agent.
+        """Return a folder for reading a run's files, without large files of its agent.
 
         Raises:
-            NotFound: The store has no such run.
-            StoreError: It does not respond, or an object is damaged or missing.
+            NotFound: The store does not contain the run.
+            StoreError: The store does not respond, or an object is damaged or missing.
         """
         return self._current(run_id, files=True).folder
 
@@ -78,7 +78,7 @@ class StoredRuns:
         Raises:
             FileNotFoundError: The run has no such regular file.
             NotFound: The store has no such run.
-            StoreError: It does not respond, or an object is damaged or missing.
+            StoreError: The store does not respond, or an object is damaged or missing.
         """
         replica = self._current(run_id)
         file = replica.tree.files.get(path)
@@ -87,7 +87,7 @@ class StoredRuns:
         return StoredFile(self, replica, file)
 
     def forget(self, run_id: str) -> None:
-        """Remove what is here of a run."""
+        """Remove the cached files of a run."""
         with self._lock:
             known = self._known.pop(run_id, None)
         if known is not None:
@@ -98,7 +98,7 @@ class StoredRuns:
         """Return a verified piece.
 
         Raises:
-            StoreError: It is damaged or missing, or the store does not respond.
+            StoreError: The piece is damaged or missing, or the store does not respond.
         """
         key = (replica.folder.name, name)
         with self._lock:
@@ -115,7 +115,7 @@ class StoredRuns:
     def _current(self, run_id: str, *, files: bool = False) -> Replica:
         with self._lock:
             if not self._known:
-                remove_tree(self._home)  # of an earlier process
+                remove_tree(self._home)  # from an earlier process
                 self._home.mkdir(parents=True)
             made = Replica(self._objects, run_id, self._home / run_id, _left_out)
             known = self._known.setdefault(run_id, _Known(made))
@@ -135,7 +135,7 @@ class StoredRuns:
         return known.replica
 
     def _superfluous(self) -> list[str]:
-        """Runs whose folders are too much, the longest unused first."""
+        """Return runs whose folders exceed the limit, least recently used first."""
         with self._lock:
             size, number, found = sum(one.size for one in self._known.values()), len(self._known), []
             for run_id, known in self._known.items():
@@ -157,16 +157,16 @@ class StoredFile:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return self._file.size
 
     @property
     def modified(self) -> int:
-        """Time of its last change, in nanoseconds."""
+        """The time of the last change, in nanoseconds."""
         return self._file.time
 
     def check(self, offset: int, most: int) -> None:
-        """Read what `read` would, as far as it is kept in memory.
+        """Read the same pieces as `read`, as far as they fit in memory.
 
         Raises:
             StoreError: A piece is damaged or missing, or the store does not respond.
@@ -176,7 +176,7 @@ class StoredFile:
             self.read(at, min(PIECE, end - at))
 
     def read(self, offset: int, most: int) -> bytes:
-        """Read up to `most` bytes from an offset, and only the pieces that have them; fewer only at the end.
+        """Read up to `most` bytes from an offset, fetching only the pieces needed; fewer only at the end of the file.
 
         Raises:
             StoreError: A piece is damaged or missing, or the store does not respond.

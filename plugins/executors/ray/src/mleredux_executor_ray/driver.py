@@ -1,8 +1,8 @@
-"""The program that is connected to Ray, one for each process that uses the executor; it answers a request a line.
+"""The program that is connected to Ray, one for each process that uses the executor; it answers one request per line.
 
-Ray ends a program that is connected to it when a part of the cluster dies, so the command line and the server aren't.
-It is started by the Python that has the cluster's Ray, and imports nothing of mleredux. The actor is sent by value, so
-the nodes need nothing of it either.
+Ray ends connected programs when a part of the cluster dies, so the command line and the server do not connect
+themselves. The program is started by the Python that has the cluster's Ray, and does not import mleredux. The actor is
+sent by value, so the nodes do not need mleredux either.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ except ImportError as error:
 
 _NAMESPACE = "mleredux"
 _LEAVE_SECONDS = 10.0
-"""Until an actor that can't end by itself is killed, again and again."""
+"""Seconds until an actor that can't end by itself is killed, repeatedly."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 
 class Job:
-    """The actor of a run: Ray starts it again on another node when its own dies."""
+    """The actor of a run: Ray restarts it on another node if its node dies."""
 
     def __init__(self, command: list[str], env: dict[str, str], folder: str) -> None:
         context = ray.get_runtime_context()
@@ -44,7 +44,7 @@ class Job:
         itself.follow.remote()
 
     def follow(self) -> None:
-        """Leave when everything has ended."""
+        """Exit when everything has ended."""
         self._ended.wait()
         ray.actor.exit_actor()
 
@@ -68,11 +68,11 @@ def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
 
 
 def news(names: list[str]) -> dict[str, list[str]]:
-    """The state of each actor, and its node or, if it is dead, the cause."""
+    """Return the state of each actor, with its node or, if it is dead, the cause."""
     found: dict[str, dict[str, Any]] = {}
     for state in (*_WAITING, "ALIVE"):
         found |= {one["Name"]: one for one in actors(actor_state_name=state).values()}
-    if not found.keys() >= set(names):  # dead, or of another state since that was asked
+    if not found.keys() >= set(names):  # dead, or in another state since the query
         found |= {one["Name"]: one for one in actors().values()}
     nodes = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
     told = {}
@@ -80,7 +80,7 @@ def news(names: list[str]) -> dict[str, list[str]]:
         one = found.get(name, {"State": "DEAD", "DeathCause": ""})
         address = one.get("Address") or {}
         node = nodes.get(address.get("NodeID", ""))
-        # One that waits for room has the node that queues it, and no port; one with a port may never be created.
+        # a waiting actor has the node that queues it, but no port; one with a port may never be created
         if one["State"] == "ALIVE" or (one["State"] in _WAITING and node and address.get("Port")):
             told[name] = ["running", node or ""]
         elif one["State"] in _WAITING:
@@ -91,7 +91,7 @@ def news(names: list[str]) -> dict[str, list[str]]:
 
 
 def stop(name: str) -> None:
-    """Kill an actor, or end its waiting."""
+    """Kill an actor, or cancel it while it is waiting."""
     try:
         actor = ray.get_actor(name, _NAMESPACE)
     except ValueError:  # it is dead
@@ -100,13 +100,13 @@ def stop(name: str) -> None:
 
 
 def nodes() -> list[dict[str, Any]]:
-    """The nodes that are alive; Ray also lists the dead ones, which never come back."""
+    """Return the nodes that are alive; Ray also lists dead ones, which never come back."""
     wanted = ("NodeName", "Resources", "Labels")
     return [{name: node.get(name) for name in wanted} for node in ray.nodes() if node["Alive"]]
 
 
 def _cause(cause: Any) -> str:
-    """The first line of a cause of death; empty where the actor ended by itself."""
+    """Return the first line of a cause of death; empty if the actor ended by itself."""
     died = getattr(cause, "actor_died_error_context", None)
     message = getattr(died, "error_message", "")
     if not message or "exit_actor" in message:

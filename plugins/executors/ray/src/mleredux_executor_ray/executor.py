@@ -1,4 +1,4 @@
-"""Runs as detached actors of Ray, through a program that is connected to the cluster."""
+"""Runs as detached Ray actors, through a program that is connected to the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS_VARIABLE = "MLEREDUX_RAY_OPTIONS"
 PYTHON_VARIABLE = "MLEREDUX_RAY_PYTHON"
 TIMEOUT_VARIABLE = "MLEREDUX_RAY_TIMEOUT"
 _OWN_MEMORY_MB = 512
-"""Memory of a job beside the agent's, for the program that follows it and grades."""
+"""Memory of a job in addition to the agent's, for the program that follows and grades the run."""
 _TIMEOUT_SECONDS = 60.0
 _HERE = Path(__file__).parent
 _HINT = f"Start it on a node of a Ray cluster, or name the cluster's address in {ADDRESS_VARIABLE}."
@@ -68,7 +68,7 @@ class RayExecutor:
         return [_node(node) for node in self._ask("nodes")]
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Create a detached actor for each ticket; none stays if one is refused."""
+        """Create a detached actor for each ticket; if one is refused, none remains."""
         options, names = _options(), [f"{ticket.run_id}-{secrets.token_hex(4)}" for ticket in tickets]
         jobs = [_job(ticket, name, options) for ticket, name in zip(tickets, names, strict=True)]
         try:
@@ -86,19 +86,19 @@ class RayExecutor:
         return {job: JobStatus(*told) for job, told in self._ask("news", names=names).items()} if names else {}
 
     def stop(self, job: str) -> None:
-        """Kill an actor; its supervisor then ends all processes of the run, the run's own with SIGTERM first."""
+        """Kill an actor; its supervisor then ends all processes of the run, with SIGTERM to the main one first."""
         self._ask("stop", name=job)
 
     def pull(self, ticket: Ticket) -> None:
-        """Nothing: the nodes share the file system."""
+        """Do nothing: the nodes share the file system."""
 
     def _ask(self, name: str, /, **arguments: Any) -> Any:
-        """What the connected program answers."""
+        """Return the connected program's answer."""
         with self._lock:
             driver = self._connected()
             try:
                 answer = _exchange(driver, json.dumps([name, arguments]))
-            except BaseException:  # what it still answers would be taken for the next answer
+            except BaseException:  # a late response would be taken for the next answer
                 self._end()
                 raise
             if "result" in answer:
@@ -141,10 +141,10 @@ def _node(told: dict[str, Any]) -> Node:
 
 
 def _options() -> dict[str, Any]:
-    """Further options of actors.
+    """Return further options for actors.
 
     Raises:
-        ExecutorError: They are not a JSON object.
+        ExecutorError: The options are not a JSON object.
     """
     text = os.environ.get(OPTIONS_VARIABLE) or "{}"
     try:
@@ -158,7 +158,7 @@ def _options() -> dict[str, Any]:
 
 
 def _timeout() -> float:
-    """Seconds that an answer may take.
+    """Return the maximum duration of an answer, in seconds.
 
     Raises:
         ExecutorError: The variable is not a number of seconds.
@@ -178,7 +178,7 @@ def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
             "memory": (limits.memory_mb + _OWN_MEMORY_MB) * 2**20,
             "num_gpus": limits.gpus,
             **options,
-            "name": name,  # by which it is found, whatever the options
+            "name": name,  # by which it is found, regardless of the options
         },
         "cpus": f"{limits.cpus:g}",
         "memory_mb": str(limits.memory_mb),
@@ -196,7 +196,7 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
     assert driver.stdin is not None and driver.stdout is not None
     seconds = _timeout()
     end, read = time.monotonic() + seconds, b""
-    with contextlib.suppress(BrokenPipeError):  # it has ended, and may have said why
+    with contextlib.suppress(BrokenPipeError):  # it has ended, and may have printed the reason
         driver.stdin.write(request.encode() + b"\n")
         driver.stdin.flush()
     while not read.endswith(b"\n"):

@@ -1,7 +1,8 @@
-"""The program that an actor starts on a node: it runs a command, and ends it with all that it has started.
+"""The program that an actor starts on a node: it runs a command, and ends it with all of its descendants.
 
-The actor holds the other ends of its standard input and output: it stops when the actor is gone, however that died, and
-the actor sees when it has ended. It is no child of the actor, whose children Ray kills, and needs no more than Python.
+The actor holds the other ends of its standard input and output: the supervisor stops when the actor is gone, however it
+died, and the actor notices when the supervisor has ended. The supervisor is not a child of the actor, whose children
+Ray kills, and it needs only Python.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from pathlib import Path
 
 _SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 15.0
-"""From SIGTERM, at which the command ends containers, to SIGKILL."""
+"""Seconds from SIGTERM, on which the command stops containers, to SIGKILL."""
 _KILL_SECONDS = 10.0
 
 
 def main(seconds: float, command: list[str]) -> None:
-    """Run a command, at most for some seconds, while the standard input is open."""
+    """Run a command for a limited number of seconds, while standard input is open."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -58,7 +59,7 @@ def main(seconds: float, command: list[str]) -> None:
 
 
 def _reaped() -> set[int]:
-    """Numbers of the processes that have ended since the last call."""
+    """Return the ids of the processes that have ended since the last call."""
     found = set()
     with contextlib.suppress(ChildProcessError):
         while number := os.waitpid(-1, os.WNOHANG)[0]:
@@ -67,7 +68,7 @@ def _reaped() -> set[int]:
 
 
 def _below() -> set[int]:
-    """All processes below this one, also those that left their session: no parent but this one outlives theirs."""
+    """Return all descendants, including those that left their session: they are reparented to this process."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -80,7 +81,7 @@ def _below() -> set[int]:
 
 
 def _kill(members: Callable[[], Iterable[int]]) -> None:
-    """Kill processes that may go on forking: all are stopped before any is killed."""
+    """Kill processes that may keep forking: all are stopped before any is killed."""
     until = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < until:
         stopped: set[int] = set()

@@ -1,4 +1,4 @@
-"""Runs as jobs of Slurm, by its commands: `sbatch`, `squeue`, `sacct`, `scancel`, `sinfo`."""
+"""Runs as Slurm jobs, using its commands: `sbatch`, `squeue`, `sacct`, `scancel`, `sinfo`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mleredux.plugin.sandbox import Finding
 OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"
 JOB_NAME = "mleredux"
 _OWN_MEMORY_MB = 512
-"""Memory of a job beside the agent's, for the program that follows it and grades."""
+"""Memory of a job in addition to the agent's, for the program that follows and grades the run."""
 _MOST_ELEMENTS = 1000
-"""Of an array; Slurm's own default is a maximum of 1001."""
+"""Maximum size of an array; Slurm's default limit is 1001."""
 _NOTICE_SECONDS = 300
 _FRESH_SECONDS = 1.0
 _COMMAND_SECONDS = 60
@@ -27,7 +27,7 @@ _WAITING = frozenset(
     ("PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 )
 _HELD = frozenset({"launch failed requeued held", "JobHoldMaxRequeue"})
-"""Slurm's reasons for jobs that it would start again only on the word of an administrator."""
+"""Slurm's reasons for jobs that only an administrator can release."""
 _RUNNING = frozenset(("RUNNING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
 
 
@@ -55,7 +55,7 @@ class SlurmExecutor:
         return [Finding("Slurm", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes, each with the memory that agents can have, its partitions and features as labels."""
+        """Return the nodes with the memory available to agents, and with their partitions and features as labels."""
         found: dict[str, Node] = {}
         for line in _ask("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
             name, cpus, memory, gres, partition, features, state = line.split("|")
@@ -67,7 +67,7 @@ class SlurmExecutor:
         return list(found.values())
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Submit an array job for all tickets with equal requirements; none stays if one is refused."""
+        """Submit an array job for all tickets with equal requirements; if one is refused, none remains."""
         groups: dict[tuple[str, ...], list[Ticket]] = {}
         for ticket in tickets:
             groups.setdefault(_requirements(ticket), []).append(ticket)
@@ -86,7 +86,7 @@ class SlurmExecutor:
         return [jobs[ticket.run_id] for ticket in tickets]
 
     def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
-        """Ask `squeue`, at most once a second for all callers, and `sacct` how those ended that it does not know."""
+        """Query `squeue`, at most once a second for all callers, and `sacct` for jobs that it no longer lists."""
         jobs = list(jobs)
         with self._lock:
             if time.monotonic() >= self._until:
@@ -97,12 +97,12 @@ class SlurmExecutor:
             return {job: self._known.get(job) or self._ended[job] for job in jobs}
 
     def stop(self, job: str) -> None:
-        """Cancel a job with SIGKILL: whoever asks has waited already."""
+        """Cancel a job with SIGKILL: the caller has already waited."""
         _ask("scancel", "--full", "--signal=KILL", job, ignore=True)
         _ask("scancel", job, ignore=True)
 
     def pull(self, ticket: Ticket) -> None:
-        """Nothing: the nodes share the file system."""
+        """Do nothing: the nodes share the file system."""
 
 
 def _requirements(ticket: Ticket) -> tuple[str, ...]:
@@ -132,13 +132,13 @@ def _submit(requirements: Sequence[str], tickets: Sequence[Ticket]) -> dict[str,
 
 
 def _script(tickets: Sequence[Ticket]) -> str:
-    """A batch script: the command of each element of the array takes the place of the shell, to get its signals."""
+    """Return a batch script: each array element's command replaces the shell, in order to receive its signals."""
     lines = [f"{index}) exec {shlex.join(ticket.command)} ;;" for index, ticket in enumerate(tickets)]
     return "\n".join(("#!/bin/sh", 'case "$SLURM_ARRAY_TASK_ID" in', *lines, "esac", ""))
 
 
 def _queue() -> dict[str, JobStatus]:
-    """The state of each job of this user that the controller still knows."""
+    """Return the state of each job of this user that the controller still knows."""
     found = {}
     words = ("--me", f"--name={JOB_NAME}", "--states=all", "--array", "--noheader", "--format=%F_%K|%T|%r|%N")
     for line in _ask("squeue", *words).splitlines():
@@ -153,7 +153,7 @@ def _queue() -> dict[str, JobStatus]:
 
 
 def _account(jobs: Sequence[str]) -> dict[str, JobStatus]:
-    """How jobs ended that the controller has forgotten: without a detail where Slurm keeps no accounts."""
+    """Return the outcome of jobs that the controller has forgotten, without details if Slurm keeps no accounts."""
     found = dict.fromkeys(jobs, JobStatus("ended"))
     for start in range(0, len(jobs), _MOST_ELEMENTS):
         asked = f"--jobs={','.join(jobs[start : start + _MOST_ELEMENTS])}"
@@ -161,7 +161,7 @@ def _account(jobs: Sequence[str]) -> dict[str, JobStatus]:
         with contextlib.suppress(ExecutorError):
             for line in _ask("sacct", asked, *words).splitlines():
                 job, state, node = line.split("|")
-                if job in found and state not in _RUNNING | _WAITING:  # else the accounts don't know yet that it ended
+                if job in found and state not in _RUNNING | _WAITING:  # else accounting has not registered its end yet
                     found[job] = JobStatus("ended", f"{_ended(state)} on {node}")
     return found
 
@@ -171,7 +171,7 @@ def _ended(state: str) -> str:
 
 
 def _gpus(gres: str) -> int:
-    """The number of GPUs in `gpu:a100:4(S:0-1),gpu:2`."""
+    """Return the number of GPUs in, for example, `gpu:a100:4(S:0-1),gpu:2`."""
     total = 0
     for item in gres.split(","):
         name, *rest = item.partition("(")[0].split(":")

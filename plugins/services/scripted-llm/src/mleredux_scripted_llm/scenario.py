@@ -46,7 +46,7 @@ class When(_Part):
     and `$` match at every line."""
 
     last: Patterns = []
-    """In messages since the model's last reply (tool results included), or in the system prompt if there are none."""
+    """Pattern in messages since the model's last reply (including tool results), else in the system prompt."""
     any: Patterns = []
     """Pattern in any message, including the system prompt and tool calls."""
     system: Patterns = []
