@@ -145,8 +145,7 @@ class Session:
         return {"code": ended.code, "output": ended.output}
 
     def _execute_program(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Run a program, concurrently with others; a line of JSON contains its arguments, and standard input follows.
-        """
+        """Run a program, concurrently with others; a line of JSON has its arguments, and standard input follows."""
         head, _, content = file.read(int(request["size"])).partition(b"\n")
         asked = json.loads(head)
         started = time.monotonic()

@@ -1,6 +1,6 @@
 """Read and write the four protocols of language models without a provider's client.
 
-The protocols are OpenAI's chat completions (`chat`) and responses (`responses`), Anthropic's messages (`messages`), and Google's
+They are OpenAI's chat completions (`chat`) and responses (`responses`), Anthropic's messages (`messages`), and Google's
 generateContent (`generate`). Each module serves all of them:
 
 - `routes`: URLs, keys, lists of models, and errors.

@@ -17,8 +17,7 @@ FINISHES: dict[Kind, dict[Finish, str]] = {
     "messages": {"tools": "tool_use", "stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"},
     "generate": {"tools": "STOP", "stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"},
 }
-"""The reasons why a reply ended, in each protocol; the responses protocol gives a reason only for incomplete replies.
-"""
+"""Reasons why a reply ended, by protocol; the responses protocol gives a reason only for incomplete replies."""
 
 
 @dataclass(frozen=True)

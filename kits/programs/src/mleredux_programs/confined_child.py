@@ -45,7 +45,7 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
-# The filter's number of the machine; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, whose flags are unreadable.
+# The machine's number in filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, with unreadable flags.
 CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 220, 435)}
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
@@ -329,8 +329,7 @@ class Watch:
         return used
 
     def _sockets(self) -> int:
-        """Return the maximum kernel memory in bytes for the sockets of the namespace, even those that no process holds.
-        """
+        """Return the maximum kernel memory in bytes for the namespace's sockets, even those that no process holds."""
         if self._events is not None:
             return 0
         try:

@@ -252,7 +252,7 @@ def _act(
 
 
 def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryIO) -> float | bool:
-    """Return the return of an episode; True if an action was not valid, False if the policy has ended."""
+    """Compute the return of an episode; True if an action was not valid, False if the policy has ended."""
     observation, _ = environment.reset(seed=seed)
     total = 0.0
     while True:
@@ -308,8 +308,7 @@ def _targets(task: Task) -> tuple[str, ...]:
 
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
-    """Return the problem with the form of predictions, according to the sample predictions and the grader's own check.
-    """
+    """Return the problem with the form of predictions, by the sample predictions and the grader's own check."""
     from mleredux._core.submissions.schema import make_schema
     from mleredux._core.submissions.validation import grader_of, validate
 

@@ -57,8 +57,7 @@ async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no
 
 
 async def ask(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
-    """Send a request; return the seconds it took, and the answer if it was in time, had status 200 and is not too long.
-    """
+    """Send a request; return its duration, and the answer if it was in time, had status 200 and is not too long."""
     begun = time.monotonic()
     try:
         text = await asyncio.wait_for(_exchange(port, body.encode()), deadline)

@@ -1,10 +1,10 @@
-"""For code that reads or writes rollouts, reads what agents wrote and ran, or writes runs in formats of other systems.
+"""For code that reads or writes rollouts, reads the programs and actions of agents, or exports runs to other systems.
 
 | module | content |
 |---|---|
 | `documents` | reading, checking and writing of rollouts |
 | `validation` | the rules of a valid rollout |
-| `extras` | what mleredux adds to rollouts: facts about a run and its steps |
+| `extras` | mleredux's additions to rollouts: facts about a run and its steps |
 | `native` | safe reading of agents' own logs |
 | `texts` | programs, actions and log of a run as texts |
 | `scopes` | names and constants of a program |

@@ -1,4 +1,4 @@
-"""`python -m mleredux_rollout` prints the JSON schema; with files, it checks them."""
+"""`python -m mleredux_rollout` prints the JSON schema; with files as arguments, it checks them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux_rollout.extras import json_schema
 
 
 def main(arguments: list[str]) -> int:
-    """Print the schema, or the problems of the files named; 1 where there is any."""
+    """Print the schema, or the problems of the given files; return 1 if there are any."""
     if not arguments:
         print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
         return 0

@@ -1,4 +1,4 @@
-"""Reading and writing ATIF documents, within limits: they come from agents."""
+"""Read and write ATIF documents within limits, because they come from agents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pydantic_core import from_json
 from mleredux_rollout.validation import Problem, problem_of, problems_of
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The largest document that is read."""
+"""Maximum size of a document in bytes."""
 MAX_MARKS = 4_000_000
-"""Commas and opening brackets of the largest document that is read: they bound its number of values."""
+"""Maximum number of commas and opening brackets in a document, which bounds its number of values."""
 
 _INDENTED_BYTES = 1 << 20
 
@@ -33,16 +33,16 @@ def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
     """Return the document in a file.
 
     Raises:
-        InvalidRollout: It is missing, too large, not JSON, or breaks a rule of the format.
+        InvalidRollout: The document is missing, too large, not JSON, or breaks a rule of the format.
     """
     return parse_rollout(read_bytes(path, max_bytes=max_bytes))
 
 
 def parse_rollout(data: bytes) -> Trajectory:
-    """Return the document in these bytes; NaN, broken Unicode and a byte order mark spoil only themselves.
+    """Return the document in these bytes; NaN, invalid Unicode and a byte order mark are tolerated.
 
     Raises:
-        InvalidRollout: They are not JSON, or break a rule of the format.
+        InvalidRollout: The bytes are not JSON, or break a rule of the format.
     """
     try:
         return Trajectory.model_validate(parse_json(data, parse))
@@ -54,7 +54,7 @@ def parse_rollout(data: bytes) -> Trajectory:
 
 
 def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
-    """Return what is wrong with the document in a file, up to a number of problems; empty if it is valid."""
+    """Return the problems of the document in a file, up to a maximum number; empty if it is valid."""
     try:
         return problems_in(read_bytes(path, max_bytes=max_bytes))
     except InvalidRollout as error:
@@ -62,7 +62,7 @@ def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
 
 
 def problems_in(data: bytes) -> list[Problem]:
-    """Return what is wrong with the document in these bytes; empty if it is valid."""
+    """Return the problems of the document in these bytes; empty if it is valid."""
     try:
         return problems_of(parse_json(data))
     except InvalidRollout as error:
@@ -70,7 +70,7 @@ def problems_in(data: bytes) -> list[Problem]:
 
 
 def dump_rollout(trajectory: Trajectory) -> bytes:
-    """Return the document as UTF-8 JSON, indented unless it is large; fields that are not set are left out."""
+    """Return the document as UTF-8 JSON, indented unless it is large; unset fields are omitted."""
     compact = trajectory.model_dump_json(exclude_none=True)
     if len(compact) > _INDENTED_BYTES:
         return compact.encode() + b"\n"
@@ -78,16 +78,16 @@ def dump_rollout(trajectory: Trajectory) -> bytes:
 
 
 def write_rollout(trajectory: Trajectory, path: Path) -> None:
-    """Write the document whole or not at all."""
+    """Write the document atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, dump_rollout(trajectory))
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """All bytes of a regular file, never waiting for a pipe or a device.
+    """Return all bytes of a regular file, without ever waiting for a pipe or a device.
 
     Raises:
-        InvalidRollout: It is missing, no regular file, or larger than `max_bytes`.
+        InvalidRollout: The file is missing, not a regular file, or larger than `max_bytes`.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -109,10 +109,10 @@ def _strict(data: bytes) -> Any:
 
 
 def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON document.
 
     Raises:
-        InvalidRollout: It is not JSON (NaN is not), nests too deeply, or holds too many values.
+        InvalidRollout: The document is not JSON (NaN is not JSON), is nested too deeply, or has too many values.
     """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
         raise InvalidRollout(f"The document holds more than {MAX_MARKS:,} values.")

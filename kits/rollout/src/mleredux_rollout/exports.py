@@ -1,4 +1,4 @@
-"""Runs as documents of other systems, in formats that plugins register."""
+"""Export runs as documents of other systems, in formats that plugins register."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from mleredux.plugin.files import Mask
 from mleredux_rollout.documents import parse_rollout, read_bytes
 
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
-"""Names of variables whose values are masked, besides keys of language models, passwords in URLs, and the run's own."""
+"""Names of variables whose values are masked, in addition to keys of language models, passwords in URLs, and the run's
+own secrets."""
 _CANARY = re.compile(rb"mleredux-canary-[0-9a-f]{40}")
 
 
 class ExportedRun:
-    """A run that has ended, as formats get it: its documents are without secrets.
+    """A run that has ended, as passed to formats: its documents contain no secrets.
 
     Attributes:
-        run: The run itself; its other files are as they are.
-        task: Its task; None if that is not installed here.
+        run: The run itself, whose other files are unchanged.
+        task: Its task; None if it is not installed.
     """
 
     def __init__(self, run: Run, catalogue: Catalogue, hidden: Collection[str]) -> None:
@@ -46,13 +47,13 @@ class ExportedRun:
 
     @property
     def report(self) -> Report | None:
-        """The grade, if there is one."""
+        """The report, if there is one."""
         content = self._content("report.json")
         return Report.model_validate_json(content) if content else None
 
     @property
     def rollout(self) -> Trajectory | None:
-        """The standard trace, if there is one. It is read at each use, so that few are in memory."""
+        """The trajectory, if there is one. It is read on each access, so that few are in memory at the same time."""
         content = self._content("rollout.json")
         return parse_rollout(content) if content else None
 
@@ -72,12 +73,12 @@ class ExportedRun:
 
     @property
     def public(self) -> Path | None:
-        """The folder of the task's public files, if they are prepared here."""
+        """The folder of the task's public files, if they are prepared on this machine."""
         prepared = DataStore(self.run.spec.data_dir).find(self.task) if self.task is not None else None
         return prepared.public if prepared is not None else None
 
     def quotes_canary(self) -> bool:
-        """Return whether its documents contain a canary that stands only next to the answers of an installation."""
+        """Return whether its documents contain a canary, which occurs only next to the answers of an installation."""
         return any(_CANARY.search(self._content(name)) for name in ("rollout.json", "report.json"))
 
     def _content(self, name: str) -> bytes:
@@ -87,14 +88,14 @@ class ExportedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which runs to export.
+    """Filters for the runs to export.
 
     Attributes:
         min_score: The worst score, in the direction of each run's metric.
         verified: Whether only results whose code was executed again with the same score.
-        licenses: Licences of the tasks' data, of which one must be declared; empty: any, or none.
-        everything: Whether training data has cancelled runs and those without a step of the agent too, and published
-            results those whose test score was given out.
+        licenses: Accepted licences of the tasks' data; empty: any licence, or none.
+        everything: Whether training data also includes cancelled runs and runs without a step of the agent, and
+            published results also include those whose test score was disclosed.
     """
 
     min_score: float | None = None
@@ -112,10 +113,18 @@ def export(
     filters: Filters | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[list[Path], dict[str, str]]:
-    """Write runs in a format: to the file `path`, or to a file for each run in the folder `path`.
+    """Write runs in a format: to the file `path`, or to one file per run in the folder `path`.
+
+    Args:
+        runs: The runs.
+        chosen: The format.
+        path: The file or folder to write to.
+        catalogue: The plugins.
+        filters: Filters for the runs.
+        options: Options of the format.
 
     Returns:
-        The files, and for each run that was left out the reason.
+        The files, and the reason for each run that was excluded.
 
     Raises:
         MlereduxError: A run has not ended, no run is left, or a file can't be written.
@@ -151,7 +160,7 @@ def _password(address: str) -> str:
 
 
 def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
-    """The reason to leave a run out."""
+    """Return the reason for excluding a run."""
     if not one.run.state.final:
         raise MlereduxError(f"Run {one.run.id} is {one.run.state}.", hint="Wait until it has ended.")
     for need in chosen.needs:
@@ -177,7 +186,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
 
 
 def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
-    """The reason to leave a run out of training data, or out of published results, unless all are wanted."""
+    """Return the reason for excluding a run from training data or published results, unless all are wanted."""
     if "rollout" not in chosen.needs:
         return "its test score was given out" if one.report is not None and not one.report.verdict.ranked else None
     if one.run.state is State.CANCELLED:
@@ -187,7 +196,7 @@ def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
 
 
 def _write(path: Path, chosen: Format, members: Sequence[ExportedRun], options: Mapping[str, Any]) -> None:
-    """Write one file, whole or not at all."""
+    """Write one file atomically."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

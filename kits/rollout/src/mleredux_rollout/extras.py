@@ -1,7 +1,7 @@
-"""What is particular to ML engineering, in ATIF's `extra` fields.
+"""The fields specific to ML engineering, in ATIF's `extra` fields.
 
-A step's `extra` holds the fields of `StepExtra` beside whatever else an agent keeps there; a document's
-`extra` holds those of `RunExtra` under the key `mleredux`. Agents write the first; the second is added later.
+A step's `extra` holds the fields of `StepExtra` in addition to any others of the agent; a document's `extra` holds
+those of `RunExtra` under the key `mleredux`. Agents write the first; the second is added later.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ class _Convention(BaseModel):
 
 
 class StepExtra(_Convention):
-    """The facts of a step that tries a solution. All optional; unknown fields are kept.
+    """Facts about a step that tries a solution. All fields are optional; unknown fields are kept.
 
     `Step(…, extra=StepExtra(node_id="7", parent_id="3", validation_metric=0.81).as_extra())`
     """
 
     node_id: str | None = None
-    """The solution that this step made, in the agent's own search tree."""
+    """The solution that this step created, in the agent's own search tree."""
     parent_id: str | None = None
-    """The solution it started from; None for a fresh draft."""
+    """The solution that it was derived from; None for a new draft."""
     stage: str | None = None
-    """What the agent was about: `draft`, `debug`, `improve`, `tune`, `ensemble`, `submit`, …"""
+    """The purpose of the step: `draft`, `debug`, `improve`, `tune`, `ensemble`, `submit`, …"""
     metric_name: str | None = None
     """The name of the metric."""
     validation_metric: float | None = None
-    """As the agent measured it on data of its own; None where it failed to."""
+    """The metric as measured by the agent on its own validation data; None if this failed."""
     lower_is_better: bool | None = None
-    """Of `validation_metric`."""
+    """Whether smaller values of `validation_metric` are better."""
     is_buggy: bool | None = None
     """Whether the solution's code failed, or its result can't be used."""
     seconds: float | None = None
-    """How long the step's code ran."""
+    """How many seconds the step's code ran."""
     submission_version: int | None = None
     """The version of the submission that this step wrote, as numbered in the run."""
     score_after_run: float | None = None
@@ -59,22 +59,22 @@ class StepExtra(_Convention):
 
 
 class SubmissionFact(_Convention):
-    """One version of the submission that the run kept."""
+    """A stored version of the submission."""
 
     version: int
     """The number of the version, counted from 1."""
     time: datetime
-    """When it was copied, in UTC."""
+    """When the version was copied, in UTC."""
     seconds: float | None = None
-    """Since the agent was started."""
+    """Seconds since the agent's start."""
     size: int | None = None
-    """Bytes."""
+    """Size in bytes."""
     score: float | None = None
-    """Graded after the run; the agent never saw it."""
+    """The test score, graded after the run. The agent never saw it."""
 
 
 class RunExtra(_Convention):
-    """The facts of the run that a document was made in. Environment variables never belong here."""
+    """Facts about the run that a document belongs to. They must never include environment variables."""
 
     run: str
     """Id of the run."""
@@ -115,20 +115,20 @@ class RunExtra(_Convention):
     submissions: list[SubmissionFact] = []
     """The versions of the submission, in order."""
     made_from: str | None = None
-    """`agent` (its own document), `native logs`, `llm calls` (the gateway's record of them), or `events` (put together
-    from events, logs and code)."""
+    """The source of the document: `agent` (its own document), `native logs`, `llm calls` (the gateway's record of
+    them), or `events` (assembled from events, logs and code)."""
 
 
 _Model = TypeVar("_Model", bound=_Convention)
 
 
 def step_extra(step: Step) -> StepExtra:
-    """Return the ML-engineering facts of a step. Fields of a wrong type are left out, so that this never fails."""
+    """Return the ML-engineering facts of a step. Fields of a wrong type are omitted, so that this never fails."""
     return _tolerant(StepExtra, step.extra or {})
 
 
 def run_extra(trajectory: Trajectory) -> RunExtra | None:
-    """Return the run facts of a document; None if it has none that can be read."""
+    """Return the run facts of a document; None if it has none, or they can't be read."""
     found = (trajectory.extra or {}).get(RUN_KEY)
     if not isinstance(found, dict):
         return None
@@ -153,10 +153,10 @@ def _tolerant(model: type[_Model], values: Mapping[str, Any]) -> _Model:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
+    """Return the JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
 
-    It says all that JSON schema can say; step numbers, references to tool calls and unique ids are left
-    to `check_rollout`.
+    It contains all rules that JSON schema can express; `check_rollout` also checks step numbers, references to tool
+    calls and unique ids.
     """
     schema = Trajectory.model_json_schema()
     for convention in (StepExtra, RunExtra):

@@ -1,4 +1,4 @@
-"""A language model that answers questions on runs that have ended, through the gateway, with its own budget."""
+"""A language model that answers questions about ended runs, through the gateway and with its own budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux.models import Agent, Limits, LlmUse
 _SECONDS = 300.0
 _READ = 2000
 _BUDGET = '"budget_exhausted"'
-"""The type of a gateway's error for a call that does not fit the budget."""
+"""The error type of a gateway for a call that exceeds the budget."""
 
 
 class BudgetExhausted(MlereduxError):
@@ -28,11 +28,11 @@ class BudgetExhausted(MlereduxError):
 
 @dataclass
 class Judge:
-    """A model behind a gateway; `open_judge` opens one.
+    """A model behind a gateway, opened with `open_judge`.
 
     Attributes:
-        model: Its name.
-        use: What it used, once it is closed.
+        model: The name of the model.
+        use: The usage, once the judge is closed.
     """
 
     model: str
@@ -40,14 +40,14 @@ class Judge:
     use: LlmUse = field(default_factory=LlmUse)
 
     def ask(self, order: str, material: str) -> str:
-        """Return its response, which should be one JSON object.
+        """Return the model's response, which should be one JSON object.
 
         Args:
-            order: What to judge, and by which rules.
-            material: What an agent has written: data, which may address the model.
+            order: The question, and the rules for the answer.
+            material: The agent's text, as data, which may try to instruct the model.
 
         Raises:
-            BudgetExhausted: The rest of its budget is too small.
+            BudgetExhausted: The remaining budget is too small.
             MlereduxError: The gateway refuses the call for another reason, or the model does not respond.
         """
         from http.client import HTTPConnection, HTTPException
@@ -57,7 +57,7 @@ class Judge:
         key = self._variables["OPENAI_API_KEY"]
         base = urlsplit(self._variables["OPENAI_BASE_URL"])
         try:
-            # It follows no redirect: the request holds a key.
+            # It does not follow redirects, because the request contains a key.
             with closing(HTTPConnection(base.netloc, timeout=_SECONDS)) as gateway:
                 headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
                 gateway.request("POST", f"{base.path}/chat/completions", json.dumps(body), headers)
@@ -79,10 +79,11 @@ class Judge:
 
 @contextmanager
 def open_judge(run: Run, model: str, *, calls: int, cost_usd: float | None = None) -> Iterator[Judge]:
-    """Open a gateway for a judge. What it uses does not count for any run.
+    """Open a gateway for a judge. Its usage does not count towards any run.
 
     Args:
-        run: What is judged, or the first of several runs.
+        run: The run to judge, or the first of several runs.
+        model: The name of the model.
         calls, cost_usd: The judge's budget.
 
     Raises:

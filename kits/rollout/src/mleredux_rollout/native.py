@@ -1,4 +1,4 @@
-"""For readers of agents' native logs: they are hostile input, so nothing here fails on what a value is."""
+"""For readers of agents' native logs, which are hostile input: no value causes an exception here."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from mleredux.plugin.files import open_below
 from mleredux_rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
 
 MAX_LINES = 20_000
-"""Lines of a log that are read."""
+"""Maximum number of lines of a log to read."""
 MAX_TEXT = 200_000
-"""Characters of a text that a reader takes over; what is between its halves is left out."""
+"""Maximum number of characters that a reader keeps of a text; the middle of longer texts is omitted."""
 
 
 def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool = False) -> bytes:
-    """Return all bytes of a file in an agent's output folder; no link is followed, not even on the way.
+    """Return all bytes of a file in an agent's output folder, without following links in any part of the path.
 
     Args:
-        name: Relative to the folder: `logs/x/journal.json`.
-        cut: Whether a larger file is read up to the limit, as suits a log of lines, or refused.
+        output: The output folder.
+        name: The path relative to the folder, such as `logs/x/journal.json`.
+        max_bytes: The size limit.
+        cut: Whether a larger file is read up to the limit, as is suitable for logs of lines, or rejected.
 
     Raises:
-        InvalidRollout: It is missing, a link or no regular file, lies behind a link, or is too large.
+        InvalidRollout: The file is missing, a link, not a regular file, below a link, or too large.
     """
     try:
         with open_below(output, name) as file:
@@ -51,16 +53,16 @@ def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
     """Return the value of a JSON file in an agent's output folder; NaN and broken characters are accepted.
 
     Raises:
-        InvalidRollout: As `read_below`; or it is not JSON, or nests too deeply.
+        InvalidRollout: As for `read_below`; also if the file is not JSON, or is nested too deeply.
     """
     return parse_native(read_below(output, name, max_bytes=max_bytes), name)
 
 
 def parse_native(data: bytes, name: str = "The log") -> Any:
-    """The value of a JSON text as agents write it.
+    """Return the value of a JSON document written by an agent.
 
     Raises:
-        InvalidRollout: It is not JSON, nests too deeply, or holds too many values.
+        InvalidRollout: The document is not JSON, is nested too deeply, or has too many values.
     """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
         raise InvalidRollout(f"{name} holds more than {MAX_MARKS:,} values.")
@@ -79,9 +81,11 @@ def read_object(output: Path, name: str) -> dict[str, Any]:
 
 
 def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str, Any]]:
-    """Yield the objects of a file of JSON lines; lines that can't be read are ignored.
+    """Return the objects of a JSON Lines file; lines that can't be read are ignored.
 
     Args:
+        output: The output folder.
+        name: The path relative to the folder.
         limit: Maximum number of lines.
     """
     found = []
@@ -100,7 +104,7 @@ def read_log(output: Path, name: str) -> str:
 
 
 def as_text(value: Any, limit: int = MAX_TEXT) -> str:
-    """Return any value as text: other types as JSON, None as the empty text."""
+    """Return any value as text: other types as JSON, None as the empty string."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -116,7 +120,7 @@ def as_text(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 def as_string(value: Any, limit: int = MAX_TEXT) -> str:
-    """Return a text from an untrusted document; empty for other types."""
+    """Return a string from an untrusted document; empty for other types."""
     return as_text(value, limit) if isinstance(value, str) else ""
 
 
@@ -131,7 +135,7 @@ def as_arguments(value: Any) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite number, or None."""
+    """Return a finite number, or None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -142,18 +146,18 @@ def as_number(value: Any) -> float | None:
 
 
 def as_count(value: Any) -> int | None:
-    """Return a whole number from 0 that fits 63 bits, or None."""
+    """Return an integer from 0 that fits into 63 bits, or None for anything else."""
     number = as_number(value)
     return int(number) if number is not None and 0 <= number < 2**63 and number == int(number) else None
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return the object, or an empty one."""
+    """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the array, or an empty one."""
+    """Return an array, or an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -163,7 +167,7 @@ def as_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def as_time(value: Any) -> str | None:
-    """Return a step's timestamp of Unix time in seconds, or of a text in ISO 8601; or None."""
+    """Return a step's timestamp from Unix time in seconds or a string in ISO 8601 format; None for anything else."""
     try:
         if isinstance(value, str):
             return datetime.fromisoformat(value).isoformat()
@@ -174,12 +178,12 @@ def as_time(value: Any) -> str | None:
 
 
 def usage_of(found: Any, cost: Any = None) -> Metrics | None:
-    """Return the tokens of one call by the names that providers and LiteLLM use; None if there are none.
+    """Return the tokens of one call, in the field names used by providers and LiteLLM; None if there are none.
 
     Args:
         found: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
             tokens read from a cache.
-        cost: Dollars; zero counts as unknown.
+        cost: Cost in US dollars; zero counts as unknown.
     """
     usage = as_dict(found)
     details = as_dict(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
@@ -193,7 +197,7 @@ def usage_of(found: Any, cost: Any = None) -> Metrics | None:
 
 
 def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
-    """Return the sum of tokens and cost of several calls, as far as they are known; None if nothing is known."""
+    """Return the sum of known tokens and cost of several calls; None if nothing is known."""
     known = [call for call in calls if call is not None]
 
     def total(name: str) -> Any:
@@ -210,11 +214,11 @@ def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
 
 
 def sum_usage(calls: Iterable[Metrics | None], *, cost: Any = None, steps: int | None = None) -> FinalMetrics | None:
-    """Return the totals of a rollout, as far as they are known; None if nothing is known.
+    """Return the known totals of a rollout; None if nothing is known.
 
     Args:
-        calls: All calls of the run, those that made no step included.
-        cost: Dollars in all where the log says so; zero counts as unknown.
+        calls: All calls of the run, including those that created no step.
+        cost: Total cost in US dollars, if the log contains it; zero counts as unknown.
         steps: Number of steps.
     """
     total = add_usage(calls) or Metrics()
@@ -238,8 +242,8 @@ def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, A
     Args:
         call: An id of the call, unique in the step.
         function: The tool's name.
-        arguments: What it was given: an object.
-        result: What came back: a text.
+        arguments: The arguments, an object.
+        result: The result, a string.
     """
     return {
         "tool_calls": [ToolCall(tool_call_id=call, function_name=function, arguments=as_arguments(arguments))],
@@ -248,6 +252,6 @@ def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, A
 
 
 def function_tool(name: str, description: str, argument: str) -> dict[str, Any]:
-    """Return the definition of a tool that takes one text, for `AgentInfo.tool_definitions`."""
+    """Return the definition of a tool with one string argument, for `AgentInfo.tool_definitions`."""
     parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

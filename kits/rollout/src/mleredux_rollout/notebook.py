@@ -1,4 +1,4 @@
-"""Runs a notebook as Jupyter does, in an agent's environment, where mleredux is not installed: given to `python -c`.
+"""Run a notebook as Jupyter does, in an agent's environment, where mleredux is not installed; executed by `python -c`.
 
 Its arguments are `[--here] NOTEBOOK [ARGUMENT…]`. With nbclient and ipykernel, a kernel executes the cells, and the
 executed notebook is written to `$MLEREDUX_OUTPUT_DIR/logs`; without them, or with `--here`, IPython in this process.
@@ -46,7 +46,7 @@ class Failure(NamedTuple):
 
 
 def main(arguments: list[str]) -> int | str:
-    """Run a notebook; return the exit code, or the sentence that says why it failed."""
+    """Run a notebook; return the exit code, or a sentence on why it failed."""
     here = arguments[0] == "--here"
     path, *others = arguments[here:]
     place = Path(path)
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int | str:
         return f"{place.name} is not a notebook of version 4 ({type(error).__name__}); save it again in Jupyter."
     python = language.lower() == "python"
     folder = str(place.absolute().parent)
-    # `exit()` ends the program, as it does not only stop the kernel.
+    # `exit()` must end the program, not only stop the kernel.
     start = f"__import__('sys').argv[:] = {[path, *others]!r}; exit = quit = __import__('sys').exit; "
     start += f"__import__('sys').path[:0] = ['', {folder!r}]" + RUN_BESIDE.format(folder=folder)
     options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=CRITICAL"] if python else []
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int | str:
 
 
 def unexecuted(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return a cell without output, and with everything that nbformat expects."""
+    """Return a cell without output, and with all fields that nbformat expects."""
     plain = {"metadata": {}, **cell, "source": "".join(cell["source"])}
     return {**plain, "outputs": [], "execution_count": None} if cell["cell_type"] == "code" else plain
 
@@ -97,7 +97,7 @@ def has(package: str) -> bool:
 
 
 def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list[str]) -> Failure | None:
-    """Execute the cells in a kernel, print their output as it comes, and keep the notebook after each."""
+    """Execute the cells in a kernel, print their output as it arrives, and save the notebook after each cell."""
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
@@ -128,13 +128,13 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
 
     book = nbformat.from_dict(content)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a signal leaves tasks whose errors nothing retrieves
-    warnings.filterwarnings("ignore", module="nbformat")  # cells without ids, which old notebooks have
+    warnings.filterwarnings("ignore", module="nbformat")  # cells without ids, as in old notebooks
     seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
     try:
         Client(book, kernel_name=kernel, extra_arguments=options, **seconds).execute()
     except CellExecutionError as error:
         return Failure(number, error.ename, error.evalue)
-    except (DeadKernelError, AssertionError, asyncio.CancelledError):  # the others if a signal ended it
+    except (DeadKernelError, AssertionError, asyncio.CancelledError):  # the remaining cells, if a signal ended it
         return Failure(number, "Killed", "the kernel was stopped, or ended for lack of memory")
     except NoSuchKernel:
         return Failure(number, "Error", f"the kernel {kernel} is not installed")
@@ -142,7 +142,7 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
 
 
 def run_in_process(sources: list[str], tolerated: list[bool], start: str) -> Failure | None:
-    """Execute the cells by IPython in this process; cells in `tolerated` may fail."""
+    """Execute the cells with IPython in this process; cells in `tolerated` may fail."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 

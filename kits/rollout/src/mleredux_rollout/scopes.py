@@ -1,4 +1,4 @@
-"""What expressions of a program mean: whole names behind imports and aliases, and values of constant expressions."""
+"""Resolve expressions of a program: full names behind imports and aliases, and values of constant expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import codecs
 from collections.abc import Callable
 
 UNKNOWN = "?"
-"""Stands for a part of a string that is known at run time only."""
+"""Stands for a part of a string that is known only at run time."""
 _MAX_VALUE = 1 << 20
 _DEEPEST = 60
 _JOINS = ("os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath")
@@ -28,7 +28,8 @@ _IMPORTS = ("importlib.import_module", "__import__", "importlib.__import__")
 
 
 class Scope:
-    """Names of a program: its imports, aliases and constants. One for the whole program; scopes are not told apart."""
+    """Names of a program: its imports, aliases and constants. There is one for the whole program; nested scopes are not
+    distinguished."""
 
     def __init__(self, tree: ast.AST) -> None:
         self.aliases: dict[str, str] = {}
@@ -46,7 +47,7 @@ class Scope:
                 assigned.append((node.targets[0].id, node.value))
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name) and node.value:
                 assigned.append((node.target.id, node.value))
-        for name, value in assigned * 2:  # a second time for those that stand before what they use
+        for name, value in assigned * 2:  # a second pass for those that precede what they use
             if (known := self.value(value)) is not None:
                 self._values[name] = known
             elif (alias := self.name(value)) and alias != name and not alias.startswith(f"{name}."):
@@ -80,7 +81,7 @@ class Scope:
         return None
 
     def value(self, node: ast.expr | None, depth: int = 0) -> str | None:
-        """Return the string value of an expression, with `UNKNOWN` for variable parts; None if nothing is known."""
+        """Return the string value of an expression, with `UNKNOWN` for variable parts; None if no part is known."""
         found = self._fold(node, depth) if node is not None and depth <= _DEEPEST else None
         return found if found is None or len(found) <= _MAX_VALUE else None
 
@@ -171,6 +172,6 @@ class Scope:
 
 
 def _parent(path: str | None) -> str:
-    """The folder of a path."""
+    """Return the folder of a path."""
     head, slash, _ = (path or UNKNOWN).rpartition("/")
     return head if slash and UNKNOWN not in head else f"{path or UNKNOWN}/.."

@@ -1,4 +1,4 @@
-"""What an agent wrote and ran, as lines with their places."""
+"""The texts that an agent wrote and ran, as lines with their locations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.files import IntakeLimits, open_below, readable_path, walk_files
 
 Kind = Literal["code", "action", "log"]
-"""What a text is: the solution's code, an action of the rollout, or the log."""
+"""The kind of a text: the solution's code, an action of the rollout, or the log."""
 MAX_TEXT = 1 << 20
 """Maximum number of bytes of a text."""
 MAX_LOG = 4 << 20
@@ -28,7 +28,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True)
 class Text:
-    """Something that the agent wrote.
+    """A text written by the agent.
 
     Attributes:
         where: A path in the run, or `rollout step 4`.
@@ -41,13 +41,13 @@ class Text:
     """The text itself."""
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line numbers from 1, and lines, cut if they are very long."""
+        """Yield line numbers, counted from 1, and lines, which are truncated if they are very long."""
         for number, line in enumerate(self.content.splitlines(), start=1):
             yield number, line[:MAX_LINE]
 
 
 def texts_of(run: Run) -> list[Text]:
-    """Yield the agent's code, the actions of its rollout, and its log."""
+    """Return the agent's code, the actions of its rollout, and its log."""
     return [*code_of(run), *_actions(run), *_log(run)]
 
 
@@ -62,18 +62,18 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
             with open_below(folder, name) as file:
                 data = file.read(MAX_TEXT)
         except OSError:
-            continue  # gone meanwhile, or a link in its place
+            continue  # deleted, or replaced by a link
         found.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
     return found
 
 
 def plain_code(name: str, data: bytes) -> str:
-    """Return a program as text, a notebook as the code of its cells."""
+    """Return a program as text; for a notebook, the code of its cells."""
     return "\n".join(code_cells(name, data))
 
 
 def code_cells(name: str, data: bytes) -> list[str]:
-    """Return the code of each cell of a notebook; of another program, its text."""
+    """Return the code of each cell of a notebook; for any other program, its text."""
     content = data.decode("utf-8", "replace")
     if not name.endswith(".ipynb"):
         return [content]
@@ -87,8 +87,8 @@ def code_cells(name: str, data: bytes) -> list[str]:
 def notebook_runner() -> str:
     """Return the program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
 
-    Its arguments are the notebook and those of the notebook itself. `--here` before them executes the cells in the same
-    process, where audit hooks and changes of the working directory hold.
+    Its arguments are the notebook, followed by the arguments of the notebook. `--here` before them executes the cells
+    in the same process, so that audit hooks and changes of the working directory apply.
     """
     return resources.files(__package__).joinpath("notebook.py").read_text(encoding="utf-8")
 

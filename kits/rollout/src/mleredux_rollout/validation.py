@@ -1,4 +1,4 @@
-"""Saying what is wrong with a document, in sentences with a JSON path."""
+"""Describe the problems of a document in sentences with JSON paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux.models.rollout import BRANCHES, Step, Trajectory
 from pydantic import BaseModel, ValidationError
 
 MAX_PROBLEMS = 100
-"""So many are named; then one says that there are more."""
+"""Maximum number of problems to list; a last entry then states that there are more."""
 _PLAIN_STEP = {"step_id": 1, "source": "user", "message": ""}
 _SHOWN = 60
 _TYPES = {
@@ -26,11 +26,11 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and where.
+    """A problem and its location.
 
     Attributes:
-        path: JSON path of the place (`$.steps[3].message`); `$` is the whole document.
-        message: One sentence without its full stop.
+        path: JSON path of the location (`$.steps[3].message`); `$` is the whole document.
+        message: One sentence without the full stop.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Problem:
 
 
 def problems_of(document: Any) -> list[Problem]:
-    """What is wrong with a document (at most `MAX_PROBLEMS` named); empty where it is valid."""
+    """Return the problems of a document, at most `MAX_PROBLEMS`; empty if it is valid."""
     found: dict[Problem, None] = {}
     for problem in _problems(document, ""):
         if len(found) == MAX_PROBLEMS:
@@ -51,12 +51,12 @@ def problems_of(document: Any) -> list[Problem]:
 
 
 def problem_of(error: ValidationError) -> Problem:
-    """The first problem of a failed validation."""
+    """Return the first problem of a failed validation."""
     return next(_told(error, ""))
 
 
 def _problems(document: Any, at: str) -> Iterator[Problem]:
-    """Its own fields, its steps one by one, its embedded documents, and last what holds between them."""
+    """Yield problems of its own fields, of its steps, of its embedded documents, and last of relations between them."""
     if not isinstance(document, dict):
         yield Problem(f"${at}", f"a rollout is an object, this is {_type_of(document)}")
         return
@@ -145,7 +145,7 @@ def _shown(value: Any) -> str:
 
 
 def _path(places: Sequence[int | str]) -> str:
-    """As JSON path: names that are no plain words in brackets."""
+    """Return a JSON path; names that are not plain words are in brackets."""
     steps = []
     for place in places:
         if isinstance(place, int):

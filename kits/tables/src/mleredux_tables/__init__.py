@@ -1,6 +1,6 @@
-"""For authors of metrics: read, check and match tables of submissions and answers, or refuse them in one sentence.
+"""For authors of metrics: read, check and match tables of submissions and answers, or reject them with one sentence.
 
-Names other than `make_grader` and `find_function` are imported on first use, since they need NumPy and pandas.
+Names other than `make_grader` and `find_function` are imported on first use, because they need NumPy and pandas.
 
 | module | content |
 |---|---|
@@ -11,7 +11,7 @@ Names other than `make_grader` and `find_function` are imported on first use, si
 | `ids` | ids of rows, and their comparison |
 | `matching` | rows of a submission next to those of the answers |
 | `options` | options of metrics that match rows |
-| `definition` | definition of a grader by functions that read and score |
+| `definition` | definition of a grader from functions that read and score |
 | `functions` | graders of functions, and grading of two files |
 
 A grader of a function of arrays::

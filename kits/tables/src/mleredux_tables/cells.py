@@ -1,4 +1,4 @@
-"""Columns of text, matched: what the metrics on millions of texts work on."""
+"""Matched columns of text, for metrics on millions of strings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ROWS = 1 << 12
 
 @dataclass(frozen=True)
 class Cells:
-    """A column of text, matched.
+    """A matched column of text.
 
     Attributes:
         texts: Cells in the order of their file.
-        rows: Which of them each matched row has, shape (rows,).
+        rows: The index of each matched row's cell, shape (rows,).
     """
 
     texts: Utf8
@@ -45,20 +45,21 @@ def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]
     """Yield matched cells, some thousand rows at a time, so that derived values stay in the processor's cache.
 
     Returns:
-        For each block the numbers of its matched rows, their true texts, and their predicted ones.
+        For each block, the numbers of its matched rows, their true texts, and their predicted texts.
     """
-    order = np.argsort(y_pred.rows, kind="stable")  # that of the submission's file, where cells are longest
+    order = np.argsort(y_pred.rows, kind="stable")  # that of the submission's file, because its cells are longest
     for start in range(0, len(order), _ROWS):
         rows = order[start : start + _ROWS]
         yield rows, y_true.texts.subset(y_true.rows[rows]), y_pred.texts.subset(y_pred.rows[rows])
 
 
 def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
-    """Return the one target column as text.
+    """Return the single target column as text.
 
     Args:
-        missing: What missing cells count as. A column without any filled cell counts as one of text.
-        numbers: What happens to a column that was read as numbers, or as true and false.
+        rows: The matched rows.
+        missing: How missing cells are treated. A column without any filled cell counts as text.
+        numbers: How a column is treated that was read as numbers or booleans.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column was read as numbers.
@@ -68,7 +69,7 @@ def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
 
 
 def true_cells(rows: Rows, *, missing: Missing = "blank") -> Cells:
-    """Return the one column of the truth as text, numbers as Python prints them."""
+    """Return the single column of true values as text, with numbers as Python prints them."""
     (truth,) = rows.truth
     return _cells(rows.answers, rows.answer_rows, truth, missing, "text")
 

@@ -1,4 +1,4 @@
-"""Turning columns into arrays, or refusing them with one sentence on what to fix."""
+"""Convert columns to arrays, or reject them with one sentence on what to fix."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Array = npt.NDArray[Any]
 """A NumPy array of any type and shape."""
 
 Missing = Literal["refuse", "blank", "nan"]
-"""What a missing cell of text counts as: a refusal, the empty text, or the text `nan`."""
+"""How a missing cell of text is treated: it is rejected, or counts as the empty string, or as the text `nan`."""
 
 Numbers = Literal["refuse", "text"]
-"""Whether a column that was read as numbers is refused, or taken as text as Python prints them (`5`, `0.5`, `True`)."""
+"""Whether a column that was read as numbers is rejected, or used as text as Python prints it (`5`, `0.5`, `True`)."""
 
 
 EMPTY = "Column {name!r} must have text in every row; row {{row}} is empty."
@@ -27,15 +27,16 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
     """Return a column of numbers; True and False count as 1 and 0.
 
     Args:
-        values: Shape (rows,).
-        finite: Whether missing and infinite cells are refused; otherwise they stay NaN and ±inf.
+        values: The column, shape (rows,).
+        name: The name of the column for error messages.
+        finite: Whether missing and infinite cells are rejected; otherwise they remain NaN and ±inf.
         booleans: Whether a column of True and False is accepted.
 
     Returns:
         float64, shape (rows,).
 
     Raises:
-        InvalidSubmission: A cell is no number (or not finite).
+        InvalidSubmission: A cell is not a number (or not finite).
     """
     if values.dtype.kind == "b" and not booleans:
         raise InvalidSubmission(f"Column {name!r} must hold numbers, but it is read as true and false.")
@@ -54,7 +55,7 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
 
 
 def within(values: Array, name: str, bounds: tuple[float | None, float | None] | None) -> Array:
-    """Return the same numbers, or raise if some lie outside the bounds (both allowed) or are missing."""
+    """Return the same numbers, or raise an error if some are missing or outside the (inclusive) bounds."""
     low, high = bounds or (None, None)
     if low is not None:
         refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
@@ -67,9 +68,10 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
     """Return a column of text.
 
     Args:
-        values: Shape (rows,).
-        missing: What missing cells count as. A column without any filled cell counts as one of text.
-        numbers: What happens to a column that was read as numbers, or as true and false.
+        values: The column, shape (rows,).
+        name: The name of the column for error messages.
+        missing: How missing cells are treated. A column without any filled cell counts as text.
+        numbers: How a column is treated that was read as numbers or booleans.
 
     Returns:
         An object array of str, shape (rows,).
@@ -103,11 +105,12 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
     """Return a column of labels that are text.
 
     Args:
-        values: Shape (rows,).
-        missing: `blank`: a missing label is the empty text; `wrong`: the same, but not all may be missing.
+        values: The column, shape (rows,).
+        name: The name of the column for error messages.
+        missing: `blank`: a missing label is the empty string; `wrong`: the same, but not all may be missing.
 
     Raises:
-        InvalidSubmission: A label is missing or no text.
+        InvalidSubmission: A label is missing, or is not text.
     """
     gaps = is_missing(values)
     if missing == "refuse" or (missing == "wrong" and len(values) and gaps.all()):
@@ -129,10 +132,10 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
 
 
 def number_labels(values: Array, name: str) -> Array:
-    """Return a column of labels that are whole numbers, or true and false.
+    """Return a column of labels that are integers or booleans.
 
     Raises:
-        InvalidSubmission: A label is missing, a text, a fraction, or too large for 64 bits.
+        InvalidSubmission: A label is missing, text, a fraction, or too large for 64 bits.
     """
     if values.dtype.kind == "O":
         gaps = is_missing(values)
@@ -149,10 +152,10 @@ def number_labels(values: Array, name: str) -> Array:
 
 
 def integers(values: Array, name: str) -> Array:
-    """Return a column cut to whole numbers towards zero, as Python's `int` does per cell (`3.9` and `"3"` are 3).
+    """Return a column truncated to integers, as Python's `int` does per cell (`3.9` and `"3"` are 3).
 
     Raises:
-        InvalidSubmission: A cell is missing, infinite or no number.
+        InvalidSubmission: A cell is missing, infinite or not a number.
     """
     if values.dtype.kind == "O":
         try:
@@ -168,7 +171,7 @@ def integers(values: Array, name: str) -> Array:
 
 
 def _refuse_huge(values: Array, name: str) -> None:
-    """Refuse labels that 64 bits do not hold.
+    """Reject labels that do not fit into 64 bits.
 
     Args:
         values: Finite numbers, shape (rows,).
@@ -181,14 +184,14 @@ def _refuse_huge(values: Array, name: str) -> None:
 
 
 def refuse(faulty: Array, message: str) -> None:
-    """Refuse the submission where any row is faulty.
+    """Reject the submission if any row is faulty.
 
     Args:
         faulty: Booleans, shape (rows,) or (rows, columns).
-        message: A sentence with `{row}` in place of the first faulty row, counted from 1 below the header.
+        message: A sentence with `{row}` for the number of the first faulty row, counted from 1 below the header.
 
     Raises:
-        InvalidSubmission: Some row is faulty.
+        InvalidSubmission: A row is faulty.
     """
     rows = faulty if faulty.ndim == 1 else faulty.any(axis=1)
     if rows.any():
@@ -196,12 +199,12 @@ def refuse(faulty: Array, message: str) -> None:
 
 
 def _readable(value: object) -> bool:
-    """Whether a cell is no text that Python takes for a number and CSV readers do not: `1_000`, digits of others."""
+    """Return False for text that Python, but no CSV reader, parses as a number: `1_000`, non-ASCII digits."""
     return type(value) is not str or ("_" not in value and value.isascii())
 
 
 def _first_text(values: Array) -> int:
-    """The first row, from 1, that can't be turned into a finite number."""
+    """Return the first row, counted from 1, that can't be converted to a finite number."""
     for row, value in enumerate(values, start=1):
         if not _readable(value):
             return row

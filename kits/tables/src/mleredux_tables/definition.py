@@ -1,4 +1,4 @@
-"""From a metric to a grader: options, files, columns and rows are dealt with here, once for all."""
+"""Define a grader from a metric: options, files, columns and rows are handled here, once for all graders."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PredictionsT = TypeVar("PredictionsT")
 Drop = Callable[[Table, OptionsT, tuple[str, ...]], Any]
 
 UNEXPECTED = "The submission holds values that the metric can't handle"
-"""Starts the sentence for what no check foresaw; a grader that ever says it lacks a check."""
+"""The start of the message for a problem that no check covers; a grader that ever shows it lacks a check."""
 
 _SCORED = "mleredux:scored"
-"""Column of a reference: whether a row counts."""
+"""Column of a reference that states whether a row counts."""
 
 
 def define(
@@ -42,17 +42,20 @@ def define(
     matching: bool = True,
     drop: Drop[OptionsT] | None = None,
 ) -> Grader:
-    """Make a grader of tables from two functions; files, columns and rows are dealt with here.
+    """Create a grader of tables from two functions; files, columns and rows are handled here.
 
     Args:
-        read: Checks and parses the predictions of matched rows; raises `InvalidSubmission`. Validation calls it too,
-            with the sample submission in place of the answers: of these it may use the ids, whether labels are text,
-            and the columns that the options name in `form_columns`.
-        score: Gets the matched rows, what `read` made of the predictions, and the options.
-        options: The model of the options it takes.
-        perfect: The best possible value.
+        id: The id of the grader.
+        title: A short description for lists.
+        direction: `maximize` or `minimize`.
+        read: Checks and parses the predictions of matched rows; raises `InvalidSubmission`. Validation also calls it,
+            with the sample submission instead of the answers, so it may use only the ids of the answers, whether labels
+            are text, and the columns that the options list in `form_columns`.
+        score: Computes the score from the matched rows, the result of `read`, and the options.
+        options: The model of the options.
+        perfect: The best possible score.
         matching: Whether rows are matched; otherwise both functions get the two tables, and no rows.
-        drop: Says which rows of the answers are not scored, beside those that `where` leaves out.
+        drop: Returns which rows of the answers are not scored, in addition to those that `where` excludes.
     """
 
     def grade(given: GradingInput) -> Score:
@@ -111,7 +114,7 @@ def define(
 
 
 def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
-    """The target columns: those declared, else all of the sample but its ids."""
+    """Return the target columns: the declared ones, else all columns of the sample except its ids."""
     task, ids = given.task, given.task.submission.id_columns
     sample = given.private.parent / "public" / (task.submission.sample or "")
     if task.submission.target_columns or not sample.is_file():
@@ -120,7 +123,7 @@ def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
 
 
 def _as_declared(reference: Table, task: Task) -> Table:
-    """A reference whose columns are of text where the declaration says so, whatever the sample fills them with."""
+    """Return a reference whose columns are text if declared so, whatever values the sample has in them."""
     for name, kind in task.submission.types.items():
         if kind == "string" and name in reference:
             reference = reference.as_text(name)
@@ -132,7 +135,7 @@ def _not_scored(reference: Table, options: Options, truth: tuple[str, ...]) -> A
 
 
 def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
-    """Write the sample with what else decides on the form of a submission: shapes, and which rows count."""
+    """Write the sample with everything else that determines the form of a submission: shapes, and which rows count."""
     sample, answers = read_table(given.submission), read_answers(given)
     ids = given.task.submission.id_columns
     truth = options.truth or _truth(answers, ids, _targets(given, answers))
@@ -149,10 +152,12 @@ def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | Non
     """Return the options of a task's metric.
 
     Args:
-        given: Others than those the task declares.
+        model: The model of the options.
+        task: The task.
+        given: Options to use instead of those that the task declares.
 
     Raises:
-        TaskBroken: They are not what the grader takes.
+        TaskBroken: The options are not valid for the grader.
     """
     try:
         return model(**(task.metric.options if given is None else given))
@@ -165,10 +170,10 @@ def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | Non
 
 
 def read_answers(given: GradingInput) -> Table:
-    """The table of the answers.
+    """Return the table of the answers.
 
     Raises:
-        TaskBroken: There is none.
+        TaskBroken: There are no answers.
     """
     path = (given.private / given.task.answers).resolve()
     try:
@@ -195,11 +200,11 @@ def prepare(
     """Check the columns of a submission and match its rows.
 
     Args:
-        targets: The columns that the submission must have beside its ids.
-        form: Whether `answers` are no answers but the reference that validation knows.
+        targets: The columns that the submission must have in addition to its ids.
+        form: Whether `answers` is not the answers but the reference known to validation.
 
     Raises:
-        InvalidSubmission: Columns or rows are not as they must be.
+        InvalidSubmission: Columns or rows are not as required.
         TaskBroken: The answers lack a column.
     """
     ids = task.submission.id_columns
@@ -222,7 +227,7 @@ def prepare(
     if not matching:
         return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0), form=form, dropped=dropped)
     kept = scored_rows(answers, options)
-    if dropped is not None and options.match != "sorted-known":  # which lets submissions leave those rows out
+    if dropped is not None and options.match != "sorted-known":  # so that submissions may omit these rows
         kept = ~dropped if kept is None else kept & ~dropped
     mine, theirs = match_rows(submission, answers, ids, options.match, dropped)
     if kept is not None:
@@ -232,7 +237,7 @@ def prepare(
 
 
 def run(score: Callable[[], float | Score]) -> Score:
-    """Call a metric; whatever it trips over is said in one sentence.
+    """Call a metric; any exception is reported in one sentence.
 
     Raises:
         InvalidSubmission: There is no score.
@@ -242,7 +247,7 @@ def run(score: Callable[[], float | Score]) -> Score:
             result = score()
     except (InvalidSubmission, TaskBroken):
         raise
-    except Exception as error:  # libraries raise anything on odd values; the sentence names it
+    except Exception as error:  # libraries may raise anything on odd values; the sentence contains the exception
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(
             f"{UNEXPECTED} ({type(error).__name__}: {reason}); write it like the sample."
@@ -251,7 +256,7 @@ def run(score: Callable[[], float | Score]) -> Score:
 
 
 def _truth(answers: Table, ids: tuple[str, ...], targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets themselves; or the column of the label, where the answers hold no column per class."""
+    """Return the targets, or the column of the label if the answers do not have a column per class."""
     others = tuple(name for name in answers.columns if name not in ids)
     return others if len(others) == 1 and not set(targets) & set(others) else targets
 

@@ -1,4 +1,4 @@
-"""Graders of plain functions, and grading of two files by one. See `mleredux_tables.make_grader`."""
+"""Create graders from plain functions, and grade two files with one. See `mleredux_tables.make_grader`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mleredux_tables.options import Options
 from mleredux_tables.table import Table, is_missing, read_table
 
 _SUM = 1e-3
-"""By how much the probabilities of a row may miss 1."""
+"""Tolerance for the sum of probabilities in a row."""
 
 
 def define_function(
     function: Callable[..., Any], id: str, title: str, direction: Direction, targets: Targets, perfect: float | None
 ) -> Grader:
-    """The grader of a function."""
+    """Return the grader for a function."""
 
     def read(rows: Rows, options: Options) -> Array:
         columns = [_parsed(rows, target, truth, targets) for target, truth in _pairs(rows)]
@@ -42,7 +42,7 @@ def define_function(
 
 
 def _pairs(rows: Rows) -> list[tuple[str, str | None]]:
-    """Target columns with the column of their truth, where each has one."""
+    """Return target columns with the column of their true values, if each has one."""
     alike = len(rows.truth) == len(rows.targets)
     return [(name, rows.truth[place] if alike else None) for place, name in enumerate(rows.targets)]
 
@@ -70,10 +70,10 @@ def _joined(columns: list[Array]) -> Array:
 
 
 class Graded(NamedTuple):
-    """What grading two files gave.
+    """The result of grading two files.
 
     Attributes:
-        ids: Columns by which rows were matched; none where by position.
+        ids: Columns by which rows were matched; empty if by position.
     """
 
     score: float
@@ -86,17 +86,19 @@ class Graded(NamedTuple):
 
 
 def grade_files(metric: Callable[..., Any] | Grader, predictions: Path, answers: Path) -> Graded:
-    """Grade one CSV against another.
+    """Grade one CSV file against another.
 
-    Rows are matched by the first column where both files have it and it repeats no value in the answers, else by
-    position. Targets are the other columns that both have; where there are none, the only other one of each.
+    Rows are matched by the first column if both files have it and it has no repeated values in the answers, else by
+    position. Targets are the other columns that both files have; if there are none, the only other column of each file.
 
     Args:
-        metric: A grader, or a function, whose predictions are numbers where the truth is, else labels.
+        metric: A grader, or a function; for a function, predictions are numbers if the true values are, else labels.
+        predictions: The file of predictions.
+        answers: The file of answers.
 
     Raises:
         InvalidSubmission: The predictions can't be scored.
-        TaskBroken: The answers are at fault.
+        TaskBroken: The answers are faulty.
     """
     try:
         truth = read_table(answers)

@@ -1,4 +1,4 @@
-"""Ids as whole numbers, so that rows are matched without comparing text twice."""
+"""Ids as integers, so that rows are matched without comparing text twice."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _FEW = 1_000
 
 @dataclass(frozen=True)
 class Ids:
-    """Ids of both tables, equal numbers where they are equal.
+    """The ids of both tables as numbers, which are equal for equal ids.
 
     Attributes:
-        name: How the id columns are called in a sentence.
-        theirs: Of the answers, from 0 in order of first appearance, shape (rows of the answers,).
-        mine: Of the submission, shape (rows of the submission,); an id that the answers lack is -1.
+        name: The name of the id columns in error messages.
+        theirs: Ids of the answers, from 0 in order of first appearance, shape (rows of the answers,).
+        mine: Ids of the submission, shape (rows of the submission,); -1 if the answers don't have the id.
     """
 
     name: str
@@ -37,22 +37,22 @@ class Ids:
 
     @cached_property
     def known(self) -> int:
-        """How many different ids the answers have."""
+        """The number of different ids in the answers."""
         return int(self.theirs.max(initial=-1)) + 1
 
     @cached_property
     def counts(self) -> Array:
-        """How often each of them occurs in the submission, shape (known,)."""
+        """How often each of these ids occurs in the submission, shape (known,)."""
         return np.bincount(self.mine[self.mine >= 0], minlength=self.known)
 
     @property
     def unknown(self) -> int:
-        """Rows of the submission whose id the answers lack."""
+        """The number of rows of the submission whose id is not in the answers."""
         return int(np.count_nonzero(self.mine < 0))
 
     @property
     def missing(self) -> int:
-        """Ids of the answers that the submission lacks."""
+        """The number of ids of the answers that are not in the submission."""
         return int(np.count_nonzero(self.counts == 0))
 
     @property
@@ -61,22 +61,22 @@ class Ids:
         return self.known == len(self.theirs) and bool((self.counts <= 1).all())
 
     def places(self) -> Array:
-        """The row of the submission with each id, where ids are unique and none is missing, shape (known,)."""
+        """Return the row of the submission with each id, if ids are unique and none is missing, shape (known,)."""
         found = np.empty(self.known, dtype=np.intp)
         rows = np.flatnonzero(self.mine >= 0)
         found[self.mine[rows]] = rows
         return found
 
     def firsts(self) -> Array:
-        """The first row of the answers with each id, shape (known,)."""
+        """Return the first row of the answers with each id, shape (known,)."""
         found: Array = np.unique(self.theirs, return_index=True)[1]
         return found
 
     def refuse_differences(self) -> None:
-        """Refuse another set of ids than that of the answers.
+        """Reject a set of ids that differs from that of the answers.
 
         Raises:
-            InvalidSubmission: Ids are missing, or others are there.
+            InvalidSubmission: Ids are missing or unknown.
         """
         if self.unknown or self.missing:
             raise InvalidSubmission(
@@ -96,7 +96,7 @@ def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Id
         mine, theirs = submission.series(name), answers.series(name)
         lost |= np.asarray(mine.isna(), dtype=bool)
         if is_text(mine) != is_text(theirs):
-            lost[:] = True  # a text is never equal to a number
+            lost[:] = True  # text is never equal to a number
             mine = theirs.iloc[:0].reindex(range(len(mine)))
         codes = _codes(theirs, mine)
         if total is not None:
@@ -109,10 +109,10 @@ def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Id
 
 
 def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
-    """Where each id of the answers is in the submission, if both have the same ids, each of them once.
+    """Return where each id of the answers is in the submission, if both have the same ids, each of them once.
 
     Returns:
-        Rows of the submission, shape (rows,); None where it is not so, or can't be told quickly.
+        Rows of the submission, shape (rows,); None if this is not the case, or can't be determined quickly.
     """
     keys = _keys(theirs, mine) if len(theirs) == len(mine) else None
     if keys is None:
@@ -132,7 +132,7 @@ def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
     if texts is None:
         return found
     wrong = np.flatnonzero(~texts[0].equal(np.arange(len(found)), found, texts[1]))
-    rows = {texts[1].cell(row): row for row in found[wrong].tolist()}  # few, whose hashes begin alike
+    rows = {texts[1].cell(row): row for row in found[wrong].tolist()}  # a few ids whose hashes start alike
     for row in wrong.tolist():
         cell = texts[0].cell(row)
         if cell not in rows:
@@ -142,14 +142,14 @@ def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
 
 
 def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bool:
-    """Whether both tables have the same ids, row by row."""
+    """Return whether both tables have the same ids, row by row."""
     if len(submission) != len(answers):
         return False
     for name in columns:
         mine, theirs = submission.series(name), answers.series(name)
         if is_text(mine) != is_text(theirs):
             return False
-        # Where rows are in another order, their first few are enough to see it.
+        # If rows are in a different order, their first few are enough to see it.
         if not np.asarray(mine.array[:_FEW] == theirs.array[:_FEW], dtype=bool).all():
             return False
         if not np.asarray(mine.array == theirs.array, dtype=bool).all():
@@ -158,21 +158,23 @@ def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bo
 
 
 def is_text(values: pd.Series[Any]) -> bool:
-    """Whether a column was read as something else than numbers or true and false."""
+    """Return whether a column was read as something other than numbers or booleans."""
     return getattr(values.dtype, "kind", "O") not in "biuf"
 
 
 def sorted_rows(table: Table, columns: Sequence[str], rows: Array | None = None) -> Array:
-    """Row numbers in the order of the ids, missing ids last.
+    """Return row numbers in the order of the ids, missing ids last.
 
     Text is sorted by NumPy's quicksort of objects, whose order of equal ids is the same everywhere and is that of the
     published graders; numbers keep the order of equal ids.
 
     Args:
-        rows: Only these rows.
+        table: The table.
+        columns: The id columns.
+        rows: Restrict the result to these rows.
 
     Raises:
-        InvalidSubmission: A column mixes texts and other values.
+        InvalidSubmission: A column mixes strings and other values.
     """
     chosen = np.arange(len(table)) if rows is None else rows
     arrays = [table[name][chosen] for name in columns]
@@ -182,7 +184,7 @@ def sorted_rows(table: Table, columns: Sequence[str], rows: Array | None = None)
 
 
 def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
-    """Whole numbers from 0 by first appearance, the answers' first, -1 for missing ones, shape (all rows,)."""
+    """Return integers from 0 by first appearance, the answers' first, -1 for missing ids, shape (all rows,)."""
     firsts = _first_equals(theirs, mine)
     if firsts is None:
         import pandas as pd
@@ -190,13 +192,13 @@ def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
         return pd.factorize(_joined(theirs, mine))[0]
     new = firsts == np.arange(len(firsts))
     if new[: len(theirs)].all():
-        return firsts  # further ids of the submission are unknown, whatever their numbers
+        return firsts  # other ids of the submission are unknown, whatever their numbers
     codes: Array = (np.cumsum(new) - 1)[firsts]
     return codes
 
 
 def _first_equals(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
-    """Where each id occurs first; None for what has to be done in a more patient way."""
+    """Return where each id occurs first; None for ids that need a slower method."""
     keys = _keys(theirs, mine)
     if keys is None:
         return None
@@ -211,8 +213,8 @@ class _Keys(NamedTuple):
     """Ids of both tables as numbers.
 
     Attributes:
-        numbers: Equal where ids are, uint64; the upper bits tell nearly all others apart.
-        texts: The ids themselves, where numbers may be equal that should not.
+        numbers: Numbers that are equal for equal ids, uint64; the upper bits distinguish nearly all others.
+        texts: The ids themselves, if different ids may have equal numbers.
     """
 
     numbers: tuple[Array, Array]
@@ -220,7 +222,7 @@ class _Keys(NamedTuple):
 
 
 def _keys(theirs: pd.Series[Any], mine: pd.Series[Any]) -> _Keys | None:
-    """None for ids that are neither texts nor plain whole numbers throughout."""
+    """Return the ids as numbers; None for ids that are neither all strings nor all plain integers."""
     kinds = [getattr(ids.dtype, "name", "") for ids in (theirs, mine)]
     if kinds == ["str", "str"] and not (theirs.hasnans or mine.hasnans):
         texts = Utf8.of_column(theirs), Utf8.of_column(mine)
@@ -256,7 +258,7 @@ def _order(values: Array) -> Array:
 
 
 def _ranks(values: Array) -> Array:
-    """Whole numbers that sort as the values do, equal where they are."""
+    """Return integers that sort like the values, equal for equal values."""
     order = _order(values)
     ordered = values[order]
     ranks = np.empty(len(order), dtype=np.int64)

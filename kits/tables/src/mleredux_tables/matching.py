@@ -1,4 +1,4 @@
-"""Matching rows of a submission with rows of the answers.
+"""Match rows of a submission with rows of the answers.
 
 | match | meaning |
 |---|---|
@@ -39,24 +39,24 @@ class Rows:
     targets: tuple[str, ...]
     """Columns of the submission with predictions."""
     truth: tuple[str, ...]
-    """Columns of the answers with the truth."""
+    """Columns of the answers with the true values."""
     submission_rows: Array
     """Indices into the submission, shape `(n,)`."""
     answer_rows: Array
     """Indices into the answers, shape `(n,)`."""
     weight: Array | None = field(default=None)
-    """Shape (rows,), where the options name a column."""
+    """The weights, shape (rows,), if the options name a weight column."""
     form: bool = False
-    """Whether the answers are only the sample, so that what depends on the truth can't be known."""
+    """Whether the answers are only the sample, so that checks that depend on the true values are impossible."""
     dropped: Array | None = None
-    """Which rows of the answers are not scored (booleans), where rows are not matched."""
+    """Which rows of the answers are not scored (booleans), if rows are not matched."""
 
     def predicted(self, column: str) -> Array:
-        """Return a column of the submission, matched, shape (rows,)."""
+        """Return a column of the submission in matched order, shape (rows,)."""
         return self.submission[column][self.submission_rows]
 
     def true(self, column: str) -> Array:
-        """Return a column of the answers, matched, shape (rows,)."""
+        """Return a column of the answers in matched order, shape (rows,)."""
         return self.answers[column][self.answer_rows]
 
     def __len__(self) -> int:
@@ -66,15 +66,18 @@ class Rows:
 def match_rows(
     submission: Table, answers: Table, ids: tuple[str, ...], how: str, dropped: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the row numbers of the submission and of the answers that belong together; both of one length.
+    """Return the row numbers of the submission and of the answers that belong together, in two arrays of the same
+    length.
 
     Args:
+        submission: The table of the submission.
+        answers: The table of the answers.
         ids: Names of the id columns, the same in both tables.
-        how: One of the words above.
+        how: One of the methods listed above.
         dropped: Rows of the answers that are not scored (booleans), for `sorted-known`.
 
     Raises:
-        InvalidSubmission: The rows are not those that the answers have.
+        InvalidSubmission: The rows do not match those of the answers.
     """
     rows, expected = len(submission), len(answers)
     if how == "position-shortest":
@@ -113,7 +116,7 @@ def match_rows(
 def _repeated(
     submission: Table, answers: Table, columns: tuple[str, ...], ids: Ids, *, stable: bool
 ) -> tuple[Array, Array]:
-    """Ids that the answers repeat are paired in the order in which sorting leaves them."""
+    """Return rows paired in sorted order, for ids that are repeated in the answers."""
     if not stable and len(columns) == 1 and is_text(answers.series(columns[0])):
         order, wanted = sorted_rows(submission, columns), sorted_rows(answers, columns)
     else:
@@ -126,7 +129,7 @@ def _repeated(
 
 
 def _join(ids: Ids) -> tuple[Array, Array]:
-    """Every pair of rows with one id, in the order of the answers."""
+    """Return all pairs of rows with the same id, in the order of the answers."""
     order = np.argsort(ids.mine, kind="stable")
     ordered = ids.mine[order]
     first, last = np.searchsorted(ordered, ids.theirs, "left"), np.searchsorted(ordered, ids.theirs, "right")
@@ -162,7 +165,7 @@ def _sorted_known(
 
 
 def scored_rows(answers: Table, options: Options) -> Array | None:
-    """Which rows of the answers are scored (booleans), or None where all are."""
+    """Return which rows of the answers are scored (booleans), or None if all are."""
     kept = None
     for column, value in options.where.items():
         here = answers[column] == value

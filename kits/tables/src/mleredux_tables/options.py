@@ -1,4 +1,4 @@
-"""Options that every grader takes. They are plain data, given as `Metric(grader=..., options={...})`."""
+"""Options that all graders support. They are plain data, given as `Metric(grader=..., options={...})`."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Match = Literal[
     "position",
     "position-shortest",
 ]
-"""How rows of the submission find their rows of the answers; see `mleredux_tables.matching`."""
+"""How rows of the submission are matched with rows of the answers; see `mleredux_tables.matching`."""
 
 ColumnOrder = Literal["free", "strict", "file", "id-first"]
 
 
 class Options(Model):
-    """What every grader takes."""
+    """The options that all graders support."""
 
     match: Match = "id"
-    """How rows of the submission find their rows of the answers: by ids, by order, or by a combination."""
+    """How rows of the submission are matched with rows of the answers: by ids, by order, or by a combination."""
     truth: tuple[str, ...] = ()
-    """Columns of the answers that hold the truth, where they are not named like the target columns."""
+    """Columns of the answers with the true values, if their names differ from those of the target columns."""
     where: dict[str, str | int | float | bool] = Field(default={})
-    """Only rows are scored whose answers have these values in these columns."""
+    """Score only rows whose answers have these values in these columns."""
     weight: str | None = None
     """Column of the answers with the weight of each row."""
     column_order: ColumnOrder = "free"
-    """`strict`: exactly that of ids and targets; `id-first`: the ids first; `file`: targets by place, not by name."""
+    """`strict`: exactly the order of ids and targets; `id-first`: ids first; `file`: targets by position."""
 
     synonyms: dict[str, str] = Field(default={})
-    """Columns of the submission that are taken for others, by their own name."""
+    """Columns of the submission that are accepted instead of others, by their own name."""
 
     def form_columns(self) -> tuple[str, ...]:
-        """Return columns of the answers that decide on the form of a submission; validation knows them too."""
+        """Return columns of the answers that determine the form of a submission; validation also knows them."""
         return tuple(self.where)
 
     def answer_columns(self) -> tuple[str, ...]:
-        """Return columns that the answers must have, besides ids and truth."""
+        """Return columns that the answers must have, in addition to ids and true values."""
         return (*self.form_columns(), *((self.weight,) if self.weight else ()))

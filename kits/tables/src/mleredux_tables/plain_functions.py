@@ -23,19 +23,20 @@ def make_grader(
     perfect: float | None = None,
     title: str | None = None,
 ) -> Grader:
-    """Make a grader from a metric on matched arrays, for `Metric(grader=…)`; scikit-learn's metrics are such functions.
+    """Create a grader from a metric on matched arrays, for `Metric(grader=…)`. Scikit-learn's metrics are such
+    functions.
 
-    Rows are matched by the task's id columns, and predictions checked before the function sees them.
+    Rows are matched by the task's id columns, and predictions are checked before the function is called.
 
     Args:
-        function: `function(y_true, y_pred)`, and `sample_weight=` where the metric's options name a `weight` column of
-            the answers. Arrays have the shape (rows,), or (rows, targets) where there are several target columns.
+        function: `function(y_true, y_pred)`, with `sample_weight=` if the metric's options name a `weight` column of
+            the answers. Arrays have the shape (rows,), or (rows, targets) if there are several target columns.
         direction: `maximize` or `minimize`.
-        targets: What the target columns hold, and so what is refused. `numbers`: finite ones. `probabilities`: 0 to 1,
-            adding up to 1 in each row where there are several columns. `labels`: text or integers, as the true
-            ones are. `texts`: any text. y_true is numbers for the first two, where the answers hold numbers.
-        perfect: The best possible value, where there is one.
-        title: The function's name where None.
+        targets: The values of the target columns; others are rejected. `numbers`: finite numbers. `probabilities`: 0 to
+            1, adding up to 1 in each row if there are several columns. `labels`: text or integers, like the true
+            labels. `texts`: any text. For the first two, `y_true` is numbers if the answers are.
+        perfect: The best possible score, if there is one.
+        title: A short description for lists; None: the function's name.
     """
 
     @cache
@@ -66,8 +67,8 @@ def find_function(name: str) -> Callable[..., Any] | Grader:
     """Load the function or grader `name` (`folder/metric.py:function`) of a Python file.
 
     Raises:
-        NotFound: There is no such file, or no such function in it.
-        MlereduxError: The file can't be run.
+        NotFound: The file does not exist, or does not define the function.
+        MlereduxError: The file can't be executed.
     """
     place, _, attribute = name.rpartition(":")
     path = Path(place)

@@ -1,4 +1,4 @@
-"""Reading CSV files that may hold anything."""
+"""Read CSV files with untrusted content."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_HEADER = 1 << 20
-"""Bytes. A longer first line is no header; pandas would take hours over a million columns."""
+"""Maximum length of the header in bytes; pandas would take hours to read a million columns."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Table:
-    """A CSV file as NumPy arrays, whatever the version of pandas.
+    """A CSV file as NumPy arrays, the same for all versions of pandas.
 
     Columns of text are object arrays of `str`, with NaN where a cell is missing.
 
     Args:
-        frame: The table as pandas read it.
+        frame: The table as read by pandas.
         repeated: Names that occur twice in the header, which pandas numbers.
     """
 
@@ -47,7 +47,7 @@ class Table:
         return name in self.columns
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """A column, shape (rows,)."""
+        """Return a column, shape (rows,)."""
         if name not in self._arrays:
             array = self.series(name).to_numpy()
             if array.dtype.kind not in "biufO":
@@ -56,7 +56,7 @@ class Table:
         return self._arrays[name]
 
     def series(self, name: str) -> pd.Series[Any]:
-        """Return a column as pandas holds it, which compares text faster than NumPy can."""
+        """Return a column as stored by pandas, which compares text faster than NumPy."""
         return self._frame.iloc[:, self.columns.index(name)]
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
@@ -64,7 +64,7 @@ class Table:
         return Table(self._frame.iloc[rows])
 
     def renamed(self, old: str, new: str) -> Table:
-        """Return the same table with one column under another name."""
+        """Return the same table with one column renamed."""
         return Table(self._frame.rename(columns={old: new}))
 
     def as_text(self, name: str) -> Table:
@@ -72,14 +72,14 @@ class Table:
         return Table(self._frame.astype({name: object}))
 
     def write(self, path: Path, added: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> None:
-        """Write some of the rows with further columns, of one cell for each row of the table, as CSV."""
+        """Write some of the rows as CSV, with additional columns that have one cell for each row of the table."""
         self._frame.assign(**added).iloc[rows].to_csv(path, index=False)
 
     def require(self, names: Sequence[str]) -> None:
-        """Refuse the table where it lacks one of these columns, or has it twice.
+        """Reject the table if one of these columns is missing, or occurs twice.
 
         Raises:
-            InvalidSubmission: A column is missing, or not the only one of its name.
+            InvalidSubmission: A column is missing, or occurs twice.
         """
         if twice := [name for name in names if name in self._repeated]:
             raise InvalidSubmission(f"The submission has several columns {twice[0]!r}; keep the one that counts.")
@@ -94,7 +94,7 @@ def read_table(source: Path | BinaryIO) -> Table:
     """Read a submission: a file's path, or the file opened in binary mode.
 
     Raises:
-        InvalidSubmission: It is no regular file, or no CSV in UTF-8.
+        InvalidSubmission: The file is not a regular file, or not a CSV in UTF-8.
     """
     if isinstance(source, Path):
         try:
@@ -118,7 +118,7 @@ def read_table(source: Path | BinaryIO) -> Table:
     except MemoryError:
         raise InvalidSubmission("The submission is too large to be read; write the rows of the sample only.") from None
     except Exception as error:
-        # pandas' parser raises many types; whatever it trips over is the file's fault.
+        # pandas' parser raises many types of exceptions, all of which are the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
     if _names_rows(frame, start):
@@ -127,7 +127,7 @@ def read_table(source: Path | BinaryIO) -> Table:
 
 
 def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
-    """Whether pandas took the first cells for names of rows, as it does where rows are longer than the header."""
+    """Return whether pandas read the first cells as row names, as it does if rows are longer than the header."""
     import pandas as pd
 
     if not isinstance(frame.index, pd.RangeIndex):
@@ -141,7 +141,7 @@ def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
 
 
 def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:
-    """The names that occur twice in the header at the start of a file."""
+    """Return the names that occur twice in the header at the start of a file."""
     import pandas as pd
 
     if not any(re.search(r"\.\d+$", str(name)) for name in frame.columns):
@@ -152,7 +152,7 @@ def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:
 
 
 def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Whole numbers of more than 64 bits as text, as all versions of pandas before 3 read them."""
+    """Return integers of more than 64 bits as text, as all versions of pandas before 3 read them."""
     import pandas as pd
 
     for place, kind in enumerate(frame.dtypes):
@@ -163,14 +163,14 @@ def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_header(path: Path) -> tuple[str, ...]:
-    """The names of the columns of a table that is known to be good."""
+    """Return the column names of a table that is known to be valid."""
     import pandas as pd
 
     return tuple(str(name) for name in pd.read_csv(path, nrows=0, compression=None).columns)
 
 
 def _exact_numbers() -> dict[str, Any]:
-    """What makes pandas read each number as the nearest float64; since 3.1 it always does."""
+    """Return the options with which pandas reads each number as the nearest float64; since 3.1 this is the default."""
     import pandas as pd
 
     exact_by_default = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
@@ -178,7 +178,7 @@ def _exact_numbers() -> dict[str, Any]:
 
 
 def _inspect(file: BinaryIO) -> bytes:
-    """Refuse what would take for ever to read; return the start of the file."""
+    """Reject files that would take forever to read; return the start of the file."""
     start = file.read(LONGEST_HEADER)
     file.seek(0)
     if not start:

@@ -1,4 +1,4 @@
-"""Columns of text as bytes, so that millions of cells are compared, split and numbered without a Python object each."""
+"""Columns of text as bytes, so that millions of cells are compared, split and numbered without Python objects."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _WORD = 8
 _HASHED = 512
-"""Bytes of each text that its hash takes in; what lies beyond is compared cell by cell."""
+"""Number of bytes of each text that enter its hash; the rest is compared cell by cell."""
 
 _BLOCK = 1 << 15
-"""Texts that are worked on at once, so that what is made on the way stays in the processor's cache."""
+"""Number of texts to process at once, so that intermediate results stay in the processor's cache."""
 
 _HEAD = 3 * _WORD
-"""Bytes of each text that are gathered for comparing."""
+"""Number of bytes of each text that are gathered for comparison."""
 
 _HEAD_MASKS = np.array(
     [[(1 << 8 * count) - 1 >> 64 * word & (1 << 64) - 1 for word in range(3)] for count in range(_HEAD + 1)],
     dtype=np.uint64,
 )
-"""What keeps so many of the first 24 bytes, shape (25, 3)."""
+"""Masks that keep a given number of the first 24 bytes, shape (25, 3)."""
 
 _BOTH, _ALL_FOUR = 0x0101, 0x01010101
 """Two and four times True, as one number."""
@@ -39,12 +39,12 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Utf8:
-    """Texts in UTF-8, in one piece of memory.
+    """Texts in UTF-8, in one block of memory.
 
     Attributes:
-        data: All bytes, and 32 more, shape (bytes,).
-        starts: Where each text begins, rising, shape (texts,).
-        lengths: Bytes of each, shape (texts,).
+        data: All bytes, followed by 32 more, shape (bytes,).
+        starts: Where each text starts, in ascending order, shape (texts,).
+        lengths: The number of bytes of each text, shape (texts,).
     """
 
     data: Array
@@ -53,7 +53,7 @@ class Utf8:
 
     @classmethod
     def of(cls, data: Array | bytes, starts: Array, lengths: Array) -> Utf8:
-        """Return texts in memory that may end where the last one does."""
+        """Return texts in memory that may end where the last text ends."""
         given = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
         padded = np.zeros(len(given) + _HEAD + _WORD, dtype=np.uint8)
         padded[: len(given)] = given
@@ -73,7 +73,7 @@ class Utf8:
 
     @classmethod
     def of_column(cls, column: pd.Series[Any]) -> Utf8:
-        """Return the texts of a column of text; a missing cell is the empty text."""
+        """Return the texts of a column of text; a missing cell becomes the empty text."""
         found = _arrow_memory(column)
         if found is not None:
             return found
@@ -85,7 +85,7 @@ class Utf8:
         return len(self.starts)
 
     def __add__(self, more: Utf8) -> Utf8:
-        """The texts of both."""
+        """Return the texts of both."""
         return Utf8.joined([self, more])
 
     @classmethod
@@ -100,7 +100,7 @@ class Utf8:
 
     @property
     def ends(self) -> Array:
-        """The place after each text's last byte, shape (texts,)."""
+        """The position after each text's last byte, shape (texts,)."""
         ends: Array = self.starts + self.lengths
         return ends
 
@@ -113,7 +113,7 @@ class Utf8:
     def _heads(self) -> Array:
         """The length and the first 24 bytes of each text as numbers, uint64, shape (texts, 4).
 
-        Where no text has more than eight bytes, as most words and numbers have not: only these, shape (texts, 2).
+        If no text has more than eight bytes, as is true of most words and numbers, only these, shape (texts, 2).
         """
         words = 1 if self.lengths.max(initial=0) <= _WORD else _HEAD // _WORD
         windows = self._windows(f"V{words * _WORD}")
@@ -127,22 +127,22 @@ class Utf8:
         return heads
 
     def _windows(self, kind: str) -> Array:
-        """The bytes from each place on, as one value of this type."""
+        """Return the bytes from each position on, as one value of this type."""
         size = np.dtype(kind).itemsize
         return np.ndarray((len(self.data) - size + 1,), kind, self.data.data, strides=(1,))
 
     def _words(self, texts: Array, at: int) -> Array:
-        """Eight bytes of texts as one number, zeros beyond their ends, uint64.
+        """Return eight bytes of each text as one number, with zeros beyond its end, uint64.
 
         Args:
-            at: The place of the first byte in each text, which must be longer.
+            at: The position of the first byte in each text, which must be longer.
         """
         words: Array = self._windows("<u8")[self.starts[texts] + at]
         return words & _HEAD_MASKS[: _WORD + 1, 0].take(self.lengths[texts] - at, mode="clip")
 
     @cached_property
     def hashes(self) -> Array:
-        """Equal numbers for equal texts, mostly others for others, uint64, shape (texts,)."""
+        """Numbers that are equal for equal texts and usually different for others, uint64, shape (texts,)."""
         found = np.empty(len(self), dtype=np.uint64)
         for start in range(0, len(self), _BLOCK):
             mixed, *words = self._heads[start : start + _BLOCK].T
@@ -159,7 +159,7 @@ class Utf8:
         """Return whether texts are equal, pair by pair, shape (pairs,).
 
         Args:
-            those: As many texts of the other column (or of this one).
+            those: The same number of texts of the other column (or of this one).
         """
         other = other or self
         same = np.empty(len(these), dtype=bool)
@@ -189,19 +189,19 @@ class Utf8:
         firsts = first_equals(self.hashes)
         repeats = np.flatnonzero(firsts != np.arange(len(firsts)))
         seen: dict[bytes, int] = {}
-        for place in repeats[~self.equal(repeats, firsts[repeats])]:  # whose hashes agree by chance, or on purpose
+        for place in repeats[~self.equal(repeats, firsts[repeats])]:  # whose hashes are equal by chance or design
             firsts[place] = seen.setdefault(self.cell(int(place)), int(place))
         return firsts
 
     def filled(self, gaps: Array, text: bytes) -> Utf8:
-        """Return the same texts, with another text for some empty ones (booleans)."""
+        """Return the same texts, with another text instead of some empty ones (booleans)."""
         added = np.frombuffer(text * int(np.count_nonzero(gaps)), dtype=np.uint8)
         data = np.insert(self.data, np.repeat(self.starts[gaps], len(text)), added)
         lengths = np.where(gaps, len(text), self.lengths)
         return Utf8(data, np.cumsum(lengths) - lengths, lengths)
 
     def among(self, others: Utf8) -> Array:
-        """Return which of the texts are equal to one of the others, booleans, shape (texts,)."""
+        """Return which of the texts are equal to any of the others, booleans, shape (texts,)."""
         found: Array = (others + self).first_equals()[len(others) :] < len(others)
         return found
 
@@ -215,7 +215,7 @@ class Utf8:
         return self.data[start : start + int(self.lengths[text])].tobytes()
 
     def lowered(self) -> Utf8:
-        """Return the texts in lower case, as `str.lower` makes it."""
+        """Return the texts in lower case, as defined by `str.lower`."""
         if self.ascii:
             return Utf8(_LOWER[self.data], self.starts, self.lengths)
         used = self.data[: int(self.lengths.sum())]
@@ -228,13 +228,13 @@ class Utf8:
     def subset(self, chosen: Array) -> Utf8:
         """Return some of the texts, copied one after the other."""
         starts, lengths = self.starts[chosen], self.lengths[chosen]
-        if len(starts) and (starts[1:] == starts[:-1] + lengths[:-1]).all():  # so they are already
+        if len(starts) and (starts[1:] == starts[:-1] + lengths[:-1]).all():  # they are already
             return Utf8(self.data[starts[0] : starts[-1] + lengths[-1] + _HEAD + _WORD], starts - starts[0], lengths)
         return Utf8.of(self.data[ranges(starts, lengths)], np.cumsum(lengths) - lengths, lengths)
 
 
 def first_equals(values: Array) -> Array:
-    """For each number the first that is equal to it, or nearly so, shape (n,).
+    """Return for each number the index of the first number that is equal or nearly equal to it, shape (n,).
 
     Args:
         values: uint64, shape (n,).
@@ -250,9 +250,9 @@ def first_equals(values: Array) -> Array:
 
 
 def sorted_with_places(values: Array) -> Array:
-    """Numbers sorted, with their places in place of their lowest bits, as many as are needed.
+    """Return sorted numbers whose lowest bits, as many as needed, are replaced by their positions.
 
-    NumPy sorts plain numbers several times as fast as it finds an order.
+    NumPy sorts plain numbers several times as fast as it computes an order.
 
     Args:
         values: uint64, shape (n,).
@@ -266,7 +266,7 @@ def sorted_with_places(values: Array) -> Array:
 
 
 def ranges(starts: Array, lengths: Array) -> Array:
-    """The whole numbers of many ranges, one after the other, shape (sum of lengths,)."""
+    """Return the integers of many ranges, one range after the other, shape (sum of lengths,)."""
     numbers: Array = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
     return numbers
 
@@ -279,7 +279,7 @@ def _mixed(hashes: Array, words: Array) -> Array:
 
 
 def _arrow_memory(column: pd.Series[Any]) -> Utf8 | None:
-    """The memory of a column that pandas holds in Arrow's form, as it does where PyArrow is installed."""
+    """Return the memory of a column that pandas stores in Arrow's format, as it does if PyArrow is installed."""
     if getattr(column.dtype, "storage", None) != "pyarrow":
         return None
     held = column.array.__arrow_array__()
@@ -294,6 +294,6 @@ def _arrow_memory(column: pd.Series[Any]) -> Utf8 | None:
     found = Utf8.of(data, offsets[:-1] - offsets[0], np.diff(offsets))
     if held.null_count:
         gaps = np.asarray(column.isna(), dtype=bool)
-        if found.lengths[gaps].any():  # memory may hold anything there
+        if found.lengths[gaps].any():  # memory may contain anything there
             found = Utf8(found.data, found.starts, np.where(gaps, 0, found.lengths)).subset(np.arange(len(found)))
     return found

@@ -1,4 +1,4 @@
-"""The conformance kit: checks that every plugin must pass, ours and third parties'.
+"""The conformance kit: checks that every plugin must pass, including third-party ones.
 
 The complete test file of a plugin:
 
@@ -11,8 +11,8 @@ def test_conforms(check, tmp_path):
     check(tmp_path)
 ```
 
-Each `check_…` inspects everything it can, then raises `NotConforming` with all that is wrong, or returns its findings.
-What is importable from here is stable. Nothing here imports pandas, and pytest only for `checks`.
+Each `check_…` inspects everything it can, then raises `NotConforming` with all problems, or returns its findings.
+All names exported here are stable. This package does not import pandas, and imports pytest only for `checks`.
 
 Modules:
 

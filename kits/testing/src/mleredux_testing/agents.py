@@ -33,7 +33,7 @@ def check_agent(
     isolated: bool = True,
     catalogue: Catalogue | None = None,
 ) -> Findings:
-    """Check an agent: its declaration, and that a run of it on a toy task ends with a valid submission.
+    """Check an agent: its declaration, and that a run on a toy task ends with a valid submission.
 
     Args:
         agent: The agent, or its id.
@@ -42,8 +42,9 @@ def check_agent(
         sandbox: The sandbox to run it in.
         time_limit: Time limit in seconds.
         options: Options of the agent for this run.
-        isolated: Whether the agent's need of isolation counts; False runs one without whose language model is scripted.
-        catalogue: Plugins; None: those of this process.
+        isolated: Whether to respect the agent's requirement of isolation; False is for agents whose language model is
+            scripted.
+        catalogue: The plugins; None: those of this process.
 
     Raises:
         NotConforming: With all problems.
@@ -52,7 +53,7 @@ def check_agent(
     catalogue = Catalogue(block=given.block, load=dict.fromkeys((*given.load, TOY_PLUGIN)))
     findings = Findings(f"Agent {agent if isinstance(agent, str) else agent.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("agent"):
-        # Looked up in another catalogue, which remembers it: this one gets it as it is to be run.
+        # Found in another catalogue, which caches it; this catalogue gets the agent as it will be run.
         found = given.agent(agent) if isinstance(agent, str) else agent
         known = catalogue.entries("agents")
         if found.id not in known or not isolated:
@@ -69,7 +70,7 @@ def check_agent(
 
 
 def _without_isolation(agent: Agent) -> Agent:
-    """The agent, also as its options make it, for sandboxes that don't isolate."""
+    """Return the agent, also when configured by its options, for sandboxes that are not isolated."""
     configure = agent.configure
 
     def configured(options: dict[str, Any]) -> Agent:

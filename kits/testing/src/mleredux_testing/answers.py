@@ -15,7 +15,7 @@ from mleredux_testing.malformed import read_csv, write_csv
 
 
 def submit_answers(launch: Launch) -> Outcome:
-    """Write the submission of the agent `oracle`, outside of any sandbox: no process of an agent is started."""
+    """Write the submission of the agent `oracle` outside any sandbox; no agent process is started."""
     run = Run(launch.output_dir.parent)
     task = current().task(run.spec.task)
     prepared = DataStore(run.spec.data_dir).find(task)
@@ -39,7 +39,7 @@ oracle = Agent(
 
 
 def answers_as_submission(task: Task, prepared: Prepared, path: Path) -> Path | None:
-    """Write the answers in the form of a submission, where they have its columns; None where they have not."""
+    """Write the answers in the form of a submission, and return the path; None if they do not have its columns."""
     answers, schema = prepared.private / task.answers, read_schema(prepared.schema)
     if answers.suffix != ".csv" or not answers.is_file() or not schema.columns:
         return None

@@ -1,4 +1,4 @@
-"""For tests of commands: the program in this process, and a stand-in for a service on a real socket."""
+"""For tests of commands: the program in this process, and a fake service on a real socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mleredux._core.cli import main
 
 
 class Told(NamedTuple):
-    """What the program said."""
+    """The output of the program."""
 
     code: int
     out: str
@@ -25,12 +25,12 @@ class Told(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """Its only document on stdout."""
+        """The single document on stdout."""
         return json.loads(self.out)
 
 
 def mleredux(*arguments: str, stdin: str = "") -> Told:
-    """`mleredux ARGUMENTS`, in this process, not on a terminal."""
+    """Run `mleredux ARGUMENTS` in this process, not on a terminal."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     code: int | str | None = None
     with (
@@ -48,7 +48,7 @@ def mleredux(*arguments: str, stdin: str = "") -> Told:
 
 
 class Asked(NamedTuple):
-    """A request as it arrived; names of headers are small."""
+    """A request as it was received; header names are in lower case."""
 
     method: str
     path: str
@@ -58,13 +58,13 @@ class Asked(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """Its body."""
+        """The body of the request."""
         return json.loads(self.body)
 
 
 @dataclass
 class Answer:
-    """What is sent back."""
+    """The response to send."""
 
     status: int
     body: bytes
@@ -72,27 +72,28 @@ class Answer:
 
 
 def answer(document: Any = None, status: int = 200, **headers: str) -> Answer:
-    """JSON."""
+    """Return a JSON response."""
     body = b"" if document is None else json.dumps(document).encode()
     return Answer(status, body, {"Content-Type": "application/json", **headers})
 
 
 def problem(status: int, slug: str, detail: str, hint: str | None = None, **more: Any) -> Answer:
-    """Problem details."""
+    """Return a response with problem details."""
     document = {"type": f"urn:mleredux:problem:{slug}", "status": status, "detail": detail, "hint": hint, **more}
     return Answer(status, json.dumps(document).encode(), {"Content-Type": "application/problem+json"})
 
 
 def page(*items: Any) -> Answer:
-    """The only page of a list."""
+    """Return the only page of a list."""
     return answer({"items": list(items), "next": None})
 
 
 class StandIn:
-    """Answers what it was told to.
+    """A fake service with predefined responses.
 
     Attributes:
-        answers: By `METHOD /path`: an answer, a function of the request, or a list that is worked off until its last.
+        answers: Responses by `METHOD /path`: a response, a function of the request, or a list whose last element
+            repeats.
         asked: All requests so far.
         gone: Whether connections are dropped without an answer.
     """
@@ -140,11 +141,11 @@ class StandIn:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more, and drop the connections that are open."""
+        """Stop listening, and drop open connections."""
         self.gone = True
         self._server.shutdown()
         self._server.server_close()
 
     def bodies(self, method: str, path: str) -> list[Any]:
-        """What was sent there, as JSON."""
+        """Return the JSON bodies that were sent to a path."""
         return [asked.json for asked in self.asked if (asked.method, asked.path) == (method, path)]

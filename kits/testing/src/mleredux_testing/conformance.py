@@ -59,10 +59,10 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
 
 
 def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
-    """The plugins of a distribution, or the one of that name.
+    """Return the plugins of a distribution, or the plugin with this name.
 
     Raises:
-        NotFound: There are none.
+        NotFound: There are no such plugins.
     """
     wanted = _normal(package)
     plugins = [one for one in found.plugins if one.distribution and _normal(one.distribution) == wanted]
@@ -92,11 +92,11 @@ def _rows(found: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) -> Ite
 
 
 def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
-    """Why a task is not checked here."""
+    """Return why a task is not checked on this machine."""
     try:
         needs = kind == "tasks" and found.task(name).check_fetch is not None
     except MlereduxError:
-        return None  # the check says what is wrong
+        return None  # the check reports the problem
     return "its raw data needs an account; give the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
 
 

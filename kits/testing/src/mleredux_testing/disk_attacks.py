@@ -1,4 +1,4 @@
-"""Agents that try to take more of the host's disk than their limit, each in a way of its own.
+"""Agents that try to use more of the host's disk than their limit, each in a different way.
 
 `mleredux -p mleredux_testing.toys -p mleredux_testing.disk_attacks run toy --agent disk-unlinked --disk 48m` runs one.
 Each writes a valid submission first.
@@ -147,12 +147,12 @@ if os.path.isdir("/dev/shm"):
             file.write(block)
 """,
 }
-"""Programs that seem to use much disk, or use something else, and end by themselves."""
+"""Programs that seem to use much disk space, or use another resource, and end by themselves."""
 
 
 @hookimpl
 def mleredux_register_agents() -> list[Agent]:
-    """An agent for each program."""
+    """Return an agent for each program."""
     return [
         Agent(
             id=f"disk-{name}",

@@ -1,4 +1,4 @@
-"""The self-check that every executor runs, third parties' too: commands on the nodes of its engine, as runs are."""
+"""The self-check for all executors, including third-party ones: commands on the nodes of its engine, as for runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ os.kill(os.getpid(), 9)
 
 
 def ticket(folder: Path, *, waits: bool = False) -> Ticket:
-    """A ticket for a program that writes `told` to its folder, and may wait for `continue` there, next to a child."""
+    """Return a ticket for a program that writes `told` to its folder, and may wait there for `continue`, next to a
+    child."""
     folder.mkdir(parents=True, exist_ok=True)
     words = (sys.executable, "-c", _PROGRAM, str(folder), *(["waits"] if waits else []))
     return Ticket(folder.name, folder, words, Limits(cpus=1, memory_mb=256, time_limit=60), 600)
@@ -82,15 +83,15 @@ class _Bench:
 def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds: float = 120) -> Findings:
     """Check an executor with programs on its nodes: how they start, are followed and are killed.
 
-    Where its own `check` finds that the engine can't be used here, only its declaration is checked.
+    If the executor's own `check` finds that the engine can't be used on this machine, only its declaration is checked.
 
     Args:
         executor: The executor, or its id.
-        tmp: A folder that the nodes see under the same path; one that goes again where None.
-        seconds: How long the engine may take for each step.
+        tmp: A folder that the nodes see under the same path; None: a temporary folder.
+        seconds: Time limit of the engine for each step.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
@@ -108,7 +109,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
 
 
 def _check_declaration(findings: Findings, executor: Executor) -> bool:
-    """Check what it says of itself; return whether its engine can be used."""
+    """Check the declaration of the executor; return whether its engine can be used."""
     findings.expect("role", isinstance(executor, Executor), "it lacks methods of mleredux.plugin.executor.Executor.")
     findings.expect("title", executor.title.strip(), "it has no title.")
     looked = list(executor.check())
@@ -133,7 +134,8 @@ def _check_nodes(bench: _Bench) -> None:
 
 
 def _check_jobs(bench: _Bench) -> None:
-    """Several tickets at once: all are executed, under different ids, in the giver's environment without secrets."""
+    """Check several concurrent tickets: all are executed, with different ids, in the caller's environment without
+    secrets."""
     tickets = [ticket(bench.folder / f"job-{number}", waits=number == 0) for number in range(3)]
     jobs = bench.give(*tickets)
     expect = bench.findings.expect
@@ -160,7 +162,7 @@ def _check_stop(bench: _Bench) -> None:
     [job] = bench.give(one)
     numbers = [int(word) for word in bench.told(one)[:2]]
     if not bench.executor.allocates:
-        del numbers[1:]  # its agents outlive a run's process, and are adopted
+        del numbers[1:]  # its agents outlive the process of a run, and are adopted
     bench.executor.stop(job)
     left = "stop() leaves processes of the job, or news() tells that it runs."
     gone = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
@@ -170,7 +172,7 @@ def _check_stop(bench: _Bench) -> None:
 
 
 def _check_orphan(bench: _Bench) -> None:
-    """A job of a process that was killed is found again by its id."""
+    """Check that the job of a process that was killed is found again by its id."""
     if bench.executor.id not in current().entries("executors"):
         bench.findings.good("giver killed", "not checked: it is not registered.")
         return

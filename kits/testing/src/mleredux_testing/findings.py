@@ -1,4 +1,4 @@
-"""Findings of a check: collected to the end, then raised together."""
+"""Findings of a check: collected until its end, then raised together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotConforming(AssertionError):
     """Something does not conform. The message lists all problems.
 
     Attributes:
-        findings: All findings, the good ones too.
+        findings: All findings, including positive ones.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -33,7 +33,7 @@ class Findings:
     """Findings about one subject.
 
     Args:
-        subject: What is checked, as a sentence begins: `Task digits`.
+        subject: The checked object, as the start of a sentence: `Task digits`.
 
     Attributes:
         all: Every finding, in order.
@@ -49,7 +49,7 @@ class Findings:
         return [finding for finding in self.all if not finding.ok]
 
     def good(self, name: str, message: str = "as it should be") -> None:
-        """Note that something is in order, or was not checked and why."""
+        """Record that something is in order, or was not checked and why."""
         self.all.append(Finding(name, True, message))
 
     def bad(self, name: str, message: str, remedy: str | None = None) -> None:
@@ -66,10 +66,10 @@ class Findings:
 
     @contextlib.contextmanager
     def looking_at(self, name: str) -> Iterator[None]:
-        """Convert an exception of the block to a finding, so that the next check still runs."""
+        """Convert an exception in the block to a finding, so that the next check still runs."""
         try:
             yield
-        except Exception as error:  # what is checked may raise anything
+        except Exception as error:  # the checked object may raise anything
             frames = traceback.extract_tb(error.__traceback__)
             where = f" ({Path(frames[-1].filename).name} line {frames[-1].lineno})" if frames else ""
             self.bad(name, f"{one_line(error)}{where}")

@@ -1,4 +1,4 @@
-"""A plugin for tests: an agent that notes its starts, and with an odd seed waits until it is told to go on."""
+"""A plugin for tests: an agent that records its starts and, with an odd seed, waits until it may continue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mleredux.models import Agent, Limits
 mleredux_contract = 2
 FOLDER_VARIABLE = "MLEREDUX_TESTING_STARTS"
 WORK_VARIABLE = "MLEREDUX_TESTING_WORK"
-"""Seconds that the agent takes."""
+"""Seconds that the agent runs."""
 GO_ON = "go on"
 WORK = f'sleep "${WORK_VARIABLE}"'
 _COMMAND = f"""
@@ -24,7 +24,7 @@ cp "$MLEREDUX_DATA_DIR/sample_submission.csv" "$MLEREDUX_SUBMISSION"
 
 @hookimpl
 def mleredux_register_agents() -> list[Agent]:
-    """The agent."""
+    """Return the agent."""
     return [
         Agent(
             id="waiting",

@@ -24,7 +24,7 @@ TOY_ANSWERS: dict[str, Table] = {
     "numbers": (["id", "target"], [[str(row), str(1 + row % 7 / 4)] for row in range(_ROWS)]),
     "lists": (["id", "target"], [[str(row), f"a{row} b{row % 5}"] for row in range(_ROWS)]),
 }
-"""Answers that most metrics take one of: two classes (or their probabilities), positive numbers, lists of names."""
+"""Answers of kinds that most metrics accept: two classes (or their probabilities), positive numbers, lists of names."""
 
 
 def check_grader(
@@ -41,11 +41,11 @@ def check_grader(
     Args:
         grader: The grader, or its id.
         tmp: A folder for files; None: a temporary folder.
-        answers: Header and rows of answers it takes, the first column the id; those of `TOY_ANSWERS` where None, of
-            which it must conform with one.
-        targets: Columns of the answers that are predicted; all but the first where None.
-        options: Options of the metric, where it needs some.
-        catalogue: Plugins; None: those of this process.
+        answers: Header and rows of valid answers, with the id as the first column; None: those of `TOY_ANSWERS`, of
+            which the grader must conform with one.
+        targets: Columns of the answers that are predicted; None: all but the first.
+        options: Options of the metric, if it needs any.
+        catalogue: The plugins; None: those of this process.
 
     Raises:
         NotConforming: With all problems.
@@ -72,7 +72,7 @@ def check_grader(
                     break
             else:
                 why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
-        if tried:  # a metric of texts takes numbers as texts too, but not as its kind of answers
+        if tried:  # a metric of texts also accepts numbers as texts, but not as its kind of answers
             findings.all += next((one.all for one in tried if not one.wrong), tried[0].all)
         else:
             findings.bad("answers", f"{NONE_FIT} {' '.join(why)}", "Give `answers` and `options`.")

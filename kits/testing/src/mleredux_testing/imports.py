@@ -1,4 +1,4 @@
-"""Imports that wait: each worker of pytest imports all test files, and uses the libraries of few of them."""
+"""Lazy imports: each worker of pytest imports all test files, but uses the libraries of only a few."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def lazily(name: str) -> ModuleType:
     """Return the module `name`, which is executed when one of its attributes is first read.
 
     Raises:
-        ModuleNotFoundError: It is not installed.
+        ModuleNotFoundError: The module is not installed.
     """
     if name in sys.modules:
         return sys.modules[name]

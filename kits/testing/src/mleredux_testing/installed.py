@@ -1,4 +1,4 @@
-"""Plugins on a real import path: a folder of installed distributions, listed in a process of its own."""
+"""Plugins on a real import path: a folder of installed distributions, listed by a separate process."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Site:
         self.install(name, GOOD.format(name=name))
 
     def change(self, name: str, old: str, new: str) -> None:
-        """Edit a plugin's source, as its author does."""
+        """Edit a plugin's source, as its author would."""
         path = self.path / name / "__init__.py"
         path.write_text(path.read_text().replace(old, new))
 
     def python(self, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        # Without the distributions of this environment: only ours and click, pluggy, pydantic of the same folder.
+        # Without the distributions of this environment: only ours, and click, pluggy and pydantic from the same folder.
         ours = "import sys, importlib_metadata as metadata; real = metadata.entry_points\n"
         ours += "metadata.entry_points = lambda **q: [p for p in real(**q) if p.dist and p.dist.version == '1.2']\n"
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""A lab for executors: runs of an agent that notes its starts, whatever happens to nodes and engine meanwhile."""
+"""A lab for executors: runs of an agent that records its starts, whatever happens to nodes and engine meanwhile."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PLUGINS = ("mleredux_testing.toys", "mleredux_testing.gate")
 
 @dataclass(frozen=True)
 class Count:
-    """What became of runs.
+    """The results of runs.
 
     Attributes:
         done: Runs that ended with a result.
-        lost: Ids of those that did not, or whose log has gaps.
-        twice: Ids of those that ended more than once, or whose agent was started more often than recorded.
+        lost: Ids of runs that did not, or whose log has gaps.
+        twice: Ids of runs that ended more than once, or whose agent was started more often than recorded.
     """
 
     done: int
@@ -43,7 +43,7 @@ class Lab:
     """A runs directory, and threads that follow its runs at an executor.
 
     Args:
-        home: A folder; `starts` in it must be named by the environment (`environment`) before the engine starts jobs.
+        home: A folder; the environment (`environment`) must point to `starts` in it before the engine starts jobs.
         executor: The executor.
         object_store: URL of the object store for its nodes.
     """
@@ -59,17 +59,17 @@ class Lab:
 
     @staticmethod
     def environment(home: Path) -> dict[str, str]:
-        """The variables of a lab in that folder."""
+        """Return the environment variables of a lab in that folder."""
         return {FOLDER_VARIABLE: str(home / "starts")}
 
     def new(self, *, waits: bool = False, **asked: Any) -> Run:
-        """A new run; one that waits does so until `release`."""
+        """Return a new run; with `waits`, it waits until `release`."""
         request = Request.single("toy", "waiting", sandbox="process", seed=int(waits), **asked)
         [planned] = plan(request, self.catalogue)
         return self.store.create(planned, self.home / "data")
 
     def pipeline(self) -> Pipeline:
-        """A pipeline at the executor, as that of the command line."""
+        """Return a pipeline with the executor, like that of the command line."""
 
         def progress(run: Run, message: str) -> None:
             self.said.setdefault(run.id, []).append(message)
@@ -86,28 +86,28 @@ class Lab:
         return self._pipelines[-1]
 
     def follow(self, runs: Iterable[Run]) -> threading.Thread:
-        """Give runs to the executor, or follow those that it has, in a thread."""
+        """Submit runs to the executor, or follow those already submitted, in a thread."""
         thread = threading.Thread(target=self.pipeline().execute, args=(list(runs),), daemon=True)
         thread.start()
         return thread
 
     def release(self) -> None:
-        """Let the agents go on."""
+        """Let the agents continue."""
         (self.starts_folder / GO_ON).touch()
 
     def close(self) -> None:
-        """Cancel what still runs."""
+        """Cancel all runs that are still active."""
         for pipeline in self._pipelines:
             pipeline.cancel()
         self.release()
 
     def starts(self, run: Run) -> int:
-        """How often the run's agent was started."""
+        """Return how often the run's agent was started."""
         path = self.starts_folder / run.id
         return len(path.read_text().split()) if path.exists() else 0
 
     def agents(self, runs: Iterable[Run]) -> list[psutil.Process]:
-        """The live processes of the runs' agents."""
+        """Return the live processes of the runs' agents."""
         ids, found = {run.id for run in runs}, []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -116,7 +116,7 @@ class Lab:
         return found
 
     def processes(self, runs: Iterable[Run]) -> list[psutil.Process]:
-        """The live processes of the runs: those that execute them, and their agents."""
+        """Return the live processes of the runs: those that execute them, and their agents."""
         runs = list(runs)
         ids, folders, found = {run.id for run in runs}, {str(run.path) for run in runs}, []
         for process in psutil.process_iter():
@@ -127,21 +127,21 @@ class Lab:
         return found
 
     def job(self, run: Run) -> str:
-        """The run's current job."""
+        """Return the run's current job."""
         return str(run.ticket.get("job"))
 
     def status(self, run: Run) -> JobStatus:
-        """The state of the run's current job."""
+        """Return the state of the run's current job."""
         job = self.job(run)
         return self.executor.news([job])[job]
 
     def place(self, run: Run) -> str:
-        """The node on which the run was last seen; empty before."""
+        """Return the node on which the run was last seen; empty before it starts."""
         shown = [message.rpartition(": ")[2].rstrip(")") for message in self.said.get(run.id, ()) if "(" in message]
         return next((name for name in reversed(shown) if not name.startswith(("pending", "waiting"))), "")
 
     def count(self, runs: Iterable[Run]) -> Count:
-        """Count runs that are lost, or were done twice."""
+        """Count runs that were lost or executed twice."""
         done, lost, twice = 0, [], []
         for run in runs:
             events = run.events()
@@ -157,10 +157,10 @@ class Lab:
 
 
 def until(there: Callable[[], Any], seconds: float = 240, *, poll: float = 0.1) -> Any:
-    """What a condition returns as soon as that is true.
+    """Return the result of a condition as soon as it is true.
 
     Raises:
-        AssertionError: It did not become true in time.
+        AssertionError: The condition did not become true in time.
     """
     end = time.monotonic() + seconds
     while not (found := there()):

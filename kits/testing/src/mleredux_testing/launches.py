@@ -1,4 +1,4 @@
-"""Starting agents in a sandbox as the pipeline does, for its self-check."""
+"""Start agents in a sandbox as the pipeline does, for the sandbox's self-check."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Started:
     handle: Handle
 
     def wait(self, seconds: float) -> Exit | None:
-        """How it ended, or None where it still runs after so many seconds."""
+        """Return how the agent ended, or None if it is still running after this many seconds."""
         until = time.monotonic() + seconds
         while (ended := self.handle.poll()) is None and time.monotonic() < until:
             time.sleep(_POLL)
         return ended
 
     def ready(self, seconds: float) -> bool:
-        """Whether its file `ready` appears in time."""
+        """Return whether the agent's file `ready` appears in time."""
         until = time.monotonic() + seconds
         while not (self.launch.output_dir / "ready").exists():
             if time.monotonic() > until:
@@ -50,21 +50,21 @@ class Started:
         return True
 
     def beats(self) -> dict[str, str]:
-        """What its processes last wrote."""
+        """Return the last output of the agent's processes."""
         return {path.name: path.read_text() for path in self.launch.output_dir.glob("beat-*")}
 
     def end(self) -> None:
-        """Kill and close."""
+        """Kill the agent and close its handle."""
         self.handle.kill()
         self.wait(10)
         self.handle.close()
 
 
 class Bench:
-    """A sandbox with the toy task prepared beside it.
+    """A sandbox with the prepared toy task.
 
     Attributes:
-        verdicts: Validations that agents asked for.
+        verdicts: Validations that agents requested.
         private: The folder of the toy task's answers.
     """
 
@@ -89,7 +89,7 @@ class Bench:
             disk.close()
 
     def build(self) -> Built:
-        """The environment of a Python agent."""
+        """Return the environment of a Python agent."""
         request = BuildRequest(
             toy_agent, self.folder / "build.log", base_image=self.base_image, time_limit=self.build_limit
         )
@@ -105,7 +105,7 @@ class Bench:
         env: dict[str, str] | None = None,
         **limits: Any,
     ) -> Launch:
-        """What the sandbox gets to start a program."""
+        """Return the input of the sandbox for starting a program."""
         asked = Limits.model_validate({"memory_mb": 512, "time_limit": 120, **limits})
         agent = Agent(
             id=f"check-{name}", title=name, command=("python", "-c", program), env=env or {}, options=options or {}
@@ -161,7 +161,7 @@ class Bench:
         return Started(launch, self.sandbox.start(launch))
 
     def supervise(self, name: str, program: str, **limits: Any) -> tuple[Outcome, Path]:
-        """Start a program and watch over it to its end, as a run does: how it ended, and its output folder."""
+        """Start a program and supervise it until it ends, as for a run; return the outcome and the output folder."""
         started = self.start(name, program, **limits)
         launch = started.launch
         disk = find_disk(launch.control_dir.parent)

@@ -1,4 +1,4 @@
-"""Whether public files tell the answers."""
+"""Check whether public files reveal the answers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CSV_FIELD = 1 << 26
 
 
 def leaks(task: Task, public: Path, answers: Path, schema: SubmissionSchema) -> Iterator[str]:
-    """Columns of public tables that equal the answers wherever their ids meet.
+    """Find columns of public tables that equal the answers for all shared ids.
 
-    Public CSV files that have the id columns are joined with the answers by them. A column (whatever its name) that
-    agrees with a column of the answers in every joined row, five at least with two values at least, tells the answers.
+    Public CSV files that have the id columns are joined with the answers. A column with any name that equals a column
+    of the answers in every joined row, with at least five rows and two values, reveals the answers.
 
     Args:
         task: The task.
-        public: Its public files.
+        public: The folder of its public files.
         answers: The file of its answers.
         schema: Its submission schema.
 

@@ -21,7 +21,7 @@ MAX_SENTENCE = 600
 
 @dataclass(frozen=True)
 class Form:
-    """What is known of a task's submission.
+    """The known properties of a task's submission.
 
     Attributes:
         ids: Id columns.
@@ -37,14 +37,14 @@ class Form:
 
 
 def read_csv(path: Path) -> Table:
-    """A table as text: its header and rows."""
+    """Return a table as text: its header and rows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     return (rows[0], rows[1:]) if rows else ([], [])
 
 
 def write_csv(path: Path, table: Table) -> Path:
-    """Write a table; the path again."""
+    """Write a table, and return the path."""
     path.write_bytes(_csv(table))
     return path
 
@@ -58,7 +58,7 @@ def _csv(table: Table) -> bytes:
 
 
 def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of submissions that must be rejected."""
+    """Yield names and contents of submissions that must be rejected."""
     header, rows = good
     yield "empty file", b""
     yield "header without rows", _csv((header, []))
@@ -129,7 +129,7 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         findings.expect(name, one, f"the error is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
         findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can fix.")
-    except Exception as error:  # a grader may raise anything; it becomes a finding
+    except Exception as error:  # a grader may raise anything; the exception becomes a finding
         findings.bad(
             name,
             f"the grader fails with {one_line(error)}",

@@ -1,8 +1,8 @@
-"""Running the shell commands of Markdown pages, so that what they tell people to type works.
+"""Run the shell commands of Markdown pages, so that documented commands are known to work.
 
-A block in the language `sh` is run, unless `no-run: REASON` follows on its fence; with `in=NAME`, in a shell that finds
-the programs of the folder in the variable `BIN_NAME` first. A block with `file=PATH` on its fence is written to that
-path. Each line of a block in the language `text` must occur in what the page's commands print.
+A block in the language `sh` is run unless its fence has `no-run: REASON`; with `in=NAME`, it runs in a shell that finds
+the programs in the folder of the variable `BIN_NAME` first. A block with `file=PATH` on its fence is written to that
+path. Each line of a block in the language `text` must occur in the output of the page's commands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMAND = re.compile(r"^(\s+|\$ )(\S*/)?(mleredux|pip install|uv (pip|run|sync)
 
 
 class Block(NamedTuple):
-    """A fenced block of a page: its language, what follows that on the fence, and its content."""
+    """A fenced block of a page: its language, the rest of the line of its fence, and its content."""
 
     language: str
     info: str
@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
     @property
     def runs(self) -> bool:
-        """Whether it is a shell block that is run."""
+        """Whether it is a shell block to run."""
         return self.language == "sh" and (not self.info or self.environment is not None)
 
     @property
@@ -41,21 +41,21 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The fenced blocks of a page, in order."""
+    """Yield the fenced blocks of a page, in order."""
     for match in _FENCE.finditer(page.read_text(encoding="utf-8")):
         yield Block(match[1], match[2].strip(), match[3])
 
 
 def unchecked_commands(page: Path) -> list[str]:
-    """Lines that look like commands but stand in no `sh` fence: nothing would run them."""
+    """Return lines that look like commands but are not in an `sh` block, so that nothing runs them."""
     text = page.read_text(encoding="utf-8")
     rest = _FENCE.sub(lambda match: match[3] if match[1] in ("", "console", "bash", "shell") else "", text)
     return [line.strip() for line in rest.splitlines() if _COMMAND.match(line)]
 
 
 def script(page: Path) -> tuple[str, list[str]]:
-    """The page as one shell script, and the lines that it must print."""
-    # A server that a failing page leaves would hold its output open.
+    """Return the page as one shell script, and the lines that it must print."""
+    # A server left behind by a failing page would keep its output open.
     lines, expected = ["set -eux", "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"], []
     for block in blocks(page):
         if block.file:
@@ -76,7 +76,7 @@ def run_page(page: Path, folder: Path, variables: Mapping[str, str]) -> None:
     """Run the commands of a page in an empty folder, in order, in one shell.
 
     Raises:
-        AssertionError: One of them fails, or an expected line is not printed.
+        AssertionError: A command fails, or an expected line is not printed.
     """
     commands, expected = script(page)
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the package registers: the commands `conformance` and `new`, and the agent `oracle`."""
+"""The package's registrations: the commands `conformance` and `new`, and the agent `oracle`."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def mleredux_register_commands() -> list[Ref]:
 
 @hookimpl
 def mleredux_register_agents() -> list[Ref]:
-    """The agent, imported when it is used."""
+    """Return the agent, which is imported on use."""
     return [Ref("oracle", "mleredux_testing.answers:oracle")]

@@ -27,7 +27,7 @@ from mleredux_testing.toys import TOY_PLUGIN
 _COMMAND_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
 
 HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
-"""Packages that the top module of a plugin may not import."""
+"""Packages that the top module of a plugin must not import."""
 
 _IMPORT = """
 import importlib, json, sys
@@ -95,7 +95,7 @@ def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) 
 
 
 def _check_producers(findings: Findings, plugin: Plugin) -> None:
-    """Check that a plugin makes its artifacts of a run of a toy agent."""
+    """Check that a plugin creates its artifacts for a run of a toy agent."""
     before = current()
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
         own = [plugin.target] if plugin.source in ("file", "option") else []

@@ -1,4 +1,4 @@
-"""Ports for programs that must be told theirs."""
+"""Ports for programs that need a port number as an argument."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port() -> int:
-    """A port of the loopback that is free, and that nobody is given by chance until it is used, or used again.
+    """Return a free port of the loopback interface that no other program gets by chance before it is used, or reused.
 
-    The system gives ports for outgoing connections, and to who asks for any, from a range of its own; this is below it.
+    The system assigns ports for outgoing connections, and for requests for any port, from a separate range; this port
+    is below it.
 
     Raises:
-        RuntimeError: There is none.
+        RuntimeError: There is no free port.
     """
     first = int(_RANGE.read_text(encoding="ascii").split()[0]) if _RANGE.exists() else 32_768
     ports = range(min(20_000, max(1024, first - 5000)), first)

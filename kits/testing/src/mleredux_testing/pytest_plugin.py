@@ -1,8 +1,8 @@
-"""Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
+"""Fixtures for tests of mleredux and its plugins; pytest loads them if mleredux is installed.
 
 `MLEREDUX_REQUIRE=docker,podman,apptainer,shared,postgresql,slurm,ray,nginx,faketime,chromium,validators,openid,root`
-turns skips for want of an engine, of the shared folder, of PostgreSQL's or Slurm's programs, of Ray, of nginx, of
-libfaketime, of Chromium, of other systems' validators, of an OpenID provider or of what only root may do into failures.
+turns skips into failures if an engine, the shared folder, PostgreSQL's or Slurm's programs, Ray, nginx, libfaketime,
+Chromium, other systems' validators, an OpenID provider or root privileges are missing.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import pytest
 REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
 SHARED_VARIABLE = "MLEREDUX_SHARED"
 BASE_IMAGE = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
-"""The base image for agents in tests: `.ci/base-image` makes it."""
+"""The base image for agents in tests, created by `.ci/base-image`."""
 NO_ENGINE = {
     "DOCKER_HOST": "unix:///nonexistent.sock",
     "CONTAINER_HOST": "unix:///nonexistent.sock",
     "MLEREDUX_BLOCK_PLUGINS": "apptainer",
 }
-"""Variables with which a program finds no container engine; Apptainer, which has no service, is not loaded."""
+"""Variables that hide all container engines from a program; Apptainer, which has no service, is not loaded."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, and signals work in programs that tests start.
+    """Register the markers, and make signals work in programs started by tests.
 
-    A shell has what it starts in the background ignore Ctrl-C, and `nohup` has it ignore SIGHUP. Programs inherit that,
-    but no handler: with one that does nothing, the tests still ignore SIGHUP, and the programs that they start do not.
-    A process that only starts workers hands down to them what it ignores.
+    Background jobs of a shell ignore Ctrl-C, and programs started by `nohup` ignore SIGHUP. Child processes inherit
+    ignored signals, but not handlers: with a handler that does nothing, the tests still ignore SIGHUP, but programs
+    started by them do not. A process that only starts workers passes its ignored signals on to them.
     """
     executes = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if executes and threading.current_thread() is threading.main_thread():
@@ -55,17 +55,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def skip_or_fail(what: str, reason: str) -> NoReturn:
-    """Skip the test, or fail it where `MLEREDUX_REQUIRE` names what is missing."""
+    """Skip the test, or fail it if `MLEREDUX_REQUIRE` contains what is missing."""
     if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
         pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def validator(name: str = "validators") -> Path:
-    """The folder that `.ci/validators` makes for other systems' programs.
+    """Return the folder that `.ci/validators` creates for other systems' programs.
 
     Args:
-        name: `openenv`, `scout` or `verifiers`: an environment; `validators`: modules alone.
+        name: `openenv`, `scout` or `verifiers`: an environment; `validators`: only modules.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"mleredux-{name}"
     if not folder.is_dir():
@@ -75,7 +75,7 @@ def validator(name: str = "validators") -> Path:
 
 @pytest.fixture(scope="session")
 def shared(pytestconfig: pytest.Config) -> Path:
-    """The folder of shared facts, golden cases and data."""
+    """Return the folder of shared facts, golden cases and data."""
     folder = Path(os.environ.get(SHARED_VARIABLE, pytestconfig.rootpath.parent / "shared"))
     if not (folder / "facts").is_dir():
         skip_or_fail("shared", f"the shared folder {folder} is absent (name it in {SHARED_VARIABLE})")
@@ -84,7 +84,7 @@ def shared(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own, in which there is only the index of plugins: making that takes seconds."""
+    """Return a cache for this test that contains only the index of plugins, which takes seconds to create."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux" / "index"
     usual.mkdir(parents=True, exist_ok=True)
     own = tmp_path_factory.mktemp("cache") / "mleredux"
@@ -96,14 +96,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session")
 def root() -> None:
-    """Root privileges, as for mounting."""
+    """Require root privileges, for example for mounting."""
     if os.geteuid() != 0:
         skip_or_fail("root", "the tests don't run as root")
 
 
 @pytest.fixture(scope="session")
 def docker_engine() -> None:
-    """A Docker engine that answers."""
+    """Require a Docker engine that responds."""
     try:
         asked = subprocess.run(
             ["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=30
@@ -117,7 +117,7 @@ def docker_engine() -> None:
 
 @pytest.fixture(scope="session")
 def docker_base_image(docker_engine: None) -> Iterator[str]:
-    """A base image for agents, which is there: that of `MLEREDUX_BASE_IMAGE`, else what `.ci/base-image` makes."""
+    """Yield an existing base image for agents: `MLEREDUX_BASE_IMAGE`, else the one created by `.ci/base-image`."""
     if subprocess.run(["docker", "image", "inspect", BASE_IMAGE], capture_output=True, timeout=60).returncode:
         skip_or_fail("docker", f"there is no base image {BASE_IMAGE} (make one with `.ci/base-image`)")
     with pytest.MonkeyPatch.context() as patch:
@@ -127,7 +127,7 @@ def docker_base_image(docker_engine: None) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def apptainer_base_image() -> str:
-    """Apptainer's base image for agents: an archive of the others', which `.ci/apptainer` makes."""
+    """Return Apptainer's base image for agents: an archive of the others' base image, created by `.ci/apptainer`."""
     archive = Path("/var/cache/mleredux", f"{re.sub('[/:]', '_', BASE_IMAGE)}.tar")
     if not shutil.which("apptainer") or not archive.exists():
         skip_or_fail("apptainer", "Apptainer is not there with the base image (get both with `.ci/apptainer`)")
@@ -136,7 +136,7 @@ def apptainer_base_image() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _disks_of_killed_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Unmount what runs of killed programs left in this session's folder, and in those that pytest could not remove."""
+    """Unmount disks of killed programs' runs in this session's folder, and in those that pytest could not remove."""
     from mleredux._core.sandboxes.mounts import unmount_below
 
     yield
@@ -147,7 +147,7 @@ def _disks_of_killed_programs(tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of the test's own for runs and data, and a catalogue of its own."""
+    """Yield a folder for runs and data of this test, with a separate catalogue."""
     from mleredux._core.plugins.catalogue import set_current
 
     monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))

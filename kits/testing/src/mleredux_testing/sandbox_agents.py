@@ -1,4 +1,4 @@
-"""What agents do inside a sandbox while it is checked: programs for `python -c`, of the standard library alone."""
+"""Agents that run in a sandbox during its check: programs for `python -c` that use only the standard library."""
 
 PROBE = """
 import json, os, pathlib, socket, subprocess, sys, tempfile, urllib.request
@@ -52,7 +52,7 @@ attempt("validate.sh", lambda: json.loads(
 (out / "probe.json").write_text(json.dumps(found))
 sys.exit(7)
 """
-"""Looks around, writes what it sees to `probe.json`, and exits with code 7."""
+"""Inspects its environment, writes the results to `probe.json`, and exits with code 7."""
 
 POLITE = """
 import os, pathlib, signal, sys, time
@@ -78,7 +78,7 @@ while True:
     pathlib.Path("ready").write_text("ready")
     time.sleep(0.05)
 """
-"""Ignores SIGTERM, as does a child of it in a session of its own; both beat."""
+"""Ignores SIGTERM, as does its child in a separate session; both write a heartbeat."""
 
 HUNGRY = """
 import time
@@ -87,10 +87,10 @@ while True:
     held.append(bytearray(b"x") * (16 << 20))
     time.sleep(0.02)
 """
-"""Takes ever more memory."""
+"""Uses more and more memory."""
 
 HUNGRY_CHILD = f"import os, time\nif os.fork():\n    time.sleep(600)\n{HUNGRY}"
-"""Waits for a child that takes ever more memory."""
+"""Waits for a child that uses more and more memory."""
 
 CROWD = """
 import os, time
@@ -109,7 +109,7 @@ while made < 60:
     time.sleep(0.02)
 time.sleep(3)
 """
-"""Starts sixty processes, as far as it can, and writes a dot for each."""
+"""Starts up to sixty processes, as far as possible, and writes a dot for each."""
 
 GLUTTON = """
 import time
@@ -120,7 +120,7 @@ with open("large", "wb") as file:
         time.sleep(0.05)
 time.sleep(3)
 """
-"""Writes 64 MiB, a twentieth of a second for each."""
+"""Writes 64 MiB, with a pause of a twentieth of a second after each."""
 
 HIDDEN = """
 import os, time
@@ -134,4 +134,4 @@ try:
 except OSError:
     time.sleep(20)
 """
-"""Writes files without a name to both folders, until there is no room."""
+"""Writes unnamed files to both folders until there is no room."""

@@ -1,4 +1,4 @@
-"""The self-check that every sandbox runs, third parties' too."""
+"""The self-check for all sandboxes, including third-party ones."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _WAIT = 30.0
 def check_sandbox(
     sandbox: Sandbox | str, tmp: Path | None = None, *, base_image: str | None = None, build_limit: float = 1800
 ) -> Findings:
-    """Check a sandbox with real agents in it: what they see, how they end, and that nothing of them is left.
+    """Check a sandbox with real agents: what they see, how they end, and that nothing remains of them.
 
     Args:
         sandbox: The sandbox, or its id.
-        tmp: A folder for runs; one that goes again where None.
-        base_image: Base of the image, where the sandbox builds one.
-        build_limit: Seconds that building may take.
+        tmp: A folder for runs; None: a temporary folder.
+        base_image: Base image, if the sandbox builds images.
+        build_limit: Time limit of the build in seconds.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     findings = Findings(f"Sandbox {sandbox if isinstance(sandbox, str) else sandbox.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
         found = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
-        place.parent.chmod(0o755)  # an agent's user in a container is another than ours
+        place.parent.chmod(0o755)  # an agent's user in a container is not our user
         _check_declaration(findings, found)
         with Bench(found, place, base_image, build_limit) as bench:
             _check_build(findings, bench)
@@ -76,7 +76,7 @@ def _check_build(findings: Findings, bench: Bench) -> None:
 
 
 def _check_probe(findings: Findings, bench: Bench) -> None:
-    """One agent that looks around."""
+    """Check the environment as reported by one agent."""
     os.environ[_SECRET] = "of the host"
     with socket.socket() as server:
         server.bind(("0.0.0.0", 0))
@@ -242,14 +242,14 @@ def _check_limits(findings: Findings, bench: Bench) -> None:
 
 
 def _expect_silence(findings: Findings, name: str, started: Started) -> None:
-    """No process of the agent writes any more."""
+    """Check that no process of the agent writes any more."""
     beats = started.beats()
     time.sleep(0.6)
     findings.expect(name, beats and beats == started.beats(), "processes of the agent still run.")
 
 
 def _own_addresses() -> list[str]:
-    """Addresses of this machine, the loopback among them."""
+    """Return the addresses of this machine, including the loopback address."""
     import psutil
 
     return [

@@ -1,4 +1,4 @@
-"""A real server as a process of its own, for tests."""
+"""Run a real server in a separate process, for tests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TOKEN = "mlr_" + "test-token-of-the-first-admin-0123456789"
 
 
 class ServerProcess:
-    """`mleredux serve` on a free port of the loopback; used as a context manager.
+    """Runs `mleredux serve` on a free port of the loopback interface; used as a context manager.
 
     Args:
-        runs_dir: Where it keeps everything; starting another one with the same goes on with it.
+        runs_dir: The folder of all its data; another server started with the same folder continues with it.
         options: Further options of `mleredux serve`.
-        env: Further variables.
+        env: Further environment variables.
 
     Attributes:
-        token: Of the first user, an admin.
-        log: What it printed so far, lines of standard output and error together.
+        token: The token of the first user, an administrator.
+        log: Lines of standard output and error so far.
     """
 
     def __init__(self, runs_dir: Path, *options: str, env: dict[str, str] | None = None) -> None:
@@ -44,10 +44,10 @@ class ServerProcess:
         return self._process
 
     def start(self, seconds: float = 180) -> ServerProcess:
-        """Start it and wait until it listens.
+        """Start the server and wait until it listens.
 
         Raises:
-            RuntimeError: It ended, or did not listen in time; with what it printed.
+            RuntimeError: The server ended, or did not listen in time; the message contains its output.
         """
         self._ready.clear()
         command = [sys.executable, "-m", "mleredux", "serve", "--port", "0", "--runs-dir", str(self.runs_dir)]
@@ -64,14 +64,14 @@ class ServerProcess:
         return self
 
     def stop(self, seconds: float = 60) -> int:
-        """Ask it to end; its exit code."""
+        """Request the server to end; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(seconds)
         self._read_all()
         return code
 
     def kill(self) -> None:
-        """As a crash does: `kill -9` of the server's own process; its workers are not touched."""
+        """Kill the server process with `kill -9`, as in a crash; its workers are not killed."""
         self.process.kill()
         self.process.wait()
         self._read_all()
@@ -85,7 +85,7 @@ class ServerProcess:
         self.kill()
 
     def _read_all(self) -> None:
-        """What it printed last is in `log` a moment after its end; a worker just started may keep the pipe open."""
+        """Wait for the last output; a worker that has just started may keep the pipe open after the server ends."""
         if self._reader is not None:
             self._reader.join(10)
 

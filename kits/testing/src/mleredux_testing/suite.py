@@ -33,8 +33,8 @@ def checks(
 
     Args:
         plugin: The plugin's name.
-        only: Ids of what to check, where not everything.
-        skip: Id → why it is not checked; shown as a skipped test.
+        only: Ids of the objects to check; empty: all.
+        skip: Id → reason for skipping its check; shown as a skipped test.
         arguments: Further arguments of checks, by kind: `agents={"time_limit": 30}`, `graders={"map-at-k": {…}}`
             (for one id), `sandboxes={…}`, `tasks={…}`.
 
@@ -56,12 +56,12 @@ def checks(
 
 
 def registered(catalogue: Catalogue, plugin: str) -> Iterator[tuple[str, str]]:
-    """Everything that a plugin registers and that has checks: kind and id."""
+    """Yield all objects that a plugin registers and that have checks: kind and id."""
     for kind in ("tasks", "techniques", "agents", "graders", "sandboxes", "executors"):
         try:
             entries = catalogue.entries(kind).values()
         except MlereduxError:
-            continue  # the check of the plugin says what is wrong
+            continue  # the check of the plugin reports the problem
         yield from ((kind, entry.id) for entry in entries if entry.plugin.name == plugin)
 
 
@@ -70,10 +70,10 @@ def _bind(kind: str, name: str, arguments: dict[str, Any]) -> Check:
 
 
 def check(kind: str, name: str, tmp: Path | None = None, arguments: Mapping[str, Any] | None = None) -> Findings:
-    """Run the check of one thing.
+    """Run the check of one object.
 
     Args:
-        kind: `plugins`, or a kind of registered things.
+        kind: `plugins`, or a kind of registered objects.
         name: The plugin's name, or the id.
         tmp: A folder.
         arguments: Further arguments of the check.

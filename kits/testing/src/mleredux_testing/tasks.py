@@ -47,7 +47,7 @@ def check_task(
         task: The task, or its id.
         tmp: A folder for the data; None: a temporary folder.
         raw: A folder with the task's raw files, if it can't download them itself.
-        catalogue: Plugins; None: those of this process.
+        catalogue: The plugins; None: those of this process.
 
     Raises:
         NotConforming: With all problems.
@@ -115,7 +115,7 @@ def _grader(task: Task, catalogue: Catalogue) -> Grader:
 def _check_preparation(
     findings: Findings, task: Task, catalogue: Catalogue, data: DataStore, raw: Path | None
 ) -> Prepared | None:
-    """Prepare twice, the second time in another process where the task is registered, with another hash seed."""
+    """Prepare the task twice and compare; if it is registered, with another hash seed in another process."""
     if task.fetch is None and raw is None:
         findings.good("preparation", "not checked: the raw files are not there; give the folder as `raw`")
         return None
@@ -155,7 +155,7 @@ def _prepare_in_process(task: Task, catalogue: Catalogue, data: DataStore) -> No
 
 
 def hashes(prepared: Path) -> dict[str, str]:
-    """SHA-256 of each public and private file, by its path below the folder."""
+    """Return the SHA-256 of each public and private file, by its path below the folder."""
     found = {}
     for part in ("public", "private"):
         for path in sorted((prepared / part).rglob("*")):
@@ -166,7 +166,7 @@ def hashes(prepared: Path) -> dict[str, str]:
 
 
 def expect_same(findings: Findings, name: str, first: dict[str, str], second: dict[str, str]) -> None:
-    """Note whether preparing twice gave the same `hashes`."""
+    """Record whether preparing twice gave the same `hashes`."""
     differing = sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
     findings.expect(
         name,
@@ -177,7 +177,7 @@ def expect_same(findings: Findings, name: str, first: dict[str, str], second: di
 
 
 def expect_private(findings: Findings, name: str, digests: dict[str, str]) -> None:
-    """Note whether no public file of these `hashes` is a copy of a private one."""
+    """Record whether no public file with these `hashes` is a copy of a private file."""
     private = {value: path for path, value in digests.items() if path.startswith("private/")}
     shown = [
         f"{path} is {private[value]}"
@@ -228,7 +228,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
 
 
 def form_of(schema: SubmissionSchema, *, ids_fixed: bool) -> Form:
-    """What is known of a submission, from its schema."""
+    """Return the known properties of a submission from its schema."""
     targets = [column for column in schema.columns if column.role == "target"]
     return Form(
         ids=tuple(column.name for column in schema.columns if column.role == "id"),

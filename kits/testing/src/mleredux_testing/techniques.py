@@ -22,12 +22,13 @@ _NO_DOCUMENTS = (b"", b"no JSON", b"[]", b"{}", b'{"no": "field"}', b'{"notes": 
 
 
 def check_technique(technique: Technique | str, tmp: Path | None = None, *, base: str = "toy") -> Findings:
-    """Check a technique: the tasks that it makes of another, their preparation, and what is not an answer to them.
+    """Check a technique: the tasks that it derives, their preparation, and the rejection of invalid submissions to
+    them.
 
     Args:
         technique: The technique, or its id.
-        tmp: A folder for the data; one that goes again where None.
-        base: The task that it is asked of; where the question does not apply to it, the error must say so.
+        tmp: A folder for the data; None: a temporary folder.
+        base: The task to derive from; if the technique does not apply to it, the error must state this.
 
     Raises:
         NotConforming: With all problems.

@@ -1,7 +1,4 @@
-"""A toy task and toy agents, of the standard library alone, registered by this module as a plugin.
-
-`Catalogue(load=[TOY_PLUGIN])` has them; `mleredux -p mleredux_testing.toys run toy --agent toy-nearest` runs them.
-"""
+"""A toy task and toy agents that use only the standard library, registered by this module as a plugin."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _TEST_ROWS = 40
 
 
 def _noise(name: str, row: int) -> float:
-    """A number from 0 to 1 that is the same everywhere."""
+    """Return a number from 0 to 1 that is the same on all machines."""
     return int.from_bytes(hashlib.sha256(f"{name}/{row}".encode()).digest()[:4]) / 2**32
 
 
@@ -37,7 +34,7 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple[object, ...
 
 
 def fetch(raw: Path) -> None:
-    """Make the raw table: two measures, and whether their sum is large."""
+    """Create the raw table: two measurements, and whether their sum is large."""
     rows = []
     for row in range(_ROWS):
         width, height = round(_noise("width", row), 3), round(_noise("height", row), 3)
@@ -57,7 +54,7 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
 
 
 def score(given: GradingInput) -> float:
-    """Share of rows whose label is right.
+    """Return the share of rows whose label is correct.
 
     Raises:
         InvalidSubmission: The file is not `id,large` with the ids of the answers and labels 0 or 1.
@@ -104,7 +101,7 @@ toy_task = Competition(
     thresholds=Thresholds(gold=0.95, silver=0.9, bronze=0.85, median=0.6),
     sets=("toy",),
 )
-"""120 rectangles; tell which are large. Any tabular agent gets a medal."""
+"""Classify 120 rectangles as large or not. Any tabular agent gets a medal."""
 
 _NEAREST = """
 import csv, json, os, pathlib
@@ -135,11 +132,11 @@ toy_agent = Agent(
 
 @hookimpl
 def mleredux_register_tasks() -> list[Task]:
-    """The toy task."""
+    """Return the toy task."""
     return [toy_task]
 
 
 @hookimpl
 def mleredux_register_agents() -> list[Agent]:
-    """The toy agent."""
+    """Return the toy agent."""
     return [toy_agent]

@@ -76,14 +76,14 @@ def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None
 
 
 def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple[str, ...] = ()) -> None:
-    """Add the command for a kind of plugin that is one small module beside the files of every package.
+    """Add the command for a kind of plugin that consists of one small module in addition to the files of every package.
 
     Args:
-        what: What the package is, with its article.
-        kinds: The kind of registered names that the new one must differ from.
-        guide: The page of the documentation on it.
+        what: A description of the package, with its article.
+        kinds: The kind of registered objects from whose names the new name must differ.
+        guide: The documentation page on it.
         run: The command to try it with.
-        needs: Requirements beside mleredux.
+        needs: Requirements in addition to mleredux.
     """
 
     @command.command(kind, help=f"Create a package with {what[0].lower()}{what[1:]} in the folder NAME.")
@@ -101,7 +101,7 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
 
 
 def _bounds() -> str:
-    """The versions of our packages that fit this one."""
+    """Return the versions of our packages that are compatible with this one."""
     from mleredux import __version__
 
     major, minor = map(int, __version__.split(".")[:2])
@@ -138,7 +138,7 @@ def render(
         words: Further words to fill in.
 
     Returns:
-        The files written.
+        The paths of the written files.
     """
     named = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
     words = {**words, **named}
