@@ -22,7 +22,7 @@ def sections() -> dict[str, list[Path]]:
 def _with_inner(name: str, depth: int = 0) -> list[Path]:
     """Return a page and those of its own menus."""
     page = DOCS / f"{name}.md"
-    if not page.exists() or "packages/" in name:  # made when the site is built
+    if not page.exists() or "packages/" in name or name in ("changelog", "contributing"):  # made with the site
         return []
     inner = _TREE.findall(page.read_text(encoding="utf-8"))
     names = [each for _, names in inner for each in names.split()]
