@@ -255,3 +255,9 @@ def test_power_tells_what_is_lacking(runs: Path) -> None:
     assert "5 tasks with 3 seeds detect no possible difference" in few and "at 5 % needs 6 tasks or more" in few
     assert "detect" in power("good", "ba|d_%", "--measure", "percentile", "--runs-dir", str(runs)).output
     assert power().exit_code == 2
+    still = power("--between", "0", "--difference", "3")
+    assert still.exit_code != 0 and "do not vary in any_medal" in str(still.exception)
+    for name, most in (("percentile", "100.1"), ("any_medal", "150"), ("technique_use", "1.5")):
+        beyond = power("--between", "1", "--difference", most, "--measure", name)
+        assert beyond.exit_code == 2 and f"differ in {name} by 1" in beyond.output
+    assert power("--between", "1", "--tasks", "1").output.startswith("1 task with 3 seeds detects no possible")

@@ -60,31 +60,34 @@ def command(
         note(results)
         variance, tasks = found.sample.variance, tasks or len(found.tasks)
         seeds = seeds or max(round(found.sample.seeds), 1)
-        if not variance.of_mean(seeds):
-            raise MlereduxError(
-                f"These runs of {arms[0]} and {arms[1]} do not vary in {found.measure}, so their variance is unknown.",
-                hint="Choose another --measure, or give --between and --within without agents.",
-            )
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
         variance = Variance(between**2, (within or 0) ** 2, (within or 0) ** 2)
     count, repeats = tasks or 22, seeds or 3
     what = measure_of(measure)
-    unit, here = what.points, f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)}"
+    if not variance.of_mean(repeats):
+        where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
+        raise MlereduxError(
+            f"{where} not vary in {measure}, so their variance is unknown.",
+            hint="Choose another --measure, or give --between and --within without agents, one of them above 0.",
+        )
+    if difference is not None and difference > (what.reach or difference):
+        raise click.UsageError(f"Two runs differ in {measure} by {plain(what.reach or 0)} {what.points} at most.", ctx)
+    here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
     sample = Sample(variance, count, repeats, alpha, power, what.reach, what.share)
     smallest = sample.detectable
     told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
-    text = [f"{here} detect {plain(smallest or 0, 3)} {unit} with a power of {power:.0%}."]
+    text = [f"{here} {plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
     if smallest is None:
-        text = [f"{here} detect no possible difference with a power of {power:.0%}."]
+        text = [f"{here} no possible difference with a power of {power:.0%}."]
     if count < least_tasks(alpha):
         text[0] += f" A decision at {100 * alpha:.3g} % needs {least_tasks(alpha)} tasks or more."
     if difference is not None:
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None
         told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
-        text.append(f"They detect {plain(difference)} {unit} with a power of {chance:.0%}.")
+        text.append(f"They detect {plain(difference)} {what.points} with a power of {chance:.0%}.")
         if chance < power:
             ways = [f"{enough} tasks"] if enough else []
             ways += [f"{more} seeds a task"] if more else []
