@@ -36,7 +36,7 @@ def launch(tmp_path):
 
 def settings(launch, image_env=(), **options):
     image = kit.Image.from_record({"Id": "sha256:1", "Config": {"Env": list(image_env)}})
-    made = kit.container(launch, [], user=(1000, 1000), image=image, cpus=4)
+    made = kit.container(launch, image, user=(1000, 1000), cpus=4, listed=lambda image: "")
     return container.settings(made, **options)
 
 
