@@ -15,7 +15,6 @@ from mleredux_containers import (
     Container,
     Image,
     ImageBuild,
-    Recipe,
     Watch,
     build_disk,
     filled,
@@ -90,8 +89,8 @@ class DockerImages:
         watch.start()
         try:
             with build_disk(build.limits.disk) as disk:
-                bounds = Bounds(build.limits, f"container:{build.sidecar}" if build.sidecar else "none", disk)
-                _Builder(client, build.plan, build.arguments, build.log, bounds, watch).build(build.tag)
+                network = f"container:{build.sidecar}" if build.sidecar else "none"
+                _Builder(client, build, Bounds(build.log, watch, build.limits, network, disk)).build(build.tag)
         finally:
             watch.ended.set()
             client.close()
@@ -104,18 +103,10 @@ class DockerImages:
 class _Builder:
     """Builds a Dockerfile: the engine's builder does what runs nothing, and a container of ours each RUN."""
 
-    def __init__(
-        self,
-        client: APIClient,
-        plan: Recipe,
-        arguments: dict[str, str],
-        log: BuildLog,
-        bounds: Bounds,
-        watch: Watch,
-    ) -> None:
-        self._client, self._plan, self._log, self._bounds, self._watch = client, plan, log, bounds, watch
-        self._arguments = arguments
-        self._instructions = list(instructions(plan.text))
+    def __init__(self, client: APIClient, build: ImageBuild, bounds: Bounds) -> None:
+        self._client, self._bounds, self._log, self._watch = client, bounds, bounds.log, bounds.watch
+        self._plan, self._arguments = build.plan, build.arguments
+        self._instructions = list(instructions(build.plan.text))
         self._before: list[str] = []  # the first FROM, and stages that are finished
         self._globals: dict[str, str] = {}
         self._from, self._stage, self._image = "", "", ""  # of the stage that is built
@@ -135,16 +126,8 @@ class _Builder:
                 self._flush()
                 self._log.write(f"Step {number}/{len(self._instructions)} : RUN {rest}")
                 proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
-                self._image = run_step(
-                    self._client,
-                    self._image,
-                    rest,
-                    {**proxies, **self._values},
-                    self._log,
-                    self._bounds,
-                    self._watch,
-                    shared=rest in self._plan.shared,
-                )
+                values, shared = {**proxies, **self._values}, rest in self._plan.shared
+                self._image = run_step(self._client, self._image, rest, values, self._bounds, shared=shared)
             else:
                 self._pending.append((number, f"{word} {rest}"))
                 if word == "ARG":

@@ -43,26 +43,22 @@ class Bounds:
     """What holds for all steps of a build.
 
     Attributes:
+        log: Where the output of each step goes.
+        watch: Ends it at its limits.
         limits: Of each step.
         network: Whose network it has, as the engine writes it.
         disk: Where it writes; None: on the engine's disk, measured every two seconds at most.
     """
 
+    log: BuildLog
+    watch: Watch
     limits: BuildLimits
     network: str
     disk: BuildDisk | None
 
 
 def run_step(
-    client: APIClient,
-    image: str,
-    command: str,
-    values: dict[str, str],
-    log: BuildLog,
-    bounds: Bounds,
-    watch: Watch,
-    *,
-    shared: bool,
+    client: APIClient, image: str, command: str, values: dict[str, str], bounds: Bounds, *, shared: bool
 ) -> str:
     """Run a step on an image.
 
@@ -71,9 +67,7 @@ def run_step(
         image: What it starts with.
         command: What follows RUN.
         values: The build's arguments, which the image's variables precede.
-        log: Where its output goes.
         bounds: What it may use.
-        watch: Of the build.
         shared: Whether it gets the cache of downloads that builds share.
 
     Returns:
@@ -89,7 +83,7 @@ def run_step(
     key = hashlib.sha256(json.dumps([found["Id"], command, values]).encode()).hexdigest()
     for known in client.images(all=True, filters={"label": f"{STEP_LABEL}={key}"}):
         if known.get("ParentId") == found["Id"]:  # and not what the builder made of it
-            log.write(" ---> Using cache")
+            bounds.log.write(" ---> Using cache")
             return str(known["Id"])
     arguments = _arguments(command, config)
     cache = downloads() if shared else None
@@ -99,10 +93,11 @@ def run_step(
         arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
     before = downloads_size(cache) if cache else 0
     with _container(client, found, arguments, bounds, cache) as (container, written):
+        watch = bounds.watch
         watch.size = lambda: (written(container) if written else 0) + (downloads_size(cache) - before if cache else 0)
         watch.stop = lambda: _kill(client, container)
         try:
-            _run(client, container, log, bounds, watch)
+            _run(client, container, bounds)
         finally:
             watch.stop, watch.size = (lambda: None), (lambda: 0)
         made = client.commit(
@@ -123,8 +118,7 @@ def sweep_steps(client: APIClient) -> None:
     for item in client.containers(all=True, filters={"name": f"{_NAME}{_machine()}-"}):
         pid = item["Names"][0].split("-")[-2]
         if not Path("/proc", pid).exists():
-            with gone_is_fine():
-                client.remove_container(item["Id"], force=True, v=True)
+            _remove(client, item["Id"])
 
 
 def _arguments(command: str, config: dict[str, Any]) -> list[str]:
@@ -183,8 +177,8 @@ def _container(
         yield created, None if bounded else lambda container: _written(client, container)
 
 
-def _run(client: APIClient, container: str, log: BuildLog, bounds: Bounds, watch: Watch) -> None:
-    output = client.attach(container, stdout=True, stderr=True, stream=True)
+def _run(client: APIClient, container: str, bounds: Bounds) -> None:
+    log, output = bounds.log, client.attach(container, stdout=True, stderr=True, stream=True)
     client.start(container)
     rest = b""
     for part in output:
@@ -193,7 +187,7 @@ def _run(client: APIClient, container: str, log: BuildLog, bounds: Bounds, watch
         rest = rest[-4096:]
     log.write(rest.decode("utf-8", "replace"))
     code = client.wait(container)["StatusCode"]
-    watch.check()
+    bounds.watch.check()
     if code:
         if bounds.disk is not None and bounds.disk.full():
             raise log.too_large(bounds.limits.disk)
