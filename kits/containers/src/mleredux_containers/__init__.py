@@ -34,8 +34,9 @@ from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads, downloads_size
 from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
 from mleredux_containers.gpus import LIBRARIES, Gpus, find_gpus
-from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_image, build
+from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_finding, base_image, build
 from mleredux_containers.profile import (
+    CAPABILITIES,
     LAYOUT,
     OWN_PROCESSES,
     OWNER_LABEL,
@@ -52,6 +53,7 @@ from mleredux_containers.withheld import FIND
 
 __all__ = [
     "BASE_VARIABLE",
+    "CAPABILITIES",
     "DOWNLOADS",
     "DOWNLOADS_VARIABLE",
     "FIND",
@@ -72,6 +74,7 @@ __all__ = [
     "Recipe",
     "Watch",
     "agent_user",
+    "base_finding",
     "base_image",
     "build",
     "build_disk",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
-from mleredux.plugin.sandbox import BuildRequest, Built, note_use
+from mleredux.plugin.sandbox import BuildRequest, Built, Finding, note_use
 
 from mleredux_containers import host, layers, recipe
 from mleredux_containers.building import BuildLimits, build_limits, proxy_arguments, way_out
@@ -170,6 +170,16 @@ def base_image(request: BuildRequest | None = None) -> str:
     """Return the name of the base image of agents without an image."""
     asked = request.base_image if request else None
     return asked or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
+
+
+def base_finding(engine: str, image: Image | None) -> Finding:
+    """Return what a check of an engine says of the base image, as the engine has it."""
+    what, name = f"{engine} base image", base_image()
+    if image is not None:
+        return Finding(what, True, f"The base image {name} is there ({image.id[:19]}).")
+    message = f"The base image {name} is not there; the first build fetches it."
+    remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see docs/reference/sandboxes.md."
+    return Finding(what, False, message, remedy)
 
 
 def build(request: BuildRequest, engine: ImageEngine) -> Built:

@@ -12,11 +12,20 @@ from typing import Any
 
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import Exit, Launch, Layout
+from mleredux.plugin.sandbox import Capabilities, Exit, Launch, Layout
 
 from mleredux_containers.folders import INSIDE, Bind, prepare_folders, user_entries, written_binds
 from mleredux_containers.withheld import withheld_binds
 
+CAPABILITIES = Capabilities(
+    isolated=True,
+    networks=("none", "gateway", "open", "hosts"),
+    builds=("python", "debian", "npm", "dockerfile", "image"),
+    gpus=True,
+    writable_root=True,
+    enforces=("cpus", "memory", "processes"),
+)
+"""What a sandbox of containers offers, if its engine limits all that a container is given."""
 LAYOUT = Layout(
     task="/task",
     data="/task/data",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from mleredux.plugin.sandbox import (
     BuildRequest,
     Built,
-    Capabilities,
     Finding,
     Handle,
     Launch,
@@ -18,7 +18,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
-from mleredux_containers import LAYOUT, Bind, agent_user, build, container, find_gpus
+from mleredux_containers import CAPABILITIES, LAYOUT, Bind, agent_user, build, container, find_gpus
 
 from mleredux_sandbox_apptainer import engine
 
@@ -31,13 +31,7 @@ class ApptainerSandbox:
 
     id = "apptainer"
     title = "Apptainer containers: no network, no privileges; for clusters"
-    capabilities = Capabilities(
-        isolated=True,
-        networks=("none", "gateway", "open", "hosts"),
-        builds=("python", "npm", "dockerfile", "image"),
-        writable_root=True,
-        gpus=True,
-    )
+    capabilities = replace(CAPABILITIES, builds=("python", "npm", "dockerfile", "image"), enforces=())
 
     def check(self) -> list[Finding]:
         """What is missing for containers to work here."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Finding
-from mleredux_containers import BASE_VARIABLE, base_image
+from mleredux_containers import base_finding, base_image
 
 from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 OLDEST_API = (1, 41)
 """Of Docker 20.10."""
@@ -36,7 +33,7 @@ def findings(runtime: str | None) -> list[Finding]:
                 _storage(info),
                 _init(info),
                 _runtime(info, runtime),
-                _base(client),
+                base_finding("docker", find_image(client, base_image())),
                 _gpus(info),
             ]
     except SandboxError as error:
@@ -107,19 +104,6 @@ def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
             f"Install {runtime} and name it under `runtimes` in /etc/docker/daemon.json.",
         )
     return Finding("docker runtime", True, f"Agents run with {runtime}.")
-
-
-def _base(client: APIClient) -> Finding:
-    name = base_image()
-    image = find_image(client, name)
-    if image is None:
-        return Finding(
-            "docker base image",
-            False,
-            f"The base image {name} is not there; the first build fetches it.",
-            f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/reference/sandboxes.md`.",
-        )
-    return Finding("docker base image", True, f"The base image {name} is there ({image.id[:19]}).")
 
 
 def _gpus(info: dict[str, Any]) -> Finding:

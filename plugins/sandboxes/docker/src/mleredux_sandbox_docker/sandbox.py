@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
-from mleredux_containers import LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build
+from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
+from mleredux_containers import CAPABILITIES, LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build
 from mleredux_containers import container as make_container
 
 from mleredux_sandbox_docker import container
@@ -29,14 +29,7 @@ class DockerSandbox:
 
     id = "docker"
     title = "Containers: no network, no privileges, limits on everything"
-    capabilities = Capabilities(
-        isolated=True,
-        networks=("none", "gateway", "open", "hosts"),
-        builds=("python", "debian", "npm", "dockerfile", "image"),
-        gpus=True,
-        writable_root=True,
-        enforces=("cpus", "memory", "processes"),
-    )
+    capabilities = CAPABILITIES
 
     def __init__(self, runtime: str | None = None) -> None:
         self._runtime = runtime

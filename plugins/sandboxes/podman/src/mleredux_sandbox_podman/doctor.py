@@ -7,7 +7,7 @@ import subprocess
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Finding
-from mleredux_containers import BASE_VARIABLE, base_image
+from mleredux_containers import base_finding, base_image
 
 from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, call, command, find_image, info, init_program, reason
 
@@ -24,12 +24,8 @@ def findings() -> list[Finding]:
         image = find_image(base_image())
     except SandboxError as error:
         return [Finding("podman", False, error.message, error.hint or "Install podman.")]
-    if image is None:
-        remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see docs/reference/sandboxes.md."
-        message = f"The base image {base_image()} is not there; the first build fetches it."
-        return [*found, Finding("podman base image", False, message, remedy)]
-    message = f"The base image {base_image()} is there ({image.id[:19]})."
-    return [*found, Finding("podman base image", True, message), _trial(image.id, facts)]
+    found.append(base_finding("podman", image))
+    return [*found, _trial(image.id, facts)] if image else found
 
 
 def working_options(image: str) -> str | None:

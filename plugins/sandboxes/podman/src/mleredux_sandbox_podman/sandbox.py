@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
-from mleredux_containers import LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build, container, labels
+from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
+from mleredux_containers import CAPABILITIES, LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build, container, labels
 
 from mleredux_sandbox_podman import engine
 from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for_log
@@ -27,14 +27,7 @@ class PodmanSandbox:
 
     id = "podman"
     title = "Podman containers: no network, no privileges, limits on everything"
-    capabilities = Capabilities(
-        isolated=True,
-        networks=("none", "gateway", "open", "hosts"),
-        builds=("python", "debian", "npm", "dockerfile", "image"),
-        gpus=True,
-        writable_root=True,
-        enforces=("cpus", "memory", "processes"),
-    )
+    capabilities = CAPABILITIES
 
     def check(self) -> list[Finding]:
         """What is missing for containers to work here."""
