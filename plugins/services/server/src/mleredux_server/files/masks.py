@@ -142,8 +142,8 @@ def _values(names: Iterable[str]) -> set[str]:
 def _may_be_secret(name: str, value: str, offered: bool) -> bool:
     """Return whether an agent may have received a variable as a secret.
 
-    name: The variable's name.
-        value: The variable's value.
+    Args:
+        name: Of the variable.
         value: Of the variable.
         offered: Whether users' agents may use it, under any name.
     """
