@@ -50,12 +50,6 @@ class Facet:
     open: bool
 
 
-class Facets(list[Facet]):
-    """All filters, and the address of the rows that follow."""
-
-    more: str | None = None
-
-
 @page("/")
 def runs(visit: Visit) -> Shown:
     """The list, or a part of it for a script."""
@@ -65,20 +59,17 @@ def runs(visit: Visit) -> Shown:
         return Shown("runs_rows.html.j2", {"table": table, "more": _more(visit, table)})
     version = "" if visit.fragment or visit.static else visit.source.version()  # before the rows: no change is missed
     table = visit.source.runs(query)
-    facets = Facets(_facets(table, query))
-    facets.more = _more(visit, table)
     values = {
         "version": version,
         "table": table,
         "query": query,
-        "facets": facets,
+        "facets": list(_facets(table, query)),
+        "more": _more(visit, table),
         "open": bool(query.search or query.wanted),
+        "sorts": [(name, _TITLES.get(name, words(name))) for name in SORTED],
+        "heads": Table(visit, "", table.rows, SORTED, query.sort, query.ascending),
     }
-    sorts = [(name, _TITLES.get(name, words(name))) for name in SORTED]
-    values["heads"] = Table(visit, "", table.rows, SORTED, query.sort, query.ascending)
-    return Shown(
-        "runs_results.html.j2" if visit.fragment else "runs.html.j2", {**values, "sorts": sorts, "version": version}
-    )
+    return Shown("runs_results.html.j2" if visit.fragment else "runs.html.j2", values)
 
 
 @action("/actions/stop")
@@ -114,9 +105,7 @@ def _chosen(values: Mapping[str, list[str]]) -> dict[str, Any]:
 
 
 def _more(visit: Visit, table: RunTable) -> str | None:
-    if table.next is None:
-        return None
-    return visit.address(after=table.next, rows=None)
+    return visit.address(after=table.next, rows=None) if table.next is not None else None
 
 
 def _facets(table: RunTable, query: RunQuery) -> Iterator[Facet]:

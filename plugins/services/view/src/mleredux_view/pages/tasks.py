@@ -103,12 +103,12 @@ def _public(visit: Visit, task: Task) -> Path | None:
 
 def _files(visit: Visit, task: Task) -> dict[str, Any]:
     """The public files with their sizes, or why they are not here."""
+    why = f"The data is not prepared here; `mleredux prepare {task.id}` prepares it."
     try:
         public = _public(visit, task)
     except MlereduxError as error:
-        return {"files": [], "more": 0, "unprepared": error.message, "can_download": False}
+        public, why = None, error.message
     if public is None:
-        why = f"The data is not prepared here; `mleredux prepare {task.id}` prepares it."
         return {"files": [], "more": 0, "unprepared": why, "can_download": False}
     paths = [path for path in sorted(public.rglob("*")) if path.is_file()]
     names = [readable_path(os.fsencode(path.relative_to(public))) for path in paths[:_FILES]]
