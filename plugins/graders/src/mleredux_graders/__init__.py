@@ -1,4 +1,4 @@
-"""Metrics with their checks, each imported when it is used."""
+"""Metrics with their validation, each imported when used."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ GRADERS = {
     "weighted-roc-auc": "classification.weighted_roc_auc",
     "word-jaccard": "text.word_jaccard",
 }
-"""Grader id → module, and the attribute in it where it is not `GRADER`."""
+"""Grader id → module, and the attribute in it unless it is `GRADER`."""
 
 
 @hookimpl
 def mleredux_register_graders() -> Iterable[Ref]:
-    """All graders, none of them imported."""
+    """Register all graders without importing any of them."""
     for name, where in GRADERS.items():
         module, _, attribute = where.partition(":")
         yield Ref(name, f"{__name__}.{module}:{attribute or 'GRADER'}")
@@ -73,5 +73,5 @@ def mleredux_register_graders() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Return what `mleredux grade` does with the option `--metric`."""
+    """Return the implementation of `mleredux grade --metric`."""
     return [Ref("grade metric", f"{__name__}.command:command", {"title": "Grade two files with a metric."})]

@@ -1,4 +1,4 @@
-"""What NumPy does slowly."""
+"""Faster replacements for slow NumPy functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mleredux_tables import Array
 
 
 def distinct(values: Array) -> Array:
-    """Sorted values without repeats; for large arrays several times as fast as `numpy.unique` of NumPy 2.3 and later.
+    """Return sorted distinct values; for large arrays, several times as fast as `numpy.unique` since NumPy 2.3.
 
     Args:
         values: Numbers, shape (n,).

@@ -1,4 +1,4 @@
-"""Cells of text split into pieces, all rows at once, and the pieces of true and predicted cells compared."""
+"""Vectorized splitting of text cells into pieces, and comparison of the pieces of true and predicted cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDE_SPACES = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 _FEWEST_BITS = 32
-"""Of a hash, below which it is not worth trying."""
+"""Minimum number of bits of a hash that is worth trying."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Pieces:
 
     Attributes:
         texts: The pieces.
-        rows: The cell of each; those of one cell lie together, shape (pieces,).
+        rows: The cell number of each piece; pieces of one cell are contiguous, shape (pieces,).
         firsts: The first piece of each cell, shape (cells,).
     """
 
@@ -33,20 +33,20 @@ class Pieces:
 
     @property
     def places(self) -> Array:
-        """The place of each piece in its cell, from 0, shape (pieces,)."""
+        """Return the position of each piece in its cell, from 0, shape (pieces,)."""
         places: Array = np.arange(len(self.rows)) - self.firsts[self.rows]
         return places
 
     def kept(self, chosen: Array) -> Pieces:
-        """Some of the pieces (booleans)."""
+        """Return the pieces selected by a boolean mask."""
         firsts = np.concatenate([[0], np.cumsum(chosen)])[self.firsts]
         return Pieces(self.texts.at(chosen), self.rows[chosen], firsts)
 
     def moved(self, rows: Array) -> Pieces:
-        """The same pieces with other numbers of their cells.
+        """Return the same pieces with new cell numbers.
 
         Args:
-            rows: The new number of each cell, shape (cells,); pieces of cells below 0 are left out.
+            rows: The new number of each cell, shape (cells,); pieces of cells with negative numbers are dropped.
         """
         new = rows[self.rows]
         part = self.kept(new >= 0) if (rows < 0).any() else self
@@ -59,7 +59,7 @@ def split_blanks(cells: Utf8) -> Pieces:
     """Split at each single blank, as `str.split(" ")` does: two in a row hold an empty piece, an empty cell is one.
 
     Args:
-        cells: Texts that lie one after the other, without gaps.
+        cells: Texts stored contiguously, without gaps.
     """
     cell_ends = cells.ends
     blanks = np.flatnonzero(cells.data[: int(cell_ends[-1]) if len(cells) else 0] == _BLANK)
@@ -80,7 +80,7 @@ def split_words(cells: Utf8) -> Pieces:
     """Split at white space of any kind and length, as `str.split()` does.
 
     Args:
-        cells: Texts that lie one after the other, without gaps.
+        cells: Texts stored contiguously, without gaps.
     """
     data = cells.data if cells.ascii else _with_plain_blanks(cells.data)
     cell_ends = cells.ends
@@ -99,7 +99,7 @@ def split_words(cells: Utf8) -> Pieces:
 
 
 def _with_plain_blanks(data: Array) -> Array:
-    """The same bytes with all white space of Unicode as ASCII blanks, as many."""
+    """Replace Unicode white space by ASCII blanks, keeping the number of bytes."""
     content = data.tobytes()
     for space in _WIDE_SPACES:
         wide = space.encode()
@@ -110,12 +110,12 @@ def _with_plain_blanks(data: Array) -> Array:
 
 @dataclass(frozen=True)
 class Overlap:
-    """What true and predicted cells have in common, row by row; repeats within a cell count once.
+    """The overlap of true and predicted cells, row by row; repeats within a cell count once.
 
     Attributes:
         true: Numbers of the distinct true pieces.
-        predicted: Numbers of the distinct predicted pieces, each where it occurs first.
-        hits: Which of these the true cell of their row has too (booleans).
+        predicted: Numbers of the distinct predicted pieces, each at its first occurrence.
+        hits: Whether each of these also occurs in the true cell of its row (booleans).
     """
 
     true: Array
@@ -124,7 +124,7 @@ class Overlap:
 
 
 def overlap(true: Pieces, predicted: Pieces) -> Overlap:
-    """Compare the pieces of rows of equal number."""
+    """Compare the pieces of rows with equal numbers."""
     both = true.texts + predicted.texts
     rows, places = (np.concatenate([getattr(side, name) for side in (true, predicted)]) for name in ("rows", "places"))
     count = len(true.rows)
@@ -142,9 +142,9 @@ def overlap(true: Pieces, predicted: Pieces) -> Overlap:
 def _sorted_by_hash(
     hashes: Array, rows: Array, places: Array, true: Pieces, predicted: Pieces
 ) -> tuple[Array, Array] | None:
-    """Pieces by row and hash, the true ones first, and whether each but the first has the hash of the one before.
+    """Sort pieces by row and hash, true ones first, and return whether each but the first repeats the previous hash.
 
-    Everything is packed into one number a piece, as NumPy sorts plain numbers ten times as fast as it finds an order.
+    Everything is packed into one number per piece, since NumPy sorts plain numbers ten times as fast as it argsorts.
     """
     row_bits, place_bits = int(rows.max(initial=0)).bit_length(), int(places.max(initial=0)).bit_length()
     lower = place_bits + 1
@@ -166,7 +166,7 @@ def _sorted_by_hash(
 
 
 def _sorted_by_text(texts: Array, rows: Array) -> tuple[Array, Array]:
-    """The same, by numbers that are equal where texts are."""
+    """Do the same with numbers that are equal for equal texts."""
     order = np.lexsort((texts, rows))
     alike: Array = (texts[order[1:]] == texts[order[:-1]]) & (rows[order[1:]] == rows[order[:-1]])
     return order, alike

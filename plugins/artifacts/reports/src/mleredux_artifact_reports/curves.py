@@ -120,7 +120,7 @@ def save(curves: Sequence[Curve], path: Path) -> None:
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
-    """Plot the score that counted at each time, a dot per version, and thresholds if all runs have the same task."""
+    """Plot the score that counted at each time, with a dot per version, and thresholds if all runs share a task."""
     from matplotlib.figure import Figure
 
     unit, divisor = _unit(curves)

@@ -1,4 +1,4 @@
-"""`rollout.json`: the agent's own trace, else one from its native logs or recorded calls, or a reconstructed one."""
+"""`rollout.json`: the agent's own trace, otherwise one from its native logs or recorded calls, or a reconstruction."""
 
 from __future__ import annotations
 

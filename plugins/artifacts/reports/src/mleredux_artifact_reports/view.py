@@ -39,7 +39,7 @@ _DRAWN = frozenset(
 
 @dataclass(frozen=True)
 class Fact:
-    """A label and its value; `tone` is `good`, `warn`, `bad` or empty; `file`, in the run's folder, has more."""
+    """A label and its value; `tone` is `good`, `warn`, `bad` or empty; `file`, in the run's folder, has details."""
 
     label: str
     value: str

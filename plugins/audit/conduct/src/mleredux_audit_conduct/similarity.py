@@ -1,4 +1,4 @@
-"""Whose code an agent's code resembles: winnowed fingerprints (Schleimer, Wilkerson, Aiken 2003), by copydetect."""
+"""Code similarity by winnowed fingerprints (Schleimer, Wilkerson, Aiken 2003), computed by copydetect."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from mleredux_executor_nodes.replica import Replica
 
 _EVERY = 2.0
 _SHARE = 10
-"""Publishing takes at most the inverse of this factor as a share of the time."""
+"""Publishing takes at most 1 / `_SHARE` of the time."""
 _LONGEST = 20.0
 _PATIENCE = 3600.0
 _SHORT_PATIENCE = 20.0

@@ -49,7 +49,7 @@ class Job:
         ray.actor.exit_actor()
 
     def _watch(self, itself: Any) -> None:
-        """Wait until everything has ended; then make the actor leave, whose call a dying controller may have lost."""
+        """Wait until everything has ended, then make the actor exit, in case a dying controller lost its call."""
         assert self._supervisor.stdout is not None
         self._supervisor.stdout.read()
         self._ended.set()

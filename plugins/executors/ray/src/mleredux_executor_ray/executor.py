@@ -64,7 +64,7 @@ class RayExecutor:
         return [Finding("Ray", bool(nodes), f"{len(nodes)} nodes can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes, each with the memory that agents can have, its own resources and labels as labels."""
+        """Return the nodes with the memory available to agents; custom resources and labels become labels."""
         return [_node(node) for node in self._ask("nodes")]
 
     def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:

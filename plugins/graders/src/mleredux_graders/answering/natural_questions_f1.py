@@ -1,4 +1,4 @@
-"""Long and short answers to questions about a document: right, or rightly left blank."""
+"""Long and short answers to questions about a document: correct, or correctly left blank."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Answer = str | tuple[int, int]
 
 
 class QuestionOptions(Options):
-    """What it takes. The answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
+    """Options of the metric. The answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
 
     blank: Literal["hit", "ignored"] = "hit"
-    """What a rightly blank row is: a hit, so that the score is the share of right rows; or nothing that F1 counts."""
+    """Whether a correctly blank row is a hit, so that the score is the share of correct rows, or is ignored by F1."""
 
 
 def valid_answers(annotation: dict[str, Any]) -> dict[str, set[Answer]]:
-    """All answers that are right, by kind (`long`, `short`); none where the row must be left blank."""
+    """Return all correct answers by kind (`long`, `short`); none if the row must be left blank."""
     long = annotation["long_answer"]
     spans = {(int(span["start_token"]), int(span["end_token"])) for span in annotation["short_answers"]}
     word = annotation["yes_no_answer"]
@@ -34,10 +34,10 @@ def valid_answers(annotation: dict[str, Any]) -> dict[str, set[Answer]]:
 
 
 def parse_prediction(text: str) -> Answer:
-    """A span `start:end`, YES, NO, or the empty text.
+    """Parse a span `start:end`, YES, NO, or the empty text.
 
     Raises:
-        ValueError: It is none of them.
+        ValueError: The text is none of these.
     """
     if text.count(":") == 1:
         start, end = text.split(":")
@@ -48,7 +48,7 @@ def parse_prediction(text: str) -> Answer:
 
 
 def _read(path: Path, task: str) -> dict[str, set[Answer]]:
-    """Valid answers by row id."""
+    """Return valid answers by row id."""
     answers: dict[str, set[Answer]] = {}
     try:
         with path.open(encoding="utf-8") as file:
@@ -65,10 +65,10 @@ def _read(path: Path, task: str) -> dict[str, set[Answer]]:
 
 
 def _predictions(submission: Table, task: Task, expected: set[str]) -> dict[str, Answer]:
-    """Predictions by row id.
+    """Return predictions by row id.
 
     Raises:
-        InvalidSubmission: Ids are not the expected ones, or a prediction is none.
+        InvalidSubmission: Ids differ from the expected ones, or a prediction is not valid.
     """
     (key,), (target,) = task.submission.id_columns, task.submission.target_columns
     submission.require((key, target))

@@ -8,18 +8,18 @@ from mleredux_tables import Array, Rows, define
 from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 
 _CHUNK = 1 << 24
-"""Cells of the comparison of all labels of a row with one another that are in memory at once."""
+"""Maximum number of cells in memory when comparing all labels of rows pairwise."""
 
 
 def lwlrap(y_true: Array, y_score: Array) -> float:
-    """Mean over all true (row, label) pairs of the share of true labels among those scored at least as high.
+    """Return the mean, over all true (row, label) pairs, of the share of true labels among those scored as high.
 
     Args:
         y_true: 0 and 1, shape (rows, labels).
-        y_score: The same shape; only the order within a row counts, and ties take the worst rank.
+        y_score: The same shape; only the order within a row counts, and ties get the worst rank.
 
     Returns:
-        0 to 1; NaN without any true label.
+        0 to 1; NaN if there are no true labels.
     """
     total, pairs, labels = 0.0, 0.0, y_true.shape[1]
     step = max(_CHUNK // (labels * labels), 1)

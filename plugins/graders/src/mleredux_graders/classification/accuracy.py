@@ -9,7 +9,7 @@ from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Share of rows whose predicted label is the true one.
+    """Return the share of rows with the correct label.
 
     Args:
         y_true: Labels, shape (rows,).

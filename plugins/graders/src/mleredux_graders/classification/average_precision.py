@@ -9,14 +9,14 @@ from mleredux_graders.classification.scores import ScoreOptions, read_scores, tr
 
 
 def average_precision(y_true: Array, y_score: Array, *, sample_weight: Array | None = None) -> float:
-    """Sum over distinct scores, from high to low, of the rise in recall times the precision there.
+    """Return the sum over distinct scores, from high to low, of the increase in recall times the precision.
 
     Args:
         y_true: 0 and 1, shape (rows,).
         y_score: Shape (rows,).
 
     Returns:
-        0 to 1; 0 without any positive row.
+        0 to 1; 0 if there are no positive rows.
     """
     weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
     order = np.argsort(-y_score)

@@ -9,10 +9,10 @@ from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Mean of the recall of each class that truly occurs.
+    """Return the mean recall over the classes that occur in the truth.
 
     Args:
-        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_true: Labels as integers from 0, shape (rows,).
         y_pred: The same.
 
     Returns:

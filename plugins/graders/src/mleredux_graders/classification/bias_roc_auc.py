@@ -1,4 +1,4 @@
-"""ROC AUC overall and within subgroups, joined by power means."""
+"""ROC AUC overall and within subgroups, combined by power means."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from mleredux_graders.classification.roc_auc import roc_auc
 
 
 class BiasOptions(Options):
-    """What it takes."""
+    """Options of the metric."""
 
     identities: tuple[str, ...]
-    """Columns of the answers that say how much a row belongs to a subgroup."""
+    """Columns of the answers with the degree to which a row belongs to a subgroup."""
     threshold: float = 0.5
-    """At or above it, a row is positive, and a member of a subgroup."""
+    """Threshold at or above which a row is positive, or a member of a subgroup."""
     binarize: bool = False
-    """An oddity of jigsaw-unintended-bias: predictions are cut to 0 and 1 at the threshold before any AUC."""
+    """Quirk of jigsaw-unintended-bias: predictions are binarized at the threshold before computing any AUC."""
     power: float = -5.0
     weight_of_each: float = 0.25
 
     def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().answer_columns(), *self.identities)
 
 
 def power_mean(values: Array, power: float) -> float:
-    """Generalised mean (Hölder).
+    """Return the generalized mean (Hölder).
 
     Raises:
-        InvalidSubmission: A value is 0 and the power negative: the mean has no value.
+        InvalidSubmission: The mean is undefined: a value is 0 and the power is negative.
     """
     if power < 0 and (values == 0).any():
         raise InvalidSubmission("The predictions get every pair of rows of a subgroup wrong, which has no score.")

@@ -9,10 +9,10 @@ from mleredux_graders.classification.scores import ProbabilityOptions, read_prob
 
 
 def brier(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Mean squared distance of probabilities from the truth (Brier 1950).
+    """Return the mean squared distance of probabilities from the truth (Brier 1950).
 
     Args:
-        y_true: 0 and 1, shape (rows, classes), or (rows, 1) for one class against the other.
+        y_true: 0 and 1, shape (rows, classes), or (rows, 1) for binary classification.
         y_pred: Probabilities of the same shape.
 
     Returns:

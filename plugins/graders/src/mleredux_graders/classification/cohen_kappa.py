@@ -12,30 +12,30 @@ from mleredux_graders.classification.labels import LabelOptions, matched_labels,
 
 
 class ScaleOptions(LabelOptions):
-    """What kappa of grades takes."""
+    """Options of kappa of grades."""
 
     scale: tuple[int, int] | None = None
-    """The smallest and the largest grade: whole numbers outside are refused, and distances are those of the grades."""
+    """The smallest and the largest grade; integers outside are rejected, and distances are those of the grades."""
 
 
 class KappaOptions(ScaleOptions):
-    """What kappa takes."""
+    """Options of kappa."""
 
     weights: Literal["none", "linear", "quadratic"] = "none"
 
 
 def cohen_kappa(y_true: Array, y_pred: Array, *, weights: str = "none", sample_weight: Array | None = None) -> float:
-    """Agreement beyond chance (Cohen 1960; weighted, Cohen 1968).
+    """Return the agreement beyond chance (Cohen 1960; weighted, Cohen 1968).
 
     Distances are between the positions of two labels in the sorted list of all labels that occur, as in scikit-learn.
 
     Args:
-        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_true: Labels as integers from 0, shape (rows,).
         y_pred: The same.
         weights: `none`, `linear` or `quadratic`.
 
     Returns:
-        At most 1; NaN where both sides are one and the same constant.
+        At most 1; NaN if both sides are the same constant.
     """
     observed = confusion(y_true, y_pred, sample_weight=sample_weight)
     positions = np.arange(len(observed))
@@ -55,7 +55,7 @@ def _read(rows: Rows, options: ScaleOptions) -> Array:
 
 
 def _matched_grades(rows: Rows, y_pred: Array, options: ScaleOptions) -> tuple[Array, Array]:
-    """Labels as whole numbers from 0: places on the scale if there is one, else in the list of all labels."""
+    """Return labels as integers from 0: positions on the scale if there is one, else in the list of all labels."""
     if options.scale is None:
         return matched_labels(rows, y_pred, options)
     (truth,), (low, _) = rows.truth, options.scale

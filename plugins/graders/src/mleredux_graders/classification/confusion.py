@@ -1,4 +1,4 @@
-"""The confusion matrix, and what is read from it. Shared by the metrics on labels."""
+"""The confusion matrix and statistics derived from it, shared by the metrics on labels."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from mleredux_tables import Array
 
 
 def confusion(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> Array:
-    """Weights of rows by true (first axis) and predicted label.
+    """Return the summed row weights by true (first axis) and predicted label.
 
     Args:
-        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_true: Labels as integers from 0, shape (rows,).
         y_pred: The same.
 
     Returns:
@@ -22,9 +22,9 @@ def confusion(y_true: Array, y_pred: Array, *, sample_weight: Array | None = Non
 
 
 def label_counts(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> tuple[Array, Array, Array]:
-    """Per label: rows that have it rightly, rows that truly have it, rows that are predicted to have it.
+    """Return, per label, the numbers of correctly predicted, true, and predicted rows.
 
-    Needs no matrix, so that tens of thousands of labels are no matter.
+    No matrix is built, so that tens of thousands of labels are not a problem.
 
     Returns:
         Three float64 arrays, shape (labels,).
@@ -38,6 +38,6 @@ def label_counts(y_true: Array, y_pred: Array, *, sample_weight: Array | None = 
 
 
 def ratio(numerator: Array | float, denominator: Array | float) -> Array:
-    """A quotient that is 0 where the denominator is."""
+    """Return a quotient; 0 if the denominator is 0."""
     top, bottom = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

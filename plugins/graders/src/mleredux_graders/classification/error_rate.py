@@ -9,7 +9,7 @@ from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def error_rate(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Share of rows whose predicted label is not the true one."""
+    """Return the share of rows with a wrong label."""
     return 1.0 - accuracy(y_true, y_pred, sample_weight=sample_weight)
 
 

@@ -15,10 +15,10 @@ Average = Literal["binary", "micro", "macro", "weighted"]
 
 
 class F1Options(LabelOptions):
-    """What F1 takes."""
+    """Options of F1."""
 
     average: Average = "macro"
-    """`binary`: of the label that sorts last (1, True)."""
+    """Averaging; `binary` scores the label that sorts last (1, True)."""
 
 
 def fbeta(
@@ -29,10 +29,10 @@ def fbeta(
     average: Average = "macro",
     sample_weight: Array | None = None,
 ) -> float:
-    """F-beta over all labels that occur in truth or prediction; 0 where a denominator is 0.
+    """Return F-beta over all labels that occur in truth or prediction; 0 if a denominator is 0.
 
     Args:
-        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_true: Labels as integers from 0, shape (rows,).
         y_pred: The same.
         beta: Weight of recall: 1 for F1, 0 for precision, infinity for recall.
         average: Over labels, or over rows (`micro`).
@@ -43,7 +43,7 @@ def fbeta(
     hits, true, predicted = label_counts(y_true, y_pred, sample_weight=sample_weight)
     if average == "micro":
         hits, true, predicted = hits.sum(), true.sum(), predicted.sum()
-    # The harmonic form, with both sides divided by beta squared where only recall is left.
+    # the harmonic form, with both sides divided by beta squared if only recall is left
     share = 1 / (1 + beta**2)
     scores = ratio(hits, share * predicted + (1 - share) * true)
     if average == "micro":

@@ -1,4 +1,4 @@
-"""F1 of sets of labels: micro, or the mean over rows."""
+"""F1 for sets of labels: micro, or the mean over rows."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class MultilabelOptions(Options):
-    """What F1 of sets of labels takes."""
+    """Options of F1 of sets of labels."""
 
     missing: Missing = "refuse"
     """`blank`: a missing cell is a row without labels."""
     unknown: bool = False
-    """Whether predicted labels that never occur in the answers are false positives, rather than ignored."""
+    """Whether predicted labels that never occur in the answers count as false positives instead of being ignored."""
     average: Average = "micro"
     """`micro`: counts of all rows are pooled; `samples`: the mean of each row's F1."""
 
 
 def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False, average: Average = "micro") -> float:
-    """2 TP / (2 TP + FP + FN), over all pairs of row and label or row by row.
+    """Return 2 TP / (2 TP + FP + FN), over all pairs of row and label or row by row.
 
     Args:
-        rows: Blocks of true and predicted texts of labels with white space between; repeats within a row count once.
+        rows: Blocks of true and predicted texts of labels separated by white space; repeats within a row count once.
         unknown: Whether predicted labels that never occur in the truth are false positives.
-        average: `micro` pools the counts of all rows, and is 0 without any label; `samples` is the mean over rows,
+        average: `micro` pools the counts of all rows, and is 0 if there are no labels; `samples` is the mean over rows,
             where a row without labels on both sides counts as 1.
 
     Returns:

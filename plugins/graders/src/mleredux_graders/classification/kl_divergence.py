@@ -10,28 +10,28 @@ from mleredux_graders.classification.scores import RowSum, check_row_sums
 
 
 class KlOptions(Options):
-    """What it takes. The answers hold counts of votes, or shares."""
+    """Options of the metric. The answers contain vote counts, or shares."""
 
     eps: float = 1e-15
     """Predictions are clipped to `[eps, 1 - eps]`; they are not rescaled."""
     row_sum: RowSum = RowSum()
     keep_missing: bool = False
-    """Whether a missing prediction is left out of its row's sums, rather than refused."""
+    """Whether a missing prediction is omitted from its row's sums instead of being rejected."""
     integers_unclipped: bool = False
-    """An oddity of hms: columns that are read as whole numbers are not clipped, so that a 0 can cost infinity."""
+    """Quirk of hms: columns that are read as integers are not clipped, so that a 0 can make the score infinite."""
     check_further_columns: bool = False
-    """An oddity of hms: further columns must be numbers in 0..1 too, and all columns together add up to 1."""
+    """Quirk of hms: additional columns must be numbers in 0..1 too, and all columns together must add up to 1."""
 
 
 def kl_divergence(y_true: Array, y_pred: Array) -> float:
-    """Mean over rows of the sum over classes of y ln(y / p) (Kullback & Leibler 1951); where y is 0 it adds 0.
+    """Return the mean over rows of the sum over classes of y ln(y / p), 0 for y = 0 (Kullback & Leibler 1951).
 
     Args:
         y_true: Shares, shape (rows, classes).
         y_pred: Probabilities of the same shape; NaN adds nothing.
 
     Returns:
-        A number; infinite where a share is predicted to be 0.
+        A number; infinite if a positive share is predicted to be 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(y_true > 0, y_true * np.log(y_true / y_pred), 0.0)

@@ -1,4 +1,4 @@
-"""Labels: one class a row, as whole numbers, true and false, or text. Shared by the metrics on labels."""
+"""Labels: one class per row, as integers, true and false, or text. Shared by the metrics on labels."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from mleredux_tables import Array, Options, Rows, define, integers, is_missing, 
 
 
 class LabelOptions(Options):
-    """What the metrics on labels take."""
+    """Options of the metrics on labels."""
 
     labels: Literal["any", "integer", "first-integer"] = "any"
-    """`integer`: cut to whole numbers towards zero; `first-integer`: the first of several numbers in a text counts."""
+    """`integer`: truncated to integers; `first-integer`: the first of several numbers in a text counts."""
     missing: Literal["refuse", "blank", "wrong"] = "refuse"
-    """`blank`: a missing label is the empty text; `wrong`: the same, but a column without any label is refused."""
+    """`blank`: a missing label is the empty text; `wrong`: the same, but a column without any label is rejected."""
 
 
 LabelsT = TypeVar("LabelsT", bound=LabelOptions)
 
 
 def read_labels(rows: Rows, options: LabelOptions) -> Array:
-    """Predicted labels, text or numbers as the true ones are, shape (rows,).
+    """Return predicted labels, text or numbers like the true ones, shape (rows,).
 
     Raises:
-        InvalidSubmission: A label is missing, fractional, or of another kind than the true ones.
+        InvalidSubmission: A label is missing, fractional, or of a different kind than the true ones.
     """
     (target,), (truth,) = rows.targets, rows.truth
     y_pred = rows.predicted(target)
@@ -41,10 +41,10 @@ def read_labels(rows: Rows, options: LabelOptions) -> Array:
 
 
 def matched_labels(rows: Rows, y_pred: Array, options: LabelOptions) -> tuple[Array, Array]:
-    """Labels as whole numbers from 0, in the order of the sorted labels of truth and prediction together.
+    """Return labels as integers from 0, by position in the sorted labels of truth and prediction together.
 
     Args:
-        y_pred: What `read_labels` gave.
+        y_pred: The result of `read_labels`.
 
     Returns:
         y_true, y_pred: int64, shape (rows,) each.
@@ -66,7 +66,7 @@ def label_grader(
     perfect: float,
     chosen: Callable[[LabelsT], dict[str, Any]] = lambda options: {},
 ) -> Grader:
-    """A grader of a metric on encoded labels.
+    """Return a grader for a metric on encoded labels.
 
     Args:
         metric: `metric(y_true, y_pred, sample_weight=…, **chosen(options))`.
@@ -79,7 +79,7 @@ def label_grader(
 
 
 def encode(y_true: Array, y_pred: Array) -> tuple[Array, Array]:
-    """Two arrays of labels as positions in the sorted list of all of them."""
+    """Encode two arrays of labels as positions in the sorted list of all labels."""
     import pandas as pd
 
     codes, _ = pd.factorize(np.concatenate([y_true, y_pred]), sort=True)

@@ -11,23 +11,23 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class LogLossOptions(ProbabilityOptions):
-    """What log loss takes."""
+    """Options of log loss."""
 
     eps: float = EPS
     """Probabilities are clipped to `[eps, 1 - eps]`; they are not rescaled."""
 
 
 def log_loss(y_true: Array, y_pred: Array, *, eps: float = EPS, sample_weight: Array | None = None) -> float:
-    """Mean negative logarithm of the probability given to the true class.
+    """Return the mean negative logarithm of the probability assigned to the true class.
 
     Args:
-        y_true: 0 and 1 per class, shape (rows, classes); or (rows, 1) for one class against the other.
+        y_true: 0 and 1 per class, shape (rows, classes); or (rows, 1) for binary classification.
         y_pred: Probabilities of the same shape.
         eps: Probabilities are clipped to `[eps, 1 - eps]`.
         sample_weight: Shape (rows,).
 
     Returns:
-        0 (nearly, because of the clipping) or more.
+        0 or more (only nearly 0, because of the clipping).
     """
     if y_true.shape[1] == 1:
         y_true = np.hstack([1 - y_true, y_true])

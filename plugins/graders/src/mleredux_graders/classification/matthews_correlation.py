@@ -10,14 +10,14 @@ from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Correlation of true and predicted labels, in the form for any number of classes (Gorodkin 2004).
+    """Return the correlation of true and predicted labels, for any number of classes (Gorodkin 2004).
 
     Args:
-        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_true: Labels as integers from 0, shape (rows,).
         y_pred: The same.
 
     Returns:
-        -1 to 1; 0 where either side is constant.
+        -1 to 1; 0 if either side is constant.
     """
     hits, true, predicted = label_counts(y_true, y_pred, sample_weight=sample_weight)
     total = true.sum()

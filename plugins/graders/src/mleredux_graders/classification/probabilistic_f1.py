@@ -12,16 +12,16 @@ from mleredux_graders.classification.scores import true_indicators
 
 
 class ProbabilisticF1Options(Options):
-    """What it takes."""
+    """Options of the metric."""
 
     missing: Literal["refuse", "zero-score"] = "refuse"
     """`zero-score`: a missing prediction makes the score 0."""
     refuse_all_negative: bool = False
-    """Whether predictions that are all below 0 are refused, rather than clipped to 0."""
+    """Whether predictions that are all below 0 are rejected instead of being clipped to 0."""
 
 
 def probabilistic_f1(y_true: Array, y_prob: Array) -> float:
-    """F1 with probabilities in place of counts (Yacouby & Axman 2020), each clipped to 0..1.
+    """Return F1 with probabilities instead of counts (Yacouby & Axman 2020), each clipped to 0..1.
 
     Args:
         y_true: 0 and 1, shape (rows,).

@@ -12,16 +12,16 @@ from mleredux_graders.classification.scores import ScoreOptions, read_scores, tr
 
 
 class RocAucOptions(ScoreOptions):
-    """What ROC AUC takes."""
+    """Options of ROC AUC."""
 
     average: Literal["macro", "weighted"] = "macro"
-    """Over target columns; `weighted` by the number of positive rows of each."""
+    """Averaging over target columns; `weighted` uses the number of positive rows of each."""
     drop_negative_truth: bool = False
-    """Rows whose truth adds up to less than 0 are not scored (-1 marks them)."""
+    """Whether rows whose truth sums to less than 0 are not scored (-1 marks them)."""
 
 
 def roc_auc(y_true: Array, y_score: Array, *, sample_weight: Array | None = None) -> float:
-    """Probability that a positive row has a higher score than a negative one, ties counted half.
+    """Return the probability that a positive row scores higher than a negative one, with ties counted half.
 
     Args:
         y_true: 0 and 1, shape (rows,).
@@ -29,7 +29,7 @@ def roc_auc(y_true: Array, y_score: Array, *, sample_weight: Array | None = None
         sample_weight: Shape (rows,).
 
     Returns:
-        0 to 1; NaN where one class is missing.
+        0 to 1; NaN if one class is missing.
     """
     weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
     order = np.argsort(y_score)

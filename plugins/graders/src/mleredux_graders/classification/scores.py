@@ -1,4 +1,4 @@
-"""Scores and probabilities of classes: columns of numbers. Shared by the metrics on them."""
+"""Class scores and probabilities as columns of numbers, shared by the metrics on them."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ Bounds = tuple[float | None, float | None] | None
 
 
 class RowSum(Model):
-    """How closely the probabilities of a row must add up to 1."""
+    """Tolerance with which the probabilities of a row must add up to 1."""
 
     rtol: float = 0.0
     atol: float = 1e-3
     """The sum may differ from 1 by `atol + rtol`."""
     decimals: int | None = None
-    """The sum, rounded to so many decimals, must be 1; instead of the tolerances."""
+    """Number of decimals; the rounded sum must be 1, instead of meeting the tolerances."""
 
 
 class ScoreOptions(Options):
-    """What the metrics on scores take."""
+    """Options of the metrics on scores."""
 
     bounds: Bounds = None
-    """The smallest and the largest value that is allowed, both inclusive."""
+    """The smallest and the largest allowed value, both inclusive."""
 
 
 class ProbabilityOptions(ScoreOptions):
-    """What the metrics on probabilities take."""
+    """Options of the metrics on probabilities."""
 
     bounds: Bounds = (0.0, 1.0)
     row_sum: RowSum | None = RowSum()
-    """Checked where there is a column per class."""
+    """Checked if there is a column per class."""
 
 
 def read_scores(rows: Rows, options: ScoreOptions) -> Array:
-    """Finite numbers of all target columns, float64, shape (rows, targets).
+    """Return finite numbers of all target columns, float64, shape (rows, targets).
 
     Raises:
-        InvalidSubmission: A cell is missing, infinite, no number or out of bounds.
+        InvalidSubmission: A cell is missing, infinite, not a number, or out of bounds.
     """
     columns = [within(numbers(rows.predicted(name), name), name, options.bounds) for name in rows.targets]
     return np.column_stack(columns) if columns else np.empty((len(rows), 0))
 
 
 def read_probabilities(rows: Rows, options: ProbabilityOptions) -> Array:
-    """Probabilities of all target columns, float64, shape (rows, targets).
+    """Return probabilities of all target columns, float64, shape (rows, targets).
 
     Raises:
         InvalidSubmission: A cell is not a probability, or a row does not add up to 1.
@@ -58,10 +58,10 @@ def read_probabilities(rows: Rows, options: ProbabilityOptions) -> Array:
 
 
 def check_row_sums(probabilities: Array, how: RowSum) -> None:
-    """Refuse rows that do not add up to 1.
+    """Check that rows add up to 1.
 
     Raises:
-        InvalidSubmission: A row does not.
+        InvalidSubmission: A row does not add up to 1.
     """
     sums = probabilities.sum(axis=1)
     if how.decimals is not None:
@@ -72,10 +72,10 @@ def check_row_sums(probabilities: Array, how: RowSum) -> None:
 
 
 def true_indicators(rows: Rows) -> Array:
-    """The truth as 0 and 1 per target column, float64, shape (rows, targets).
+    """Return the truth as 0 and 1 per target column, float64, shape (rows, targets).
 
-    The answers hold a column per target; or one column of labels, which then are the names of the target columns; or,
-    for a single target, one column of two labels, of which the one that sorts last is 1.
+    The answers contain a column per target; or one column of labels, which name the target columns; or, for a single
+    target, one column with two labels, of which the one that sorts last is 1.
     """
     if len(rows.truth) == len(rows.targets):
         columns = [rows.true(name) for name in rows.truth]

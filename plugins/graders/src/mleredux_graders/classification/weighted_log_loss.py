@@ -1,4 +1,4 @@
-"""Log loss of several labels per group, weighted by label and truth."""
+"""Log loss with several labels per group, weighted by label and truth."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from mleredux_graders.classification.scores import ScoreOptions, read_scores
 
 
 class WeightedLogLossOptions(ScoreOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     bounds: tuple[float | None, float | None] | None = (0.0, 1.0)
     group: str
-    """Column of the answers with what the labels belong to (a study)."""
+    """Column of the answers with the group of the labels (a study)."""
     label: str
     """Column of the answers with the name of the label."""
     weights: dict[str, tuple[float, float]] = Field(default={})
-    """Weight of a row by its label, where it is truly 0 and where it is truly 1."""
+    """Weights of a row by its label, for a true 0 and for a true 1."""
     other_weights: tuple[float, float] = (1.0, 1.0)
-    """The same for labels that are not named."""
+    """The same for all other labels."""
     eps: float = 1e-15
     """Probabilities are clipped to `[eps, 1 - eps]`."""
 
     def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().answer_columns(), self.group, self.label)
 
 
 def grouped_log_loss(y_true: Array, y_prob: Array, weights: Array, groups: Array, *, eps: float) -> float:
-    """Mean over groups of the weighted mean of the binary log loss within each.
+    """Return the mean over groups of the weighted mean binary log loss within each group.
 
     Args:
         y_true: 0 and 1, shape (rows,).
         y_prob: Shape (rows,).
         weights: Shape (rows,).
-        groups: Whole numbers from 0, shape (rows,).
+        groups: Integers from 0, shape (rows,).
 
     Returns:
-        0 (nearly, because of the clipping) or more.
+        0 or more (only nearly 0, because of the clipping).
     """
     y_prob = np.clip(y_prob, eps, 1 - eps)
     losses = -(y_true * np.log(y_prob) + (1 - y_true) * np.log(1 - y_prob))

@@ -9,16 +9,16 @@ from mleredux_graders.classification.scores import ScoreOptions, read_scores, tr
 
 
 class WeightedAucOptions(ScoreOptions):
-    """What it takes. The default is that of steganalysis, where few false alarms count most."""
+    """Options of the metric. The default is that of steganalysis, where low false alarm rates count most."""
 
     slices: tuple[float, ...] = (0.0, 0.4, 1.0)
-    """Bounds of the slices, rising."""
+    """Bounds of the slices, in ascending order."""
     weights: tuple[float, ...] = (2.0, 1.0)
     """One weight per slice."""
 
 
 def roc_curve(y_true: Array, y_score: Array) -> tuple[Array, Array]:
-    """False and true positive rates at each distinct score, from (0, 0) to (1, 1).
+    """Return false and true positive rates at each distinct score, from (0, 0) to (1, 1).
 
     Args:
         y_true: 0 and 1, shape (rows,).
@@ -36,15 +36,15 @@ def roc_curve(y_true: Array, y_score: Array) -> tuple[Array, Array]:
 
 
 def weighted_roc_auc(y_true: Array, y_score: Array, slices: tuple[float, ...], weights: tuple[float, ...]) -> float:
-    """Sum over slices of weight times the area that lies in the slice, divided by that of a perfect curve.
+    """Return the weighted sum of the areas in the slices, divided by that of a perfect curve.
 
     Returns:
-        0 to 1; NaN where one class is missing.
+        0 to 1; NaN if one class is missing.
     """
     false, true = roc_curve(y_true, y_score)
     if not np.isfinite(false[-1]) or not np.isfinite(true[-1]):
         return float("nan")
-    # Points where the curve crosses a bound: the area of a slice is then a sum of trapezoids.
+    # points where the curve crosses a bound: the area of a slice is then a sum of trapezoids
     for bound in slices[1:-1]:
         if bound not in true:
             after = int(np.searchsorted(true, bound))

@@ -1,4 +1,4 @@
-"""Mean over classes of the average precision of boxes, missed ones ranked last."""
+"""Mean over classes of the average precision of boxes, with missed boxes ranked last."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ FIELDS = 6
 
 
 class BoxOptions(Options):
-    """What it takes. Truth and predictions are text: six pieces per box, white space between."""
+    """Options of the metric. Truth and predictions are text: six pieces per box, separated by white space."""
 
     iou: float = 0.5
-    """A match must be strictly above it."""
+    """IoU threshold that a match must exceed."""
     pascal_voc: bool = False
-    """The average precision of PASCAL VOC 2010, where missed boxes add nothing. Otherwise, as published, they share
-    the confidence 0 with rows that have no pair at all, and precision is not interpolated."""
+    """Whether to use the average precision of PASCAL VOC 2010, where missed boxes add nothing. Otherwise, as published,
+    they share the confidence 0 with rows without any pair, and precision is not interpolated."""
 
 
 def box_iou(a: Array, b: Array) -> Array:
-    """Intersection over union of all boxes of one side with all of the other.
+    """Return the intersection over union of all pairs of boxes.
 
     Args:
         a: x_min, y_min, x_max, y_max; shape (n, 4).
         b: The same, shape (m, 4).
 
     Returns:
-        Shape (n, m); 0 where the union is not above 0.
+        Shape (n, m); 0 if the union is not above 0.
     """
     low, high = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])
     common = np.maximum(high - low, 0).prod(axis=2)
@@ -43,10 +43,10 @@ def box_iou(a: Array, b: Array) -> Array:
 
 
 def match_boxes(true: Array, predicted: Array, iou: float) -> list[tuple[float, float]]:
-    """Pairs of (truth, score) of one class in one row.
+    """Return pairs of (truth, score) for one class in one row.
 
-    Predictions, by falling confidence, take the best true box that is free and overlaps enough. True boxes left over
-    have score 0; a row without any pair is one negative with score 0.
+    Predictions, by descending confidence, match the best free true box that overlaps enough. Unmatched true boxes have
+    score 0; a row without any pair is one negative with score 0.
 
     Args:
         true: Shape (n, 4).
@@ -65,16 +65,16 @@ def match_boxes(true: Array, predicted: Array, iou: float) -> list[tuple[float, 
 
 
 def pooled_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
-    """Average precision of the pairs of all rows. See `match_boxes` and `voc_average_precision`."""
+    """Return the average precision of the pairs of all rows. See `match_boxes` and `voc_average_precision`."""
     return average_precision(*np.array([pair for row in rows for pair in match_boxes(*row, iou)]).T)
 
 
 def voc_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
-    """Average precision of one class (PASCAL VOC 2010).
+    """Return the average precision of one class (PASCAL VOC 2010).
 
     Args:
         rows: True boxes, shape (n, 4), and confidence and box of predictions, shape (m, 5), of each row.
-        iou: A hit must be strictly above it.
+        iou: Threshold that the IoU of a hit must exceed.
     """
     hits = []
     for true, predicted in rows:
@@ -87,7 +87,7 @@ def voc_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
 
 
 def _parse(cell: str) -> tuple[Array, Array]:
-    """Classes (shape (n,)) and confidence and box (shape (n, 5)) of a cell."""
+    """Parse a cell: classes, shape (n,), and confidence and box, shape (n, 5)."""
     pieces = cell.split()
     if len(pieces) % FIELDS:
         raise ValueError("must have six pieces per box")
@@ -100,9 +100,9 @@ def _parse(cell: str) -> tuple[Array, Array]:
 
 
 def _read(rows: Rows, options: BoxOptions) -> list[tuple[Array, Array]]:
-    """Classes, and confidence and box, of the predictions of each row; without those of classes that never occur.
+    """Return classes, confidence and box of the predictions of each row, without classes that never occur.
 
-    These may be anything; validation, which does not know them, checks all.
+    Boxes of such classes may be malformed here; validation, which does not know the classes, checks all boxes.
     """
     (target,), known = rows.targets, _classes(rows)
     found = []
@@ -127,7 +127,7 @@ def _true(rows: Rows) -> list[tuple[Array, Array]]:
 
 
 def _classes(rows: Rows) -> list[str] | None:
-    """The true classes; None where they are not known."""
+    """Return the true classes; None if they are not known."""
     return None if rows.form else sorted({name for names, _ in _true(rows) for name in names})
 
 

@@ -1,4 +1,4 @@
-"""Mean average precision as COCO computes it."""
+"""Mean average precision as computed by COCO."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""
 LARGEST_AREA = 1e10
 MOST = 100
-"""Predictions of a class per image."""
+"""Maximum number of predictions per class and image."""
 
 
 class CocoOptions(Options):
-    """What it takes. Predictions are text, six pieces per box; the answers have one row per box."""
+    """Options of the metric. Predictions are text, six pieces per box; the answers have one row per box."""
 
     iou: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-    """A match must be at or above it."""
+    """IoU threshold that a match must reach."""
     truth: tuple[str, ...] = ("class_id", "x_min", "y_min", "x_max", "y_max")
     """Columns of the answers: the class, and the corners of the box."""
     corners_as_sizes: bool = False
-    """An oddity of vinbigdata: x_max and y_max are taken for width and height."""
+    """Quirk of vinbigdata: x_max and y_max are used as width and height."""
     number_zero_is_unmatched: bool = False
-    """An oddity of vinbigdata: matches are stored as numbers of boxes, and 0 means none."""
+    """Quirk of vinbigdata: matches are stored as box numbers, where 0 means none."""
     pascal_voc: bool = False
-    """The average precision of PASCAL VOC 2010 instead of COCO's: the whole curve, IoU strictly above `iou`, no limit
-    to predictions, and one that overlaps best with a box that another has taken is wrong."""
+    """Whether to use the average precision of PASCAL VOC 2010 instead of COCO's: the whole curve, IoU strictly above
+    `iou`, no limit on predictions, and predictions whose best box is already taken are wrong."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class Boxes:
     """x_min, y_min, x_max, y_max."""
 
     def areas(self) -> Array:
-        """Shape (boxes,)."""
+        """Return the areas, shape (boxes,)."""
         sides = self.corners[:, 2:] - self.corners[:, :2]
         product: Array = sides[:, 0] * sides[:, 1]
         return product
 
 
 def rectangle_iou(a: Array, b: Array) -> Array:
-    """Intersection over union of all rectangles of one side with all of the other.
+    """Return the intersection over union of all pairs of rectangles.
 
     Args:
         a: x, y, width, height; shape (n, 4).
         b: The same, shape (m, 4).
 
     Returns:
-        Shape (n, m); 0 where they do not meet.
+        Shape (n, m); 0 if they do not overlap.
     """
     ends = np.minimum((a[:, :2] + a[:, 2:])[:, None, :], (b[:, :2] + b[:, 2:])[None, :, :])
     sides = ends - np.maximum(a[:, None, :2], b[None, :, :2])
@@ -72,10 +72,10 @@ def rectangle_iou(a: Array, b: Array) -> Array:
 
 
 def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
-    """Mean over classes and IoU thresholds of the average precision (COCOeval, all areas, 100 detections; or VOC's).
+    """Return the mean average precision over classes and IoU thresholds (COCOeval, all areas, 100 detections; or VOC).
 
     Returns:
-        0 to 1; -1 without any class.
+        0 to 1; -1 if there are no classes.
     """
     sides = []
     for boxes in (true, predicted):
@@ -110,7 +110,7 @@ def _coco(true: Boxes, predicted: Boxes, sides: list[Array], classes: Array, opt
             ],
         }
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of the box numbered 0
+            warnings.simplefilter("ignore", UserWarning)  # for the box with number 0
             data.createIndex()
         datasets.append(data)
     evaluation = library.COCOeval_faster(*datasets, iouType="bbox")
@@ -119,7 +119,7 @@ def _coco(true: Boxes, predicted: Boxes, sides: list[Array], classes: Array, opt
     evaluation.params.maxDets = [MOST]
     evaluation.evaluate()
     evaluation.accumulate()
-    # thresholds, levels of recall, classes, areas, limits; -1 where a class has no true box
+    # thresholds, levels of recall, classes, areas, limits; -1 if a class has no true boxes
     precision = np.ascontiguousarray(evaluation.eval["precision"][:, :, :, 0, 0].transpose(2, 0, 1))
     results = precision[precision[:, 0, 0] > -1].mean(axis=2)
     return float(results.mean()) if results.size else -1.0
@@ -128,7 +128,7 @@ def _coco(true: Boxes, predicted: Boxes, sides: list[Array], classes: Array, opt
 def _voc_precision(
     true: Boxes, predicted: Boxes, sides: list[Array], mine: Array, theirs: Array, threshold: float
 ) -> float:
-    """Average precision of one class (PASCAL VOC 2010)."""
+    """Return the average precision of one class (PASCAL VOC 2010)."""
     by_image = _by_image(true.images, theirs)
     hits = np.zeros(len(predicted.scores), dtype=bool)
     for image, chosen in _by_image(predicted.images, mine).items():
@@ -139,7 +139,7 @@ def _voc_precision(
 
 
 def _by_image(images: Array, boxes: Array) -> dict[int, Array]:
-    """Numbers of boxes by image, both rising."""
+    """Return box numbers by image, both in ascending order."""
     ordered = boxes[np.argsort(images[boxes], kind="stable")]
     parts = np.split(ordered, np.flatnonzero(np.diff(images[ordered])) + 1)
     return {int(images[part[0]]): part for part in parts if len(part)}

@@ -1,4 +1,4 @@
-"""Libraries of geometry and of COCO, which the extra `detection` installs; imported where they are used."""
+"""Geometry and COCO libraries of the extra `detection`, imported when used."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from mleredux.errors import MlereduxError
 
 EXTRA = "mleredux-graders[detection]"
-"""What pip installs."""
+"""The requirement to install with pip."""
 
 
 def imported(module: str) -> Any:
-    """A module of the extra.
+    """Import a module of the extra.
 
     Raises:
-        MlereduxError: It is not installed.
+        MlereduxError: The module is not installed.
     """
     try:
         return importlib.import_module(module)

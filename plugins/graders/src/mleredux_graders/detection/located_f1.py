@@ -1,4 +1,4 @@
-"""F1 of labelled points in boxes."""
+"""F1 for labeled points in boxes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from mleredux_tables import Missing, Options, Rows, define, texts
 
 
 class LocatedOptions(Options):
-    """What it takes. Truth is text of label, x, y, width, height per box; predictions are label, x, y per point."""
+    """Options of the metric. Truth is text of label, x, y, width, height per box; predictions are label, x, y per point."""
 
     missing: Missing = "refuse"
     """`blank`: a missing cell is a page without points."""
     most_points: int | None = None
-    """A page with more of them is refused; None for no limit."""
+    """Maximum number of points per page; None for no limit."""
 
 
 def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
-    """True positives, false positives and false negatives of one page.
+    """Return true positives, false positives and false negatives of one page.
 
-    A box takes the first unused point of its label that lies strictly inside.
+    A box matches the first unused point with its label that is strictly inside.
 
     Args:
         boxes: Five pieces per box.
@@ -44,7 +44,7 @@ def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
 
 
 def _read(rows: Rows, options: LocatedOptions) -> list[list[str]]:
-    """The pieces of each page's points, of which every second and third is a number."""
+    """Return the pieces of each page's points, with the second and third piece of each point being numbers."""
     (target,) = rows.targets
     pages, true = [], None if rows.form else texts(rows.true(rows.truth[0]), rows.truth[0], missing="blank")
     cells = texts(rows.predicted(target), target, missing=options.missing)
@@ -57,7 +57,7 @@ def _read(rows: Rows, options: LocatedOptions) -> list[list[str]]:
             )
         pages.append(points)
         if true is not None and not true[place]:
-            continue  # nothing there can be a hit, so that points are only counted
+            continue  # no hits are possible there, so points are only counted
         if len(points) % 3:
             raise InvalidSubmission(f"{where}: there must be three pieces per point with single blanks between.")
         try:

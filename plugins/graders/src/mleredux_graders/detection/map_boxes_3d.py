@@ -16,17 +16,17 @@ FIELDS = 9
 """confidence, centre x, y, z, width, length, height, yaw, class."""
 
 _CHUNK = 4096
-"""Predicted boxes that are compared at a time, to bound memory."""
+"""Number of predicted boxes compared at a time, to bound memory."""
 _LARGEST = 1e100
-"""Boxes of that size overlap no true one by a share that can be told from 0, and their squares overflow."""
+"""Boxes of this size have an IoU with true boxes that is numerically 0, and their squares overflow."""
 
 
 class Boxes3dOptions(Options):
-    """What it takes. Truth and predictions are text: nine pieces per box, single blanks between."""
+    """Options of the metric. Truth and predictions are text: nine pieces per box, separated by single blanks."""
 
     thresholds: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
     absent_classes_count: bool = False
-    """Boxes of classes that a sample does not have are false positives: such a class has an average precision of 0 in
+    """Whether boxes of classes absent from a sample are false positives: such a class has an average precision of 0 in
     the sample's mean. Otherwise they cost nothing, as published."""
 
 
@@ -43,7 +43,7 @@ class Boxes:
     classes: Array
 
     def of(self, name: str) -> Array:
-        """The numbers of the boxes of a class, by falling confidence."""
+        """Return the numbers of the boxes of a class, by descending confidence."""
         chosen = self.numbers[self.classes == name]
         ordered: Array = chosen[np.argsort(-chosen[:, 0], kind="stable")]
         return ordered
@@ -53,7 +53,7 @@ def parse(text: str) -> Boxes:
     """Read the boxes of one sample.
 
     Raises:
-        ValueError: What is wrong, as the end of a sentence.
+        ValueError: The text is malformed; the message completes a sentence.
     """
     pieces = text.split(" ") if text.strip() else []
     if len(pieces) % FIELDS:
@@ -70,7 +70,7 @@ def parse(text: str) -> Boxes:
 
 
 def iou_3d(a: Array, b: Array) -> Array:
-    """Intersection over union of all boxes of one side with all of the other; boxes turn about the z axis only.
+    """Return the intersection over union of all pairs of boxes, which are rotated about the z axis only.
 
     Args:
         a: confidence, x, y, z, width, length, height, yaw; shape (n, 8).
@@ -97,11 +97,11 @@ def iou_3d(a: Array, b: Array) -> Array:
 
 
 def average_precisions(iou: Array, thresholds: Array) -> Array:
-    """Area under the all-points envelope of precision over recall, for each threshold.
+    """Return the area under the all-points envelope of precision over recall for each threshold.
 
     Args:
-        iou: Of predicted boxes, by falling confidence, with true boxes; shape (predicted, true).
-        thresholds: An IoU must be strictly above it.
+        iou: IoU of predicted boxes, by descending confidence, with true boxes; shape (predicted, true).
+        thresholds: Values that an IoU must exceed.
 
     Returns:
         Shape (thresholds,).
@@ -137,7 +137,7 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_cou
 
 
 def _read(rows: Rows, options: Boxes3dOptions) -> list[Boxes]:
-    """Boxes of each row. Those of a class that a row does not have may be anything; validation checks all."""
+    """Return the boxes of each row. Boxes of classes absent from a row may be malformed here; validation checks all."""
     (target,), found = rows.targets, []
     true = None if rows.form or options.absent_classes_count else _true(rows)
     cells = texts(rows.predicted(target), target, missing="blank")

@@ -1,4 +1,4 @@
-"""What detection metrics share with the PASCAL VOC challenges since 2010 (Everingham et al., IJCV 2015)."""
+"""Functions shared by detection metrics of the PASCAL VOC challenges since 2010 (Everingham et al., IJCV 2015)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from mleredux_tables import Array
 
 
 def first_hits(iou: Array, threshold: float) -> Array:
-    """Which predictions are right: those that are the first to choose a true box, and overlap it enough.
+    """Return which predictions are correct: the first to choose a true box, with enough overlap.
 
-    A prediction checks no other than its best box; every further one that checks the same box is wrong.
+    A prediction considers only its best box; all later ones with the same best box are wrong.
 
     Args:
-        iou: Of predicted boxes, by falling confidence, with true boxes; shape (predicted, true).
-        threshold: An IoU must be strictly above it.
+        iou: IoU of predicted boxes, by descending confidence, with true boxes; shape (predicted, true).
+        threshold: Value that an IoU must exceed.
 
     Returns:
         Shape (predicted,).
@@ -28,15 +28,15 @@ def first_hits(iou: Array, threshold: float) -> Array:
 def area_under_envelope(hits: Array, scores: Array, total: int) -> float:
     """Area under precision over recall, precision being the best at the same or a higher recall ("all points").
 
-    Predictions of one confidence are one point of the curve, so that their order never matters.
+    Predictions with equal confidence form one point of the curve, so that their order never matters.
 
     Args:
-        hits: Whether each prediction is right, shape (predictions,).
+        hits: Whether each prediction is correct, shape (predictions,).
         scores: Their confidences, finite.
-        total: True boxes, above 0.
+        total: Number of true boxes, above 0.
 
     Returns:
-        0 to 1. True boxes that nothing finds add nothing.
+        0 to 1. Undetected true boxes add nothing.
     """
     if not len(hits):
         return 0.0

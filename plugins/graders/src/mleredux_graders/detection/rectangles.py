@@ -9,12 +9,12 @@ from mleredux_graders.detection.libraries import imported
 
 
 def corners(centres: Array, lengths: Array, widths: Array, yaws: Array) -> Array:
-    """Corners of rectangles, counter-clockwise.
+    """Return the corners of rectangles, counter-clockwise.
 
     Args:
         centres: x and y, shape (boxes, 2).
-        lengths: Along (cos yaw, sin yaw), shape (boxes,).
-        widths: Across it, shape (boxes,).
+        lengths: Extents along (cos yaw, sin yaw), shape (boxes,).
+        widths: Extents across it, shape (boxes,).
         yaws: Radians, shape (boxes,).
 
     Returns:
@@ -26,7 +26,7 @@ def corners(centres: Array, lengths: Array, widths: Array, yaws: Array) -> Array
 
 
 def overlap_areas(a: Array, b: Array) -> Array:
-    """Area of the intersection of each pair of rectangles.
+    """Return the intersection area of each pair of rectangles.
 
     Args:
         a: Corners, counter-clockwise, shape (pairs, 4, 2).
@@ -36,6 +36,6 @@ def overlap_areas(a: Array, b: Array) -> Array:
         Shape (pairs,).
     """
     shapely = imported("shapely")
-    origin = a.mean(axis=1, keepdims=True)  # far from zero, areas would lose digits
+    origin = a.mean(axis=1, keepdims=True)  # far from the origin, areas would lose precision
     areas: Array = shapely.area(shapely.intersection(shapely.polygons(a - origin), shapely.polygons(b - origin)))
     return areas

@@ -1,1 +1,1 @@
-"""Physics, medicine and places: directions, positions, and values with a confidence."""
+"""Physics, medicine and geography: directions, positions, and values with a confidence."""

@@ -11,24 +11,24 @@ EARTH_RADIUS = 6_371_000.0
 
 
 class HaversineOptions(Options):
-    """What it takes: two target columns, latitude and longitude, in degrees."""
+    """Options of the metric: two target columns, latitude and longitude, in degrees."""
 
     group: str
     """Column of the answers with the track of each row."""
     percentiles: tuple[float, ...] = (50.0, 95.0)
     keep_nan: bool = False
-    """A missing coordinate makes the score NaN, rather than a refusal."""
+    """Whether a missing coordinate makes the score NaN instead of being rejected."""
 
     def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().answer_columns(), self.group)
 
 
 def haversine(latitude: Array, longitude: Array, latitude_pred: Array, longitude_pred: Array) -> Array:
-    """Great-circle distance.
+    """Return the great-circle distance.
 
     Args:
-        latitude: Degrees, shape (rows,); so are the others.
+        latitude: Degrees, shape (rows,), like the other arguments.
 
     Returns:
         Metres, shape (rows,).

@@ -10,12 +10,12 @@ from mleredux_tables import Array, Options, Rows, Table, define, is_missing, mat
 
 
 class LaplaceOptions(Options):
-    """What it takes: two target columns, the value and its confidence; ids `<group>_<time>`."""
+    """Options of the metric: two target columns, the value and its confidence; ids `<group>_<time>`."""
 
     last: int | None = None
-    """Only the so many latest rows of each group are scored, of those that have a true value."""
+    """Number of rows scored per group: the latest ones with a true value."""
     missing_rows: Literal["refuse", "drop"] = "refuse"
-    """`drop`: rows that are scored but not submitted are left out."""
+    """`drop`: scored rows that were not submitted are omitted."""
     least_confidence: float = 70.0
     largest_error: float = 1000.0
 
@@ -23,7 +23,7 @@ class LaplaceOptions(Options):
 def laplace_log_likelihood(
     y_true: Array, y_pred: Array, confidence: Array, *, least_confidence: float = 70.0, largest_error: float = 1000.0
 ) -> float:
-    """Mean of -sqrt(2) d / s - ln(sqrt(2) s), d the error and s the confidence, both clipped.
+    """Return the mean of -sqrt(2) d / s - ln(sqrt(2) s), where d is the error and s the confidence, both clipped.
 
     Args:
         y_true: Shape (rows,).
@@ -39,7 +39,7 @@ def laplace_log_likelihood(
 
 
 def _latest(ids: Array, scored: Array, last: int | None) -> Array:
-    """Rows (numbers) that are scored: with a true value, and among the latest of their group."""
+    """Return the numbers of scored rows: those with a true value that are among the latest of their group."""
     rows = np.flatnonzero(scored)
     if last is None or not len(rows):
         return rows
@@ -57,7 +57,7 @@ class _Predictions(NamedTuple):
     """Matched predictions, shape (rows,) each.
 
     Attributes:
-        answer_rows: Rows of the answers.
+        answer_rows: Row numbers in the answers.
     """
 
     answer_rows: Array

@@ -7,14 +7,14 @@ from mleredux_tables import Array, Options, Rows, define, numbers
 
 
 class AngleOptions(Options):
-    """What it takes: two target columns, azimuth and zenith, in radians."""
+    """Options of the metric: two target columns, azimuth and zenith, in radians."""
 
 
 def angular_error(azimuth: Array, zenith: Array, azimuth_pred: Array, zenith_pred: Array) -> Array:
-    """Angle between two directions given by azimuth and zenith.
+    """Return the angle between two directions given by azimuth and zenith.
 
     Args:
-        azimuth: Radians, any number, shape (rows,); so are the others.
+        azimuth: Radians, any number, shape (rows,), like the other arguments.
 
     Returns:
         Radians from 0 to pi, shape (rows,).

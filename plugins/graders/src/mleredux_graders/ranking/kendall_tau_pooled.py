@@ -8,11 +8,11 @@ from mleredux_tables import Array, Options, Rows, define, texts
 
 
 class KendallOptions(Options):
-    """What it takes: cells with pieces in order, white space between."""
+    """Options of the metric: cells with ordered pieces, separated by white space."""
 
 
 def inversions(ranks: Array) -> int:
-    """Pairs that stand in the wrong order.
+    """Count the pairs in the wrong order.
 
     Args:
         ranks: Shape (pieces,).
@@ -34,13 +34,13 @@ def _places(expected: list[str], predicted: list[str], row: int, name: str) -> d
 
 
 def _pieces(rows: Rows) -> list[list[str]]:
-    """The pieces of each row, in the order of the answers, or that of the sample."""
+    """Return the pieces of each row, in the order of the answers, or in that of the sample."""
     (truth,) = rows.truth
     return [cell.split() for cell in texts(rows.true(truth), truth, missing="blank", numbers="text")]
 
 
 def _read(rows: Rows, options: KendallOptions) -> list[dict[str, int]]:
-    """The predicted place of each piece, row by row."""
+    """Return the predicted position of each piece, row by row."""
     (target,) = rows.targets
     y_pred = texts(rows.predicted(target), target, numbers="text")
     return [

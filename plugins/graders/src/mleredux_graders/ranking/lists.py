@@ -1,4 +1,4 @@
-"""Ranked lists in a cell: pieces of text with blanks between, best first."""
+"""Ranked lists in a cell: pieces of text separated by blanks, best first."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from mleredux_graders.pieces import Overlap, Pieces, split_blanks
 
 
 class ListOptions(Options):
-    """What the metrics on ranked lists take."""
+    """Options of the metrics on ranked lists."""
 
     k: int = 10
-    """Places that count."""
+    """Number of ranks that count."""
     missing: Missing = "refuse"
-    """`nan`: a missing cell is a list of the one text `nan`."""
+    """`nan`: a missing cell is a list with the single text `nan`."""
     numbers: Numbers = "text"
 
 
 def read_lists(rows: Rows, options: ListOptions) -> Cells:
-    """Predicted lists.
+    """Return the predicted lists.
 
     Raises:
-        InvalidSubmission: A cell is missing, or the column is one of numbers.
+        InvalidSubmission: A cell is missing, or the column is numeric.
     """
     return predicted_cells(rows, missing=options.missing, numbers=options.numbers)
 
@@ -33,7 +33,7 @@ def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterato
     """True and predicted lists, split at each single blank: two in a row hold an empty piece that takes a place.
 
     Returns:
-        For each of many blocks of rows its true pieces, its predicted ones, and the number of its rows.
+        For each block of rows, the true pieces, the predicted pieces, and the number of rows.
     """
     for here, y_true, y_pred in in_blocks(true_cells(rows), predicted):
         guesses = split_blanks(y_pred)
@@ -41,7 +41,7 @@ def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterato
 
 
 def hits(found: Overlap, y_pred: Pieces) -> tuple[Array, Array]:
-    """Row and place (from 1) of each piece that is relevant and was not seen before, by row and place."""
+    """Return row and rank (from 1) of each relevant piece at its first occurrence, sorted by row and rank."""
     pieces = found.predicted[found.hits]
     width = int(y_pred.places.max(initial=0)) + 1
     ordered = np.sort(y_pred.rows[pieces] * width + y_pred.places[pieces])

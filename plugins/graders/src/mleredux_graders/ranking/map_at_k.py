@@ -11,18 +11,18 @@ from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists, rea
 
 
 def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -> Array:
-    """Average precision of each of many ranked lists.
+    """Return the average precision of each ranked list.
 
-    Each of the first k pieces that is among the true ones, and was not seen before, adds the hits so far divided by
-    its place; the sum is divided by the smaller of k and the number of true ones.
+    Each of the first k pieces that is relevant and occurs for the first time adds the hits so far divided by its rank;
+    the sum is divided by the smaller of k and the number of true pieces.
 
     Args:
-        y_true: Relevant pieces; empty ones count as none.
-        y_pred: Predicted pieces, best first, no more than k a row.
+        y_true: Relevant pieces; empty ones are ignored.
+        y_pred: Predicted pieces, best first, at most k per row.
         rows: Number of lists.
 
     Returns:
-        0 to 1; 0 where nothing is relevant, shape (rows,).
+        0 to 1; 0 if no piece is relevant, shape (rows,).
     """
     y_true = y_true.kept(y_true.texts.lengths > 0)
     found = overlap(y_true, y_pred)

@@ -10,7 +10,7 @@ from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists, rea
 
 
 def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
-    """1 / place of the first relevant piece of each of many ranked lists, 0 where there is none.
+    """Return 1 / rank of the first relevant piece of each ranked list; 0 if there is none.
 
     Args:
         y_true: Relevant pieces.
@@ -22,7 +22,7 @@ def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
     """
     row, place = hits(overlap(y_true, y_pred), y_pred)
     ranks = np.zeros(rows)
-    ranks[row[::-1]] = 1 / place[::-1]  # of several in a row, the first is written last
+    ranks[row[::-1]] = 1 / place[::-1]  # of several per row, the first is written last
     return ranks
 
 

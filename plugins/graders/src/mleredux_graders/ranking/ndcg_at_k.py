@@ -1,4 +1,4 @@
-"""Normalised discounted cumulative gain at k."""
+"""Normalized discounted cumulative gain at k."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from mleredux_tables import Array, Options, Rows, define, numbers
 
 
 class NdcgOptions(Options):
-    """What NDCG takes."""
+    """Options of NDCG."""
 
     k: int | None = None
-    """Places that count; all where None."""
+    """Number of ranks that count; None for all."""
     group: str
-    """Column of the answers that says which rows are ranked against one another (the query)."""
+    """Column of the answers that groups the rows that are ranked together (the query)."""
 
     def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().answer_columns(), self.group)
 
 
 def ndcg(y_true: Array, y_score: Array, *, k: int | None = None) -> float:
-    """NDCG of one ranking (Järvelin & Kekäläinen 2002), with linear gains.
+    """Return the NDCG of one ranking (Järvelin & Kekäläinen 2002), with linear gains.
 
     Ties share their mean gain (McSherry & Najork 2008).
 
     Args:
         y_true: Relevance, 0 or more, shape (rows,).
         y_score: Predicted scores, shape (rows,).
-        k: Places that count.
+        k: Number of ranks that count.
 
     Returns:
-        0 to 1; 0 where nothing is relevant.
+        0 to 1; 0 if nothing is relevant.
     """
     discount = 1 / np.log2(np.arange(len(y_true)) + 2)
     discount[k if k is not None else len(y_true) :] = 0

@@ -9,28 +9,28 @@ from mleredux_graders.regression.values import ValueOptions
 
 
 class CorrelationOptions(ValueOptions):
-    """What correlations take."""
+    """Options of correlations."""
 
     keep_nan: bool = False
-    """A missing value (for Pearson's an infinite one too) makes the score NaN, rather than a refusal."""
+    """Whether a missing value (or infinite one, for Pearson's) makes the score NaN instead of being rejected."""
 
 
 class SpearmanOptions(CorrelationOptions):
-    """What Spearman's correlation takes."""
+    """Options of Spearman's correlation."""
 
     rank_text: bool = False
-    """A column of text is ranked as text, and an infinite number as a number, rather than refused."""
+    """Whether a text column is ranked as text, and an infinite number as a number, instead of being rejected."""
 
 
 def pearson(y_true: Array, y_pred: Array) -> float:
-    """Pearson's correlation coefficient.
+    """Return Pearson's correlation coefficient.
 
     Args:
         y_true: Shape (rows,).
         y_pred: Shape (rows,).
 
     Returns:
-        -1 to 1; NaN where either side is constant or has a value that is not finite.
+        -1 to 1; NaN if either side is constant or has a value that is not finite.
     """
     if len(y_true) < 2 or (y_true == y_true[0]).all() or (y_pred == y_pred[0]).all():
         return float("nan")
@@ -41,7 +41,7 @@ def pearson(y_true: Array, y_pred: Array) -> float:
 
 
 def average_ranks(values: Array) -> Array:
-    """Ranks from 1, equal values sharing the mean of theirs.
+    """Return ranks from 1; equal values share their mean rank.
 
     Args:
         values: Numbers or texts, none missing, shape (rows,).
@@ -59,14 +59,14 @@ def average_ranks(values: Array) -> Array:
 
 
 def spearman(y_true: Array, y_pred: Array) -> float:
-    """Spearman's rank correlation, with average ranks for ties.
+    """Return Spearman's rank correlation, with average ranks for ties.
 
     Args:
         y_true: Numbers or texts, shape (rows,).
         y_pred: The same.
 
     Returns:
-        -1 to 1; NaN where either side is constant.
+        -1 to 1; NaN if either side is constant.
     """
     return pearson(average_ranks(y_true), average_ranks(y_pred))
 
@@ -81,7 +81,7 @@ def _pearson(rows: Rows, y_pred: list[Array], options: CorrelationOptions) -> fl
 
 
 def _read_ranked(rows: Rows, options: SpearmanOptions) -> list[Array | None]:
-    """Columns of numbers or text; None for one that makes the score NaN."""
+    """Read columns of numbers or text; None for a column that makes the score NaN."""
 
     def column(name: str) -> Array | None:
         y_pred = rows.predicted(name)

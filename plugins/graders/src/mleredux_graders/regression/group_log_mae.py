@@ -10,20 +10,20 @@ from mleredux_graders.regression.values import ValueOptions, read_values, true_v
 
 
 class GroupOptions(ValueOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     group: str
     """Column of the answers with the group of each row."""
     floor: float = 0.0
-    """The smallest mean error a group can have; the logarithm is taken of no less."""
+    """Lower bound of a group's mean error, before the logarithm is taken."""
 
     def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().answer_columns(), self.group)
 
 
 def group_log_mae(y_true: Array, y_pred: Array, groups: Array, *, floor: float = 0.0) -> dict[object, float]:
-    """Natural logarithm of the mean absolute error of each group.
+    """Return the natural logarithm of each group's mean absolute error.
 
     Args:
         y_true: Shape (rows,).
@@ -32,7 +32,7 @@ def group_log_mae(y_true: Array, y_pred: Array, groups: Array, *, floor: float =
         floor: The smallest mean error of a group.
 
     Returns:
-        By group; minus infinity for a group without any error, if there is no floor.
+        One value per group; minus infinity for a group without any error, if there is no floor.
     """
     import pandas as pd
 

@@ -9,7 +9,7 @@ from mleredux_graders.regression.values import columnwise_grader
 
 
 def mean_absolute_percentage_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Mean of the absolute differences divided by the absolute truth (at least the float64 epsilon).
+    """Return the mean of absolute differences divided by the absolute truth (at least the float64 epsilon).
 
     Args:
         y_true: Shape (rows,).
@@ -17,7 +17,7 @@ def mean_absolute_percentage_error(y_true: Array, y_pred: Array, *, sample_weigh
         sample_weight: Shape (rows,).
 
     Returns:
-        0 or more; a share, not per cent.
+        0 or more; a fraction, not a percentage.
     """
     relative = np.abs(y_true - y_pred) / np.maximum(np.abs(y_true), np.finfo(np.float64).eps)
     return float(np.average(relative, weights=sample_weight))

@@ -1,4 +1,4 @@
-"""Mean columnwise root mean squared error, of some of the columns and some of the rows."""
+"""Mean columnwise root mean squared error, over some of the columns and some of the rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from mleredux_graders.regression.values import ValueOptions
 
 
 class McrmseOptions(ValueOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     scored: tuple[str, ...] = ()
-    """Columns that are scored, where some must be there but are not."""
+    """Scored columns, if some required columns are not scored."""
     keep: str | None = None
-    """Column of the answers that says which rows are scored."""
+    """Column of the answers that marks the scored rows."""
     keep_by_file_row: bool = False
-    """An oddity of stanford-covid-vaccine: row r of the submission's FILE is scored where row r of the answers is
-    kept; the chosen rows of both are then paired in the order of their ids. Right only for submissions in the order of
-    the answers."""
+    """Quirk of stanford-covid-vaccine: row r of the submission's FILE is scored if row r of the answers is scored; the
+    selected rows of both are then paired in the order of their ids. Correct only for submissions in the order of the
+    answers."""
 
     def form_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().form_columns(), *((self.keep,) if self.keep else ()))
 
 
 def _scored(rows: Rows, options: McrmseOptions) -> tuple[Array, Array]:
-    """Rows of the submission and of the answers that are scored."""
+    """Return the scored rows of the submission and of the answers."""
     mine, theirs = rows.submission_rows, rows.answer_rows
     if options.keep is not None:
         kept = rows.answers[options.keep].astype(bool)

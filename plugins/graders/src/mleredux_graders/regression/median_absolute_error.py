@@ -10,7 +10,7 @@ from mleredux_graders.regression.values import columnwise_grader
 
 
 def median_absolute_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Median of the absolute differences.
+    """Return the median of the absolute differences.
 
     Args:
         y_true: Shape (rows,).
@@ -20,7 +20,7 @@ def median_absolute_error(y_true: Array, y_pred: Array, *, sample_weight: Array 
         0 or more.
 
     Raises:
-        TaskBroken: Weights are given; the weighted median is not offered.
+        TaskBroken: Weights are given; a weighted median is not supported.
     """
     if sample_weight is not None:
         raise TaskBroken("The median absolute error takes no weights.", hint="Leave out the option `weight`.")

@@ -9,7 +9,7 @@ from mleredux_graders.regression.values import columnwise_grader
 
 
 def mean_squared_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Mean of the squared differences.
+    """Return the mean of the squared differences.
 
     Args:
         y_true: Shape (rows,).

@@ -9,7 +9,7 @@ from mleredux_graders.regression.values import columnwise_grader
 
 
 def r2_score(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Share of the variance that is explained.
+    """Return the share of explained variance.
 
     Args:
         y_true: Shape (rows,).
@@ -17,7 +17,7 @@ def r2_score(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None
         sample_weight: Shape (rows,).
 
     Returns:
-        At most 1; for a constant truth 1 where it is met exactly, else 0.
+        At most 1; for a constant truth, 1 if predicted exactly, else 0.
     """
     mean = np.average(y_true, weights=sample_weight)
     residual = np.average((y_true - y_pred) ** 2, weights=sample_weight)

@@ -11,10 +11,10 @@ from mleredux_graders.regression.values import ValueOptions, columnwise_grader, 
 
 
 def root_mean_squared_log_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
-    """Root mean squared difference of the natural logarithms of 1 + value.
+    """Return the root mean squared difference of the natural logarithms of 1 + value.
 
     Args:
-        y_true: Above -1, shape (rows,).
+        y_true: Values above -1, shape (rows,).
         y_pred: The same.
         sample_weight: Shape (rows,).
 

@@ -1,4 +1,4 @@
-"""Predicted numbers and the truth side by side. Shared by the metrics on them."""
+"""Predicted numbers aligned with the truth, shared by the metrics on numbers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ColumnMetric = Callable[..., float]
 
 
 class ValueOptions(Options):
-    """What the metrics on numbers take."""
+    """Options of the metrics on numbers."""
 
     bounds: tuple[float | None, float | None] | None = None
-    """The smallest and the largest prediction that is allowed, both inclusive."""
+    """The smallest and the largest allowed prediction, both inclusive."""
     decimals: int | None = None
-    """Rounds the score to so many decimals, halves to even."""
+    """Number of decimals that the score is rounded to, with halves rounded to even."""
 
 
 def read_values(rows: Rows, options: ValueOptions) -> Array:
-    """Predictions of all target columns, float64, shape (rows, targets).
+    """Return the predictions of all target columns, float64, shape (rows, targets).
 
     Raises:
         InvalidSubmission: A prediction is not a number, out of bounds, missing or infinite.
@@ -33,13 +33,13 @@ def read_values(rows: Rows, options: ValueOptions) -> Array:
 
 
 def true_values(rows: Rows) -> Array:
-    """The truth of all target columns, float64, shape (rows, targets)."""
+    """Return the truth of all target columns, float64, shape (rows, targets)."""
     pairs = zip(rows.targets, rows.truth, strict=True)
     return np.column_stack([numbers(rows.true(truth), truth, finite=False) for _, truth in pairs])
 
 
 def columnwise(metric: ColumnMetric, y_true: Array, y_pred: Array, rows: Rows, options: ValueOptions) -> Score:
-    """The mean of a metric over columns, with each column's value among the details."""
+    """Return the mean of a metric over columns, with each column's value in the details."""
     if not len(rows):
         raise TaskBroken("The answers have no row that is scored.", hint="Prepare the task again.")
     values = [metric(y_true[:, i], y_pred[:, i], sample_weight=rows.weight) for i in range(y_true.shape[1])]
@@ -60,7 +60,7 @@ def columnwise_grader(
     perfect: float = 0.0,
     read: Callable[[Rows, ValueOptions], Array] = read_values,
 ) -> Grader:
-    """A grader that takes the mean of a metric over the target columns."""
+    """Return a grader that averages a metric over the target columns."""
 
     def score(rows: Rows, y_pred: Array, options: ValueOptions) -> Score:
         return columnwise(metric, true_values(rows), y_pred, rows, options)

@@ -9,17 +9,17 @@ from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common,
 
 
 class DiceOptions(MaskOptions):
-    """What Dice takes."""
+    """Options of Dice."""
 
     pooled: bool = False
-    """Over the pixels of all pictures together, rather than the mean over pictures."""
+    """Whether to pool the pixels of all images, instead of averaging over images."""
 
 
 def dice(y_true: Runs, y_pred: Runs) -> float:
-    """Twice the common pixels divided by the pixels of both (Dice 1945).
+    """Return twice the number of common pixels divided by the pixels of both masks (Dice 1945).
 
     Returns:
-        0 to 1; NaN where both masks are empty.
+        0 to 1; NaN if both masks are empty.
     """
     total = y_true.area + y_pred.area
     return 2 * common(y_true, y_pred) / total if total else float("nan")

@@ -15,25 +15,25 @@ from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, matched
 
 
 class DiceHausdorffOptions(MaskOptions):
-    """What it takes. The first id column names slices `<volume>_slice_<number>`."""
+    """Options of the metric. The first id column names slices `<volume>_slice_<number>`."""
 
     separator: str = "_slice_"
-    """Stands between the name of a volume and that of its slice."""
+    """Separator between the name of a volume and that of its slice."""
     dice_weight: float = 0.4
     hausdorff_weight: float = 0.6
     most_voxels: float = 10.0
-    """A volume predicted to be more than so many times its true size counts as farthest."""
+    """Size ratio above which a predicted volume has the maximum distance."""
     classes: str | None = None
-    """Column of the answers with the class of each mask. Each class of a volume then has a distance of its own, and
-    the mean is that over all; otherwise all masks of a volume are joined."""
+    """Column of the answers with the class of each mask. Each class of a volume then has its own distance, and all are
+    averaged; otherwise all masks of a volume are joined."""
 
     def form_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         return (*super().form_columns(), *((self.classes,) if self.classes else ()))
 
 
 def hausdorff(a: Array, b: Array) -> float:
-    """Largest distance from a point of either set to the nearest of the other (Hausdorff 1914).
+    """Return the largest distance from a point of either set to the nearest point of the other (Hausdorff 1914).
 
     Args:
         a: Coordinates, shape (points, dimensions), not empty.
@@ -45,7 +45,7 @@ def hausdorff(a: Array, b: Array) -> float:
 
 
 class _Volume:
-    """Voxels of the union of all masks of a volume."""
+    """The voxels in the union of all masks of a volume."""
 
     def __init__(self, slices: list[tuple[str, list[Runs], tuple[int, int]]]) -> None:
         if len({shape for _, _, shape in slices}) > 1:
@@ -58,7 +58,7 @@ class _Volume:
         self.voxels = distinct(np.concatenate(parts))
 
     def coordinates(self, chosen: Array, shape: tuple[int, int, int]) -> Array:
-        """Slice, row and column of voxels, divided by a shape; pixels are numbered down the columns."""
+        """Return slice, row and column of voxels, divided by a shape; pixels are numbered in column-major order."""
         _, height, width = self.shape
         number, pixel = np.divmod(chosen, height * width)
         column, row = np.divmod(pixel, height)
@@ -69,7 +69,7 @@ class _Volume:
 def _volumes(
     ids: Array, classes: Array, masks: list[Runs], sizes: list[tuple[int, int]], separator: str
 ) -> list[_Volume]:
-    """Volumes of each class, in the order of the sorted ids of their slices."""
+    """Return the volumes of each class, with slices sorted by id."""
     grouped: dict[tuple[str, str], list[tuple[str, list[Runs], tuple[int, int]]]] = {}
     for row in sorted(range(len(ids)), key=lambda row: (str(classes[row]), str(ids[row]))):
         name = str(ids[row])
@@ -79,10 +79,10 @@ def _volumes(
 
 
 def volume_distance(true: _Volume, predicted: _Volume, most_voxels: float) -> float:
-    """Hausdorff distance of two volumes as a share of the diagonal of the unit cube.
+    """Return the Hausdorff distance of two volumes as a share of the diagonal of the unit cube.
 
     Returns:
-        0 to 1; NaN where both are empty; 1 where only one is, or where far too much is predicted.
+        0 to 1; NaN if both are empty; 1 if only one is empty, or if the prediction is far too large.
     """
     if not len(true.voxels) and not len(predicted.voxels):
         return float("nan")
@@ -100,7 +100,7 @@ def _sizes(rows: Rows, options: DiceHausdorffOptions) -> list[tuple[int, int]]:
 
 
 class _Predictions(NamedTuple):
-    """Masks of matched rows, and their volumes."""
+    """The masks of matched rows, and their volumes."""
 
     masks: list[Runs]
     volumes: list[_Volume]

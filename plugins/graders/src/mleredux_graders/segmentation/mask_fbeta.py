@@ -1,4 +1,4 @@
-"""F-beta of the pixels of masks."""
+"""F-beta for the pixels of masks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common,
 
 
 class MaskFbetaOptions(MaskOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     beta: float = 1.0
-    """Weight of recall against precision."""
+    """Weight of recall relative to precision."""
 
 
 def mask_fbeta(y_true: Runs, y_pred: Runs, *, beta: float) -> float:
-    """(1 + b²) TP / (b² (TP + FN) + TP + FP), b being beta.
+    """Return (1 + b²) TP / (b² (TP + FN) + TP + FP), where b is beta.
 
     Returns:
-        0 to 1; 0 where both masks are empty.
+        0 to 1; 0 if both masks are empty.
     """
     denominator = beta**2 * y_true.area + y_pred.area
     return (1 + beta**2) * common(y_true, y_pred) / denominator if denominator else 0.0

@@ -1,4 +1,4 @@
-"""Mean precision of one mask per picture over IoU thresholds."""
+"""Mean precision of one mask per image over IoU thresholds."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ THRESHOLDS = np.arange(0.5, 1, 0.05)
 
 
 class MaskPrecisionOptions(MaskOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     empty_counts_as_full: bool = False
-    """An oddity of tgs-salt: where the truth is not empty, an empty prediction counts as the whole picture."""
+    """Quirk of tgs-salt: if the truth is not empty, an empty prediction counts as the whole image."""
 
 
 def mask_precision(y_true: Runs, y_pred: Runs) -> float:
-    """Share of the ten thresholds 0.5, 0.55, …, 0.95 that the IoU exceeds.
+    """Return the share of the ten thresholds 0.5, 0.55, …, 0.95 that the IoU exceeds.
 
     Returns:
-        0 to 1; 1 where both masks are empty, 0 where only one is.
+        0 to 1; 1 if both masks are empty, 0 if only one is.
     """
     if not y_true.area or not y_pred.area:
         return float(y_true.area == y_pred.area)

@@ -1,7 +1,7 @@
-"""Run-length text. Shared by the metrics on masks.
+"""Run-length text, shared by the metrics on masks.
 
-A mask is text of pairs of start and length, white space between. Pixels are numbered from 1, down the columns (or along
-the rows). Masks stay runs throughout, so that gigapixel pictures take no memory.
+A mask is text with pairs of start and length, separated by white space. Pixels are numbered from 1, in column-major (or
+row-major) order. Masks stay run-length encoded throughout, so that gigapixel images need little memory.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _LARGEST = 1 << 60
 
 
 class MaskOptions(Options):
-    """What the metrics on masks take."""
+    """Options of the metrics on masks."""
 
     height: str | int
-    """Column of the answers with the height of each picture, or the height of all of them."""
+    """Column of the answers with the height of each image, or the common height of all images."""
     width: str | int
     missing: Missing = "refuse"
-    """`blank`: a missing cell is an empty mask, as text of blanks is."""
+    """`blank`: a missing cell is an empty mask, like a text of blanks."""
     empty_mark: str | None = None
     """A text that means an empty mask."""
 
     def form_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
+        """Return the columns that the options name."""
         named = [size for size in (self.height, self.width) if isinstance(size, str)]
         return (*super().form_columns(), *named)
 
@@ -37,8 +37,8 @@ class Runs:
     """A mask as runs that do not overlap.
 
     Attributes:
-        starts: First pixel of each run, from 0, rising, shape (runs,).
-        ends: The pixel after its last.
+        starts: First pixel of each run, from 0, ascending, shape (runs,).
+        ends: The pixel after the last one of each run.
     """
 
     starts: Array
@@ -50,7 +50,7 @@ class Runs:
         return int((self.ends - self.starts).sum())
 
     def pixels(self) -> Array:
-        """Numbers of all pixels, from 0, rising, shape (area,)."""
+        """Numbers of all pixels, from 0, ascending, shape (area,)."""
         lengths = self.ends - self.starts
         offsets = np.repeat(self.starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
         numbers: Array = np.arange(lengths.sum()) + offsets
@@ -58,14 +58,14 @@ class Runs:
 
 
 def common(a: Runs, b: Runs) -> int:
-    """Number of pixels that are in both masks."""
+    """Return the number of pixels in both masks."""
     if not len(a.starts) or not len(b.starts):
         return 0
     return int((_covered(b, a.ends) - _covered(b, a.starts)).sum())
 
 
 def _covered(runs: Runs, places: Array) -> Array:
-    """How many pixels of a mask lie before each place."""
+    """Count the pixels of a mask before each position."""
     before = np.concatenate([[0], np.cumsum(runs.ends - runs.starts)])
     index = np.searchsorted(runs.starts, places, "right")
     inside = np.minimum(places, runs.ends[np.maximum(index - 1, 0)]) - runs.starts[np.maximum(index - 1, 0)]
@@ -76,15 +76,15 @@ def _covered(runs: Runs, places: Array) -> Array:
 def decode(text: str, size: int) -> Runs:
     """Read a mask.
 
-    As in the published decoders, runs are cut at the last pixel, runs beyond it are ignored, a single number is an
-    empty mask, and of three numbers the last is the length of both runs.
+    As in the published decoders, runs are truncated at the last pixel, runs beyond it are ignored, a single number is
+    an empty mask, and the last of three numbers is the length of both runs.
 
     Args:
         text: Pairs of start and length; empty for an empty mask.
-        size: Number of pixels of the picture.
+        size: Number of pixels of the image.
 
     Raises:
-        ValueError: What is wrong, as the end of a sentence.
+        ValueError: The text is malformed; the message completes a sentence.
     """
     try:
         pieces = [min(max(int(piece), -1), _LARGEST) for piece in text.split()]
@@ -110,7 +110,7 @@ def decode(text: str, size: int) -> Runs:
 
 
 def shapes(answers: Table, options: MaskOptions) -> tuple[Array, Array]:
-    """Height and width of the picture of each row of the answers, whole numbers, shape (rows,) each."""
+    """Return the height and width of the image of each row of the answers, integers, shape (rows,) each."""
     sizes = [
         numbers(answers[size], size).astype(np.int64) if isinstance(size, str) else np.full(len(answers), size)
         for size in (options.height, options.width)
@@ -119,7 +119,7 @@ def shapes(answers: Table, options: MaskOptions) -> tuple[Array, Array]:
 
 
 def read_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
-    """Predicted mask of each row.
+    """Return the predicted mask of each row.
 
     Raises:
         InvalidSubmission: A cell is not a mask.
@@ -139,7 +139,7 @@ def read_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
 
 
 def matched_masks(rows: Rows, masks: list[Runs], options: MaskOptions) -> list[tuple[Runs, Runs]]:
-    """True and predicted mask of each row.
+    """Return the true and the predicted mask of each row.
 
     Raises:
         TaskBroken: A cell of the answers is not a mask.
@@ -149,7 +149,7 @@ def matched_masks(rows: Rows, masks: list[Runs], options: MaskOptions) -> list[t
 
 
 def true_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
-    """The mask of each row of the answers, in their own order.
+    """Return the mask of each row of the answers, in the order of the answers.
 
     Raises:
         TaskBroken: A cell is not a mask.

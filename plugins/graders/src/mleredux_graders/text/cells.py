@@ -1,4 +1,4 @@
-"""Pairs of true and predicted text. Shared by the metrics on them."""
+"""Pairs of true and predicted text, shared by the metrics on text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from mleredux_tables import Cells, Missing, Numbers, Options, Rows, predicted_ce
 
 
 class TextOptions(Options):
-    """What the metrics on text take."""
+    """Options of the metrics on text."""
 
     missing: Missing = "refuse"
-    """What a missing cell counts as; the answers' own are taken alike."""
+    """The meaning of a missing cell, in submissions as in answers."""
     numbers: Numbers = "refuse"
-    """Whether a column that is read as numbers is refused, or taken as text."""
+    """Whether a column that is read as numbers is rejected or converted to text."""
 
 
 def read_texts(rows: Rows, options: TextOptions) -> Cells:
-    """Predicted text.
+    """Return the predicted texts.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column was read as numbers.
@@ -24,5 +24,5 @@ def read_texts(rows: Rows, options: TextOptions) -> Cells:
 
 
 def true_texts(rows: Rows, options: TextOptions) -> Cells:
-    """True text."""
+    """Return the true texts."""
     return true_cells(rows, missing="nan" if options.missing == "nan" else "blank")

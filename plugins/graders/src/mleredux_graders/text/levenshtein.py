@@ -12,27 +12,27 @@ from mleredux_tables import Array, Cells, Rows, define
 from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 
 _AT_ONCE = 1 << 13
-"""Pairs of texts that are made into Python's own, which takes most of the time where memory has to grow for them."""
+"""Number of pairs converted to Python strings at a time: the conversion dominates when memory has to grow."""
 
 
 class LevenshteinOptions(TextOptions):
-    """What the Levenshtein distance takes."""
+    """Options of the Levenshtein distance."""
 
     tokens: Literal["characters", "integers"] = "characters"
-    """What is inserted, deleted and replaced: Unicode characters, or whole numbers with white space between."""
+    """Units to insert, delete and replace: Unicode characters, or integers separated by white space."""
     average: Literal["rows", "pooled"] = "rows"
-    """Mean distance over rows; or all distances divided by the length of all true sequences."""
+    """Mean distance over rows, or the sum of distances divided by the total length of true sequences."""
 
 
 def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) -> Array:
-    """Least number of characters to insert, delete or replace (Levenshtein 1966), of each pair.
+    """Return the minimum number of insertions, deletions and replacements (Levenshtein 1966) for each pair.
 
     Args:
         y_true: Texts.
-        y_pred: As many texts.
+        y_pred: Texts, as many as in `y_true`.
 
     Returns:
-        Whole numbers, shape (rows,).
+        Integers, shape (rows,).
     """
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
@@ -44,7 +44,7 @@ def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) ->
 
 
 def _as_numbers(cells: Sequence[str], name: str) -> list[list[int]]:
-    """Sequences of whole numbers.
+    """Return sequences of integers.
 
     Raises:
         InvalidSubmission: A cell is not such a sequence.
@@ -62,13 +62,13 @@ def _as_numbers(cells: Sequence[str], name: str) -> list[list[int]]:
 
 
 def _as_characters(sequences: list[list[int]], codes: dict[int, str], other: str | None = None) -> list[str]:
-    """Sequences as text, one character per distinct number.
+    """Encode sequences as text, with one character per distinct number.
 
     Args:
         codes: Characters by number; new numbers are added.
-        other: The character of all new numbers instead. (Those that no true sequence has never match anything.)
+        other: A common character for all new numbers instead, since numbers absent from true sequences never match.
     """
-    return [  # Beyond the surrogates, which are no characters of their own.
+    return [  # beyond the surrogates, which are not characters
         "".join(codes.setdefault(piece, other or chr(0x10000 + len(codes))) for piece in pieces) for pieces in sequences
     ]
 

@@ -13,19 +13,19 @@ from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 
 
 class JaccardOptions(TextOptions):
-    """What it takes."""
+    """Options of the metric."""
 
     both_empty: Literal["one", "zero", "refuse"] = "one"
-    """What a row counts where neither truth nor prediction has a word."""
+    """Score of a row if neither truth nor prediction has any words."""
 
 
 def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
-    """Distinct words in common, divided by the distinct words of both (Jaccard 1901), row by row.
+    """Return common distinct words divided by all distinct words of both texts (Jaccard 1901), row by row.
 
     Words are lower-cased and split at white space; punctuation stays part of them.
 
     Returns:
-        0 to 1; NaN where neither has a word, shape (rows,).
+        0 to 1; NaN if neither has any words, shape (rows,).
     """
     true, predicted = (split_words(texts.lowered()) for texts in (y_true, y_pred))
     found = overlap(true, predicted)
