@@ -11,7 +11,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """Return what `mleredux doctor` checks for competitions."""
+    """Return the checks of `mleredux doctor` for competitions."""
     return [Ref("doctor kaggle", f"{__name__}.kaggle.doctor:command", {"title": "Check credentials of Kaggle."})]
 
 

@@ -16,7 +16,7 @@ Answer = str | tuple[int, int]
 
 
 class QuestionOptions(Options):
-    """Options of the metric. The answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
+    """Options of the metric. Answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
 
     blank: Literal["hit", "ignored"] = "hit"
     """Whether a correctly blank row is a hit, so that the score is the share of correct rows, or is ignored by F1."""

@@ -12,7 +12,7 @@ from mleredux_graders.classification.labels import LabelOptions, matched_labels,
 
 
 class ScaleOptions(LabelOptions):
-    """Options of kappa of grades."""
+    """Options of kappa on grades."""
 
     scale: tuple[int, int] | None = None
     """The smallest and the largest grade; integers outside are rejected, and distances are those of the grades."""

@@ -16,7 +16,7 @@ _NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class MultilabelOptions(Options):
-    """Options of F1 of sets of labels."""
+    """Options of F1 for sets of labels."""
 
     missing: Missing = "refuse"
     """`blank`: a missing cell is a row without labels."""

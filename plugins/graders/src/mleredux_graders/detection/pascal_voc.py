@@ -26,7 +26,7 @@ def first_hits(iou: Array, threshold: float) -> Array:
 
 
 def area_under_envelope(hits: Array, scores: Array, total: int) -> float:
-    """Area under precision over recall, precision being the best at the same or a higher recall ("all points").
+    """Return the area under precision over recall, with the best precision at the same or higher recall.
 
     Predictions with equal confidence form one point of the curve, so that their order never matters.
 

@@ -1,4 +1,4 @@
-"""Building blocks of the declarations: everything that more than one competition needs.
+"""Building blocks of the declarations: code shared by several competitions.
 
 | modules | contents |
 |---|---|
@@ -10,7 +10,7 @@
 | `tables`, `fast_floats`, `tfrecords` | readers of tables, of inexact floats, and of TFRecords |
 | `splits`, `likeness` | held-out rows, groups and files; near-duplicates kept on one side of the split |
 | `contents`, `parquet`, `json_records`, `one_pass` | output files: tables, JSON, archives; several in one pass |
-| `placement` | files linked or copied to their place |
+| `placement` | files linked or copied to their destination |
 | `extras` | optional dependencies |
 """
 

@@ -33,12 +33,12 @@ def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
     """Open a raw folder or archive as a tree.
 
     Args:
-        name: A folder, an archive, or an archive's name without its suffix. If an archive is already
-            unpacked (there is a folder named like its stem, or its `inside`), that is used.
-        inside: The folder within that is treated as the root.
+        name: A folder, an archive, or an archive's name without its suffix. If the archive is already unpacked (a
+            folder has the name of its stem, or of `inside`), that folder is used.
+        inside: The folder inside the tree to use as its root.
 
     Raises:
-        DataError: There is no such folder or archive, or it can't be read.
+        DataError: The folder or archive does not exist or can't be read.
     """
     stem = next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
     for candidate in dict.fromkeys([name, *(stem + suffix for suffix in SUFFIXES)]):
@@ -88,7 +88,7 @@ class _Archive(Tree):
         if not pairs:
             return
         make_folders(target for _, target in pairs)
-        # Members come in stored order, mostly class by class: a second copy puts them into the order requested.
+        # members come in stored order, mostly class by class: a second copy puts them into the order requested
         with tempfile.TemporaryDirectory(dir=Path(pairs[0][1]).parent, prefix=".part-") as folder:
             paths = {name: Path(folder) / str(number) for number, name in enumerate(dict(pairs))}
             self._unpack(paths)
@@ -165,7 +165,7 @@ class Tar(_Archive):
 
 
 class SevenZip(_Archive):
-    """A 7z archive; reading needs the extra `7z`."""
+    """A 7z archive; reading it requires the extra `7z`."""
 
     def _open(self) -> Any:
         py7zr = require("py7zr", "7z")
@@ -181,7 +181,7 @@ class SevenZip(_Archive):
         return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
 
     def _unpack(self, paths: dict[str, Path]) -> None:
-        """Extract in a single pass: solid blocks are decoded once, every member is written to its target."""
+        """Extract in a single pass: solid blocks are decoded once, and every member is written to its target."""
         py7zr = require("py7zr", "7z")
         try:
             with self._open() as archive:

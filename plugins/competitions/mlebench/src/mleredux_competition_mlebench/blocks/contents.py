@@ -38,7 +38,7 @@ class Content(ABC):
 
 @dataclass(frozen=True)
 class Csv(Content):
-    """A table as pandas writes it: no index, shortest exact floats, quotes where needed, `\\n` line ends.
+    """A table as written by pandas: no index, shortest exact floats, quotes where needed, `\\n` line ends.
 
     Attributes:
         options: Additional options of `DataFrame.to_csv`.
@@ -56,7 +56,7 @@ class Csv(Content):
 
 @dataclass(frozen=True)
 class Json(Content):
-    """A document as Python's json module writes it: no final newline.
+    """A document as written by Python's json module, without a final newline.
 
     Attributes:
         options: Additional options of `json.dumps`.
@@ -71,7 +71,7 @@ class Json(Content):
 
 @dataclass(frozen=True)
 class JsonLines(Content):
-    """A table as `DataFrame.to_json` writes it, one record per line."""
+    """A table as written by `DataFrame.to_json`, one record per line."""
 
     table: Any
 
@@ -134,13 +134,13 @@ def _entries(members: Members) -> Iterator[tuple[str, Content | IO[bytes]]]:
 
 @dataclass(frozen=True)
 class Zip(Content):
-    """A zip archive of chosen files, or of contents by member name.
+    """A zip archive of selected files, or of contents by member name.
 
-    Members that are compressed already (JPEG, PNG, archives) are stored, all others deflated: the published
-    preparation deflates everything, and a reader sees the same names and bytes.
+    Already compressed members (JPEG, PNG, archives) are stored, all others deflated. The published preparation deflates
+    everything; readers see the same names and bytes.
 
     Attributes:
-        folder: Prefix of every name, with its own entry.
+        folder: Prefix of every name; it gets its own entry.
         stored: Whether nothing is compressed.
     """
 
@@ -163,12 +163,12 @@ class Zip(Content):
 
 
 def write_tars(archives: Mapping[IO[bytes], Files]) -> None:
-    """Write uncompressed tar archives of chosen files of one tree, which is read once, in stored order.
+    """Write uncompressed tar archives of selected files of one tree, which is read once, in stored order.
 
     Members are in neutral order: each is written directly to the place where it belongs.
 
     Args:
-        archives: Open seekable files, and what to put into each.
+        archives: Open seekable files, each with its contents.
     """
     tree = next(iter(archives.values())).tree
     sizes = tree.sizes()
@@ -193,7 +193,7 @@ def write_tars(archives: Mapping[IO[bytes], Files]) -> None:
 
 @dataclass(frozen=True)
 class SevenZip(Content):
-    """A 7z archive of contents by member name; writing needs the extra `7z`.
+    """A 7z archive of contents by member name; writing requires the extra `7z`.
 
     Attributes:
         empty_folders: Names of folder entries without files.

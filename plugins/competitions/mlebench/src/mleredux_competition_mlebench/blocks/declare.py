@@ -1,4 +1,4 @@
-"""Declarations of competitions: the differences between them. Their facts are read from the data file."""
+"""Declarations of competitions: the differences between them. Facts are read from the data file."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def competition(
     """Declare a competition of the benchmark.
 
     Args:
-        id: Kaggle's name for it; the key of its facts.
-        prepare: A `TableSplit`, which also states answers, sample, id and target columns; or a function of a
-            `Workspace`, and then those are stated here.
+        id: Kaggle's name for the competition, which is the key of its facts.
+        prepare: A `TableSplit`, which also defines answers, sample, id and target columns; or a function of a
+            `Workspace`, in which case they are passed here.
         metric: The grader and its options.
         answers: The private file with the answers.
-        sample: The public sample submission; `PRIVATE_SAMPLE` where only a packed one is public.
+        sample: The public sample submission; `PRIVATE_SAMPLE` if only a packed one is public.
         id_columns: Columns that identify a row in submissions; `()` if rows are matched by position.
         target_columns: Columns with the predictions.
-        ids_fixed: Whether exactly the sample's ids must occur, each once.
+        ids_fixed: Whether submissions must contain exactly the sample's ids, each once.
         extra_columns: Whether additional columns are ignored (True) or rejected.
         types: Column types, if they can't be inferred from the sample.
         version: Incremented whenever prepared bytes, the metric or the thresholds change.
-        fixed: The variant that fixes the task's faults (see `corrected`).
-        elsewhere: Raw files that are not on Kaggle: the URL of each, by its name among the raw files.
-        public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
+        fixed: The variant that corrects the task's faults (see `corrected`).
+        elsewhere: URLs of raw files that are not on Kaggle, by raw file name.
+        public_board: Whether thresholds and leaderboard come from Kaggle's public board instead of the final one.
         unstable: Prepared files, such as parquet tables, whose bytes depend on library versions: they are not
             compared with the published checksums.
-        known_leaks: Columns that tell the target on the test, too, and could not at the time of prediction.
+        known_leaks: Columns that reveal the target on the test set too, but would be unknown at prediction time.
     """
     if isinstance(prepare, TableSplit):
         answers, sample = answers or prepare.answers, prepare.sample
@@ -107,7 +107,7 @@ def competition(
 
 
 def private(task: Competition) -> Competition:
-    """The same task, split by a secret of this installation: answers found or reconstructed elsewhere don't match.
+    """Return the task, split by this installation's secret: answers found or reconstructed elsewhere don't match.
 
     Test rows get new ids and a new order if the recipe can rename all references; their contents stay the same.
     """
@@ -118,7 +118,7 @@ def private(task: Competition) -> Competition:
         update={
             "id": f"{task.id}+private",
             "raw_id": task.raw_id,
-            # Data split by another salt has another version, and is prepared again.
+            # data split with another salt has another version, and is prepared again
             "version": f"{task.version}+private2.{fingerprint(salt)}",
             "prepare": task.prepare.with_settings(salt=salt),
             "checksums": {},

@@ -11,10 +11,10 @@ DISTRIBUTION = "mleredux-competition-mlebench"
 
 
 def require(module: str, extra: str) -> Any:
-    """Import a module that an extra installs.
+    """Import a module that is installed by an extra.
 
     Raises:
-        DataError: It is not installed; the message names the extra.
+        DataError: The module is not installed; the message names the extra.
     """
     try:
         return importlib.import_module(module)

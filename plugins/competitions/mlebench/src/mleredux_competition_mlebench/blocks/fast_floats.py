@@ -1,7 +1,7 @@
 """Floats as parsed by default by pandas up to 3.0: fast, but inexact in the last digit of long numbers.
 
-The published files of a few competitions were written with that parser, so their bytes depend on it. Newer versions of
-pandas no longer have it.
+The published files of a few competitions were written with that parser, so their bytes depend on it. Newer pandas
+versions do not include it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MAX_DIGITS = 17
 
 
 def fast_floats(cells: Iterable[str]) -> npt.NDArray[np.float64]:
-    """Parse decimal texts as floats, by the algorithm of pandas' `precise_xstrtod`.
+    """Parse decimal texts as floats with the algorithm of pandas' `precise_xstrtod`.
 
-    The first 17 digits are summed up as a float (`value * 10 + digit`), and the result is multiplied or divided once
-    by a power of ten; each of these steps rounds.
+    The first 17 digits are accumulated as a float (`value * 10 + digit`), and the result is multiplied or divided once
+    by a power of ten; each step rounds.
 
     Args:
         cells: Texts such as `-122.0841234567890123` or `1.5e-3`; empty ones are missing.
@@ -56,11 +56,11 @@ def fast_floats(cells: Iterable[str]) -> npt.NDArray[np.float64]:
 
 
 def read_fast(read: Any, columns: Iterable[str]) -> pd.DataFrame:
-    """Read a raw table, parsing columns of many-digit floats that way.
+    """Read a raw table, parsing columns of long floats with `fast_floats`.
 
     Args:
-        read: A function that reads it, given `dtype` (`functools.partial(w.table, name)`).
-        columns: Columns of floats.
+        read: A function that reads the table, given `dtype` (`functools.partial(w.table, name)`).
+        columns: The float columns.
     """
     columns = list(columns)
     table: pd.DataFrame = read(dtype=dict.fromkeys(columns, str))

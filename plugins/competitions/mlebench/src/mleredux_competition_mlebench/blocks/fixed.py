@@ -46,9 +46,9 @@ class Fixed:
 
 
 def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
-    """A recipe whose seeds derive from the sizes of raw files, for tasks whose answers derive from a public seed alone.
+    """Derive a recipe's seeds from raw file sizes, for tasks whose answers depend only on a public seed.
 
-    The same raw data always gives the same split; it can't be derived without the raw data.
+    The same raw data always gives the same split, which can't be derived without the raw data.
     """
 
     def prepare(w: Workspace) -> None:
@@ -70,15 +70,15 @@ def corrected(
     submission: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Fixed:
-    """Declare the correction of a published task: different files from the same raw data, another metric, or both.
+    """Declare the correction of a published task: different files from the same raw data, a different metric, or both.
 
     Args:
-        recipe: Prepares the different files; the published checksums no longer apply.
+        recipe: Prepares the new files; the published checksums no longer apply.
         wrong: See `Fixed`.
         done: See `Fixed`.
         group: Instead of `recipe`, if the published one is a `TableSplit`: the groups to hold out as units, because
             rows of one group reveal each other's targets.
-        metric: The metric without the oddities of the published grader.
+        metric: The metric without the quirks of the published grader.
         submission: Fields of the submission that differ.
         changes: Other fields of the task that differ.
     """

@@ -1,4 +1,4 @@
-"""Large JSON documents of many small records, indented as by Python's json module, but faster and incrementally."""
+"""Fast, incremental writing of large JSON documents with many small records, indented as by Python's json module."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def _pieces(value: Any, line: str) -> Iterator[str]:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether a value is a record of plain values."""
+    """Return whether a value is a record of plain values."""
     return isinstance(value, dict) and bool(value) and not any(isinstance(item, list | dict) for item in value.values())
 
 
 def _records(records: list[dict[str, Any]], line: str) -> str:
-    """Flat records, divided by commas.
+    """Yield flat records, separated by commas.
 
     JSON strings contain no line ends, so a brace, a line end and another brace always separate two records.
     """

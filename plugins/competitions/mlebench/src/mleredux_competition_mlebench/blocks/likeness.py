@@ -1,4 +1,4 @@
-"""What is nearly the same, so that no copy of a test picture, or of another thing, trains."""
+"""Near-duplicates, so that no copy of a test image, or of other test data, is used for training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALIKE = 0.94
 
 
 def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
-    """A number per row, equal for rows that are linked: that have the same cells at this share of places, or more.
+    """Number rows such that linked rows, which agree in at least a certain share of cells, get equal numbers.
 
     Args:
         cells: Shape (rows, places).
@@ -42,16 +42,16 @@ def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
 
 
 def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """What each picture looks like, coarsely; nearly equal for copies in other sizes, formats and qualities.
+    """Return a coarse hash of each image, nearly equal for copies in other sizes, formats and qualities.
 
-    It is the difference hash: which of two neighbours in a row of a grid of 17 by 16 cells is brighter, in grey.
-    Instead of what is no picture, its bytes count.
+    It is the difference hash: which of two horizontal neighbors in a gray grid of 17 by 16 cells is brighter. For files
+    that are not images, the bytes are used.
 
     Returns:
-        Zeros and ones, shape (pictures, 256).
+        Zeros and ones, shape (images, 256).
 
     Raises:
-        DataError: Pictures are missing, or Pillow is not installed.
+        DataError: Images are missing, or Pillow is not installed.
     """
     import numpy as np
 
@@ -81,11 +81,11 @@ def _look(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def look_alikes(tree: str, pattern: str) -> Group:
-    """Groups of rows whose pictures look the same.
+    """Group rows whose images look the same.
 
     Args:
-        tree: The raw folder, or the archive that holds it.
-        pattern: A picture's name in it, as a pattern over the row's columns (see `texts`).
+        tree: The raw folder, or the archive that contains it.
+        pattern: An image's name in the tree, as a pattern over the row's columns (see `texts`).
     """
 
     def groups(w: Workspace, rows: pd.DataFrame) -> pd.Series[Any]:

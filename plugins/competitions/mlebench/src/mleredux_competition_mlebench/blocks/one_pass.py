@@ -1,4 +1,4 @@
-"""Several files that one function writes in a single pass through raw data too large to read repeatedly."""
+"""Several files that a function writes in a single pass through raw data that is too large to read repeatedly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Pass:
     count: int
     waiting: list[Path] = field(default_factory=list)
     folder: tempfile.TemporaryDirectory[str] | None = None
-    """Where files are stored if the first is requested for an archive."""
+    """Storage location if the first file is requested for an archive."""
 
     def take(self, number: int, target: Path) -> None:
         if not self.waiting:
@@ -53,7 +53,7 @@ class _Pass:
                 for _ in range(self.count):
                     handle, name = tempfile.mkstemp(dir=folder, prefix=".part-")
                     paths.append(Path(name))
-                    paths[-1].chmod(0o644)  # temporary files are private to their owner
+                    paths[-1].chmod(0o644)  # temporary files are accessible only to their owner
                     streams.append(files.enter_context(os.fdopen(handle, "wb")))
                 self.writer(*streams)
         except BaseException:
@@ -81,7 +81,7 @@ def one_pass(writer: Writer, count: int) -> list[Content]:
     """Return contents that are written together; each is registered once, as a separate file.
 
     Args:
-        writer: Called once with `count` open files, and writes them all.
+        writer: Called once with `count` open files; writes all of them.
         count: Number of files.
     """
     whole = _Pass(writer, count)

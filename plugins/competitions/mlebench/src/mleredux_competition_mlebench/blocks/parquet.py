@@ -1,4 +1,4 @@
-"""Parquet tables; reading and writing need the extra `parquet`."""
+"""Parquet tables; reading and writing require the extra `parquet`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parquet(Content):
-    """A table as fastparquet writes it, without index: its bytes depend on the version, its content does not."""
+    """A table as written by fastparquet, without index: the bytes depend on the version, the content does not."""
 
     table: Any
 
@@ -35,19 +35,19 @@ class Parquet(Content):
 
 
 def read_parquet(path: Path, where: str, columns: Iterable[str]) -> pd.DataFrame:
-    """These columns of a raw parquet table, with the types stored.
+    """Read columns of a raw parquet table, with their stored types.
 
     Args:
-        where: Its name in messages.
+        where: The table's name in messages.
 
     Raises:
-        DataError: It is damaged, or lacks columns.
+        DataError: The table is damaged or lacks columns.
     """
     import pandas as pd
 
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     try:
-        # One column after the other, and out of Arrow's memory, which keeps what is freed: a large table is there once.
+        # column by column, and out of Arrow's memory, which is not freed: a large table is held only once
         parts = {}
         for name in columns:
             read = parquet.read_table(path, columns=[name], pre_buffer=False)

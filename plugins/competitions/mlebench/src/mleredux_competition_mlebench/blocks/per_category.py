@@ -13,12 +13,12 @@ from mleredux_competition_mlebench.blocks.json_records import IndentedJson
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
 SMALL = 5
-"""Categories with fewer images are not shuffled: their last image is for the test, a single one for training."""
+"""Categories with fewer images are not shuffled: their last image goes to the test set, a single image to training."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An image and its one annotation, as the document has them."""
+    """An image and its only annotation, as in the document."""
 
     annotation: dict[str, Any]
     image: dict[str, Any]
@@ -29,10 +29,10 @@ class Pair:
         return self.annotation["category_id"]
 
     def numbered(self, id: str, new: str, file_name: str) -> Pair:
-        """The same pair under another image id and file name.
+        """Return the pair with another image id and file name.
 
         Args:
-            id: The key of an image's own id.
+            id: The key of an image's id.
             new: The new id.
         """
         return Pair({**self.annotation, "image_id": new}, {**self.image, id: new, "file_name": file_name})
@@ -41,15 +41,15 @@ class Pair:
 def split_categories(
     w: Workspace, document: dict[str, Any], test_size: float, *, id: str = "id", small: int = SMALL
 ) -> tuple[list[Pair], list[Pair]]:
-    """Split each category's pairs, in order of its first appearance, each time with the same seed.
+    """Split each category's pairs with the same seed, taking categories in order of first appearance.
 
     Args:
-        document: Has parallel lists `annotations` and `images`.
-        id: The key of an image's own id.
-        small: Categories with fewer pairs give their last one to the test, if they have another.
+        document: A document with parallel lists `annotations` and `images`.
+        id: The key of an image's id.
+        small: Categories with fewer pairs give their last one to the test set, if they have more than one.
 
     Returns:
-        Training pairs category after category, in the order drawn; test pairs shuffled.
+        Training pairs, category by category, in the order drawn; test pairs, shuffled.
 
     Raises:
         DataError: The two lists are not parallel.
@@ -66,7 +66,7 @@ def split_categories(
         categories.setdefault(pair.category, []).append(pair)
     train: list[Pair] = []
     test: list[Pair] = []
-    drawn: dict[int, tuple[list[int], list[int]]] = {}  # the same for all categories of a size, as the seed is
+    drawn: dict[int, tuple[list[int], list[int]]] = {}  # the same for all categories of one size, like the seed
     for pairs in categories.values():
         if len(pairs) < small:
             kept, held_out = (pairs[:-1], pairs[-1:]) if len(pairs) > 1 else (pairs, [])
@@ -81,7 +81,7 @@ def split_categories(
 
 
 def of_pairs(document: dict[str, Any], pairs: list[Pair]) -> dict[str, Any]:
-    """The document with the annotations and images of these pairs."""
+    """Return the document restricted to the annotations and images of these pairs."""
     return {
         **document,
         "annotations": [pair.annotation for pair in pairs],
@@ -90,11 +90,11 @@ def of_pairs(document: dict[str, Any], pairs: list[Pair]) -> dict[str, Any]:
 
 
 def herbarium(root: str, encoding: str) -> Callable[[Workspace], None]:
-    """The recipe of the herbaria that keep `metadata.json` beside the images: test images get running numbers.
+    """Return the recipe for herbaria with `metadata.json` next to the images: test images get running numbers.
 
     Args:
         root: Prefix of the folders `train` and `test`: a folder with `/`, or empty.
-        encoding: How the published preparation reads the metadata.
+        encoding: Encoding with which the published preparation reads the metadata.
     """
 
     def prepare(w: Workspace) -> None:

@@ -1,6 +1,6 @@
 """Placement of files without copying their bytes, if the file system allows it.
 
-Reflinks are not used: their bytes lie where those of the raw files lie, class by class.
+Reflinks are not used: they share the disk location of the raw files, which are stored class by class.
 
 Paths are plain strings here: there may be millions, and creating a `Path` costs more than creating a link.
 """
@@ -30,13 +30,13 @@ def make_folders(files: Iterable[str]) -> None:
 
 
 class Placer:
-    """Places files as hard links, or as copies inside the kernel where links do not work; determined once."""
+    """Places files as hard links, or as in-kernel copies if links do not work, which is determined once."""
 
     def __init__(self) -> None:
         self._ways = [_hard_link, _copy]
 
     def place(self, source: str, target: str) -> None:
-        """Make `target`, in a folder that exists, have the bytes of the file `source`."""
+        """Give `target`, in an existing folder, the bytes of the file `source`."""
         while True:
             way = self._ways[0]
             try:
@@ -48,10 +48,10 @@ class Placer:
                     self._ways.pop(0)
 
     def place_all(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Place many files; copies, where they are needed, overlap."""
+        """Place many files; necessary copies run concurrently."""
         todo = list(pairs)
         make_folders(target for _, target in todo)
-        self._place_batch(todo[:1])  # finds out the way
+        self._place_batch(todo[:1])  # determines the method
         if self._ways[0] is not _copy:
             self._place_batch(todo[1:])
             return
@@ -66,7 +66,7 @@ class Placer:
 
 
 def _hard_link(source: str, target: str) -> None:
-    # The link of a link would point to nowhere; with a folder given, and only then, Python asks for the file behind it.
+    # a link to a link would dangle; only if a folder is passed, Python resolves the file behind it
     os.link(source, target, src_dir_fd=_root())
 
 

@@ -1,4 +1,4 @@
-"""The usual competition as data: a table of labelled rows that is split, and files that follow their rows."""
+"""The typical competition as data: a table of labeled rows to split, and files that follow their rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 Columns = str | tuple[str, ...]
 Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
-"""A column, or what tells each row's group (a series by the rows' index)."""
+"""A column, or a function that returns each row's group (a series with the rows' index)."""
 
 
 def columns(names: Columns) -> tuple[str, ...]:
-    """One name or several, as several."""
+    """Return one name or several as a list of names."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def with_new_ids(train: pd.DataFrame, test: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
-    """The test rows with ids that count them: above those of training where numbers, else texts with file endings."""
+    """Return test rows with running ids: numbers above the training ids, or texts with file extensions."""
     import pandas as pd
 
     new: dict[str, Any] = {}
@@ -42,18 +42,18 @@ def with_new_ids(train: pd.DataFrame, test: pd.DataFrame, ids: Sequence[str]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class FilesOfRows:
-    """Files that go where their rows go.
+    """Files that go to the same part as their rows.
 
     Attributes:
-        tree: The raw folder, or the raw archive that holds it.
-        inside: The folder in the archive that counts as its top.
+        tree: The raw folder, or the raw archive that contains it.
+        inside: The folder in the archive to use as its root.
         source: A file's name in the tree, as a pattern over the row's columns (see `texts`).
-        train: Public folder of the training rows' files; None leaves them out.
-        test: Public folder of the test rows' files.
-        train_name: Pattern of the new name, where it differs from `source`.
+        train: Public folder for the training rows' files; None omits them.
+        test: Public folder for the test rows' files.
+        train_name: Pattern of the new name, if it differs from `source`.
         test_name: The same for test rows.
-        folders: Whether each row names a whole folder.
-        zipped: Whether the two folders are zip archives instead, of bare file names.
+        folders: Whether each row refers to a whole folder.
+        zipped: Whether to write zip archives with bare file names instead of the two folders.
     """
 
     tree: str
@@ -67,7 +67,7 @@ class FilesOfRows:
     zipped: bool = False
 
     def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame, shown: Any = None) -> None:
-        """Note where each file goes; `shown` are the test rows under new ids, where they get some."""
+        """Record the destination of each file; `shown` contains the test rows with their new ids, if any."""
         tree = w.tree(self.tree, self.inside)
         named = test if shown is None else shown
         sides = ((self.train, train, train, self.train_name), (self.test, test, named, self.test_name))
@@ -82,34 +82,35 @@ class FilesOfRows:
 class TableSplit:
     """Split one table's rows at random; write train, test without targets, answers and a sample submission.
 
-    All order is the order drawn unless a group says otherwise. Whatever is None is not written.
+    Rows are in the order drawn, unless a group defines another order. Outputs set to None are not written.
 
     Attributes:
         table: The raw CSV.
-        archive: The raw archive that holds it, if one does.
-        ids: Columns that name a row in submissions.
+        archive: The raw archive that contains the table, if any.
+        ids: Columns that identify a row in submissions.
         targets: Columns to predict.
-        fill: The sample's values: by column, or one function from the test rows to such a mapping.
+        fill: The sample's values: a mapping by column, or a function from the test rows to such a mapping.
         test_size: Share (rounded up) or number of test rows.
-        train_size: Share (rounded down) of training rows, where that is what is stated.
+        train_size: Share (rounded down) of training rows, if given instead.
         seed: The published seed.
-        group: What is split instead of rows (see `Workspace.split_groups`): a column, or a function that tells groups.
+        group: Groups to split instead of rows (see `Workspace.split_groups`): a column, or a function that returns
+            groups.
         joined: See `Workspace.split_groups`.
-        stratified: Whether the rows of each value of the first target are split in the same shares.
+        stratified: Whether to stratify by the first target.
         read: Options of `pandas.read_csv`.
         write: Options of `DataFrame.to_csv`, for all tables.
-        before: A change of the whole table before the split.
-        after: A change of the two parts (renumbering) before anything else is made of them.
-        train: Public training table.
-        test: Public test table.
-        test_columns: Its columns; all but the targets where None.
-        answers: Private table of the test rows.
-        answer_columns: Its columns; all where None.
-        classes: Turns the one target column into one indicator column per class in answers and sample.
-        gold: Private submission that is right everywhere: ids and targets.
-        sample: Public sample submission.
+        before: A function that changes the whole table before the split.
+        after: A function that changes both parts (renumbering) before anything else is derived from them.
+        train: The public training table.
+        test: The public test table.
+        test_columns: The test table's columns; None for all but the targets.
+        answers: The private table of the test rows.
+        answer_columns: The answers' columns; None for all.
+        classes: One-hot encodes the only target column in answers and sample.
+        gold: A private perfect submission: ids and targets.
+        sample: The public sample submission.
         files: Files that follow their rows, or any function `(workspace, train, test)`; given the rows before `after`.
-        copies: Raw files copied to public as they are.
+        copies: Raw files copied to public unchanged.
     """
 
     ids: Columns
@@ -140,12 +141,12 @@ class TableSplit:
 
     @property
     def id_columns(self) -> tuple[str, ...]:
-        """Columns that name a row in submissions."""
+        """The columns that identify a row in submissions."""
         return columns(self.ids)
 
     @property
     def target_columns(self) -> tuple[str, ...]:
-        """Columns to predict in submissions."""
+        """The columns to predict in submissions."""
         return self.classes or columns(self.targets)
 
     @property
@@ -154,7 +155,7 @@ class TableSplit:
         return self.after is None and all(isinstance(also, FilesOfRows) for also in self.files)
 
     def __call__(self, w: Workspace) -> None:
-        """Note every file of the preparation."""
+        """Record every file of the preparation."""
         ids, targets = columns(self.ids), columns(self.targets)
         known = () if self.before else (*ids, *targets)
         rows = w.table(self.table, known, archive=self.archive, **self.read)

@@ -1,4 +1,4 @@
-"""Which rows, groups or files are held out, as scikit-learn's splitters draw them."""
+"""Selection of held-out rows, groups or files, as drawn by scikit-learn's splitters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def split_positions(
     count: int, *, test_size: float | None, seed: int, train_size: float | None = None, stratify: Any = None
 ) -> tuple[Any, Any]:
-    """Positions 0 to count-1 as scikit-learn's `train_test_split` shuffles and cuts them.
+    """Split positions 0 to count-1 like scikit-learn's `train_test_split`.
 
     Args:
-        test_size: A share (rounded up) or a number of rows; None where `train_size` says it.
-        train_size: A share (rounded down) or a number of rows; the rest where None.
-        stratify: Labels whose shares are to be kept.
+        test_size: A share (rounded up) or a number of rows; None if `train_size` determines it.
+        train_size: A share (rounded down) or a number of rows; None for the rest.
+        stratify: Labels whose shares to preserve.
 
     Returns:
         Training and test positions, each in the order drawn.
@@ -42,7 +42,7 @@ def split_positions(
     if stratify is None:
         drawn = np.random.RandomState(seed).permutation(count)
         return drawn[tests : tests + trains], drawn[:tests]
-    from sklearn.model_selection import train_test_split  # takes longer to import than most data to split
+    from sklearn.model_selection import train_test_split  # importing it takes longer than splitting most data
 
     try:
         train, test = train_test_split(
@@ -61,20 +61,20 @@ def _count(size: float | None, count: int, rounded: Callable[[float], int]) -> i
 
 
 def take(items: Any, positions: Any) -> Any:
-    """The items at positions: of a table, a list, or an array."""
+    """Return the items at the given positions of a table, a list, or an array."""
     if hasattr(items, "iloc"):
         return items.iloc[positions]
     return [items[position] for position in positions] if isinstance(items, Sequence) else items[positions]
 
 
 def by_group(table: pd.DataFrame, group: Any, train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the training and of the test groups, each in raw order; `group` is a column, or a series of groups."""
+    """Return the rows of training and test groups, in raw order; `group` is a column or a series of groups."""
     groups = table[group] if isinstance(group, str) else group
     return table[groups.isin(list(train))], table[groups.isin(list(test))]
 
 
 def joined_groups(table: pd.DataFrame, group: Any, groups: Sequence[Any]) -> pd.DataFrame:
-    """Rows of the groups, group after group in the order given, in raw order inside each; `group` as in `by_group`."""
+    """Return the rows of groups in the given order, in raw order within each; `group` is as in `by_group`."""
     import numpy as np
     import pandas as pd
 

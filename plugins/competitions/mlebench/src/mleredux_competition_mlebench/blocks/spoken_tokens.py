@@ -18,11 +18,11 @@ COLUMNS = ("sentence_id", "token_id", "class", "before", "after")
 
 
 def prepare(language: str, w: Workspace, as_said: bool = False) -> None:
-    """Hold out sentences, and renumber those of each part.
+    """Hold out sentences, and renumber the sentences of each part.
 
     Args:
         language: Prefix of the raw files' names.
-        as_said: Whether sentences of the same words are held out together, and words such as "null" stay.
+        as_said: Whether to hold out sentences with equal words together, and to keep words such as "null".
     """
     import pandas as pd
 

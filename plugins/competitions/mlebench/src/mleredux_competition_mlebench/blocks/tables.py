@@ -1,4 +1,4 @@
-"""Reading tables exactly, and the tables derived from them."""
+"""Exact reading of tables, and derived tables."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ else:  # pandas is imported where it is used
 
 
 def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **options: Any) -> pd.DataFrame:
-    """A raw CSV with exact (round-trip) floats, whatever the version of pandas.
+    """Read a raw CSV with exact (round-trip) floats, regardless of the pandas version.
 
     Args:
         file: A path or an open file.
-        where: Its name in messages.
+        where: The file's name in messages.
         columns: Required columns.
         options: Options of `pandas.read_csv`.
 
     Raises:
-        DataError: It can't be read, has no rows, lacks columns, or breaks off.
+        DataError: The file can't be read, has no rows, lacks columns, or is truncated.
     """
     import pandas as pd
 
@@ -57,7 +57,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
 
 
 def _breaks_off(file: Any) -> bool:
-    """Whether a file ends neither with a line end nor with a separator, so that a last cell that is empty was lost."""
+    """Return whether a file ends without line end or separator, so that an empty last cell may have been lost."""
     if not isinstance(file, Path):
         return False
     with file.open("rb") as content:
@@ -66,7 +66,7 @@ def _breaks_off(file: Any) -> bool:
 
 
 def _exact_floats() -> dict[str, str]:
-    """What makes `read_csv` parse floats exactly; newer versions always do, and warn of the option."""
+    """Return options that make `read_csv` parse floats exactly; newer versions always do, and warn about them."""
     import pandas as pd
 
     major, minor = (int(part) for part in pd.__version__.split(".")[:2])
@@ -74,14 +74,14 @@ def _exact_floats() -> dict[str, str]:
 
 
 def filled(table: pd.DataFrame, ids: Sequence[str], fill: Mapping[str, Any]) -> pd.DataFrame:
-    """A sample submission: the id columns, then each filled column with its value (or one value per row)."""
+    """Return a sample submission: the id columns, then filled columns with one value, or one value per row."""
     import pandas as pd
 
     return pd.concat([table[list(ids)], pd.DataFrame(dict(fill), index=table.index)], axis=1)
 
 
 def one_hot(table: pd.DataFrame, ids: Sequence[str], label: str, classes: Sequence[str]) -> pd.DataFrame:
-    """The id columns, then one integer column per class: 1 for the row's label, 0 elsewhere."""
+    """Return the id columns, then one integer column per class: 1 for the row's label, 0 elsewhere."""
     import numpy as np
     import pandas as pd
 
@@ -91,18 +91,18 @@ def one_hot(table: pd.DataFrame, ids: Sequence[str], label: str, classes: Sequen
 
 
 def renumbered(table: pd.DataFrame, column: str, start: int = 0) -> pd.DataFrame:
-    """The table with a column replaced by running numbers in row order."""
+    """Return the table with a column replaced by running numbers in row order."""
     return table.assign(**{column: range(start, start + len(table))})
 
 
 def texts(table: pd.DataFrame, pattern: str) -> list[str]:
-    """A text per row from a pattern such as `"{label}/{id}.png"` or `"{id[0]}/{id}.npy"`, built column-wise.
+    """Format a text per row from a pattern such as `"{label}/{id}.png"` or `"{id[0]}/{id}.npy"`, column-wise.
 
     Args:
-        pattern: Columns in braces, with `[n]` for their n-th character alone.
+        pattern: Text with columns in braces, with `[n]` for only their n-th character.
 
     Raises:
-        DataError: A cell that the pattern names is missing.
+        DataError: A cell used by the pattern is missing.
     """
     import pandas as pd
 

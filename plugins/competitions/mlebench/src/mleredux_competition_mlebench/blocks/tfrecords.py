@@ -1,4 +1,4 @@
-"""Reading TFRecord files without TensorFlow: as much as it takes to find a bytes feature of every record.
+"""Reading TFRecord files without TensorFlow, limited to finding a bytes feature in every record.
 
 Format: per record a little-endian length (8 bytes), its checksum (4), a `tf.train.Example` message, its checksum (4);
 see https://www.tensorflow.org/tutorials/load_data/tfrecord and the encoding of protocol buffers.
@@ -17,7 +17,7 @@ _FIXED = {1: 8, 5: 4}
 
 
 def bytes_feature(path: Path, name: str) -> list[str]:
-    """The first value of a bytes feature in every record, as text.
+    """Return the first value of a bytes feature in every record, as text.
 
     Raises:
         DataError: The file is truncated, or a record lacks the feature.
@@ -42,7 +42,7 @@ def _records(path: Path) -> Iterator[bytes]:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Number and content of each length-delimited field of a message; others are skipped."""
+    """Yield number and content of each length-delimited field of a message; others are skipped."""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)

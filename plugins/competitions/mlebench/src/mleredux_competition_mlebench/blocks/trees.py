@@ -1,4 +1,4 @@
-"""Trees of raw files: a folder, or an archive that is read in place and never unpacked beside itself."""
+"""Trees of raw files: a folder, or an archive that is read in place and never unpacked."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mleredux.errors import DataError
 from mleredux.plugin.task import neutral_order
 
 Names = Iterable[object]
-"""File names as a list, an array or a pandas series of texts (or of what reads as the names)."""
+"""File names as a list, an array or a pandas series of texts (or of values whose text is the name)."""
 
 
 class Member(NamedTuple):
-    """A file of a tree that is to be written under another name, relative to some target."""
+    """A file of a tree to write under another name, relative to some target."""
 
     source: str
     name: str
@@ -34,7 +34,7 @@ Stream = Generator[tuple[str, IO[bytes]], None, None]
 
 @dataclass(frozen=True)
 class Files:
-    """A choice of a tree's files, each with the name it gets; folders that hold none of them, too."""
+    """A selection of a tree's files, each with its new name, and of folders without any of them."""
 
     tree: Tree
     members: Sequence[Member]
@@ -46,11 +46,11 @@ class Files:
         return [(source, f"{folder}/{name}") for source, name in self.members]
 
     def without(self, drop: Callable[[str], bool]) -> Files:
-        """Return the same choice without the files whose new name `drop` accepts."""
+        """Return the selection without the files whose new name `drop` accepts."""
         return Files(self.tree, [member for member in self.members if not drop(member.name)], self.folders)
 
     def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
-        """New name and open content of every file, in neutral order."""
+        """Yield the new name and open content of every file, in neutral order."""
         names: dict[str, list[str]] = {}
         sources = {member.name: member.source for member in self.members}
         for name in neutral_order(sources):
@@ -67,7 +67,7 @@ class Tree(ABC):
     """Files by name (relative, with `/`).
 
     Args:
-        where: Its name in messages.
+        where: The tree's name in messages.
     """
 
     def __init__(self, where: str) -> None:
@@ -79,17 +79,17 @@ class Tree(ABC):
 
     @property
     def sequential(self) -> bool:
-        """Whether files can be streamed in stored order only."""
+        """Whether files can be streamed only in stored order."""
         return False
 
     @property
     def files(self) -> dict[str, int]:
-        """Size of each file by name, in stored order."""
+        """Return the size of each file by name, in stored order."""
         return self._listing[0]
 
     @property
     def folders(self) -> list[str]:
-        """Names of the folders that the tree states."""
+        """Return the names of folders listed in the tree."""
         return self._listing[1]
 
     @abstractmethod
@@ -105,10 +105,10 @@ class Tree(ABC):
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """One file, read from front to back as it is needed.
+        """Open one file for sequential reading.
 
         Raises:
-            DataError: The tree has no such file.
+            DataError: The tree does not contain the file.
         """
         self.need([name])
         found = self.stream({name})
@@ -116,11 +116,11 @@ class Tree(ABC):
         try:
             yield content
         except Exception as error:
-            found.throw(error)  # the tree knows which errors mean that it is damaged
+            found.throw(error)  # the tree knows which errors indicate damage
             raise
 
     def read(self, name: str) -> bytes:
-        """One file's bytes.
+        """Return one file's bytes.
 
         Raises:
             DataError: The tree has no such file.
@@ -129,10 +129,10 @@ class Tree(ABC):
             return content.read()
 
     def need(self, names: Sequence[str]) -> None:
-        """Check that files are there.
+        """Check that files exist.
 
         Raises:
-            DataError: Some are missing; names the first and counts the rest.
+            DataError: Files are missing; the message names the first and counts the rest.
         """
         files = self.files
         missing = [name for name in names if name not in files]
@@ -144,28 +144,28 @@ class Tree(ABC):
             )
 
     def pick(self, sources: Names, names: Names | None = None) -> Files:
-        """Choose files, and rename them.
+        """Select files, and rename them.
 
         Args:
             sources: Names in the tree.
-            names: Names to write them under, in the same order; the same ones where not given.
+            names: New names, in the same order; unchanged if not given.
 
         Raises:
-            DataError: Some are missing.
+            DataError: Files are missing.
         """
         old = [str(source) for source in sources]
         new = old if names is None else [str(name) for name in names]
-        pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file name it once
+        pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file list it once
         if len({name for _, name in pairs}) < len(pairs):
             raise DataError(f"Two files of {self.where} would have the same name.", hint="Check the raw tables' ids.")
         self.need(old)
         return Files(self, list(starmap(Member, pairs)))
 
     def pick_folders(self, sources: Names, names: Names | None = None) -> Files:
-        """Choose whole folders by their names, and rename them.
+        """Select whole folders by name, and rename them.
 
         Raises:
-            DataError: Some are missing.
+            DataError: Folders are missing.
         """
         old = [str(source) for source in sources]
         new = dict(zip(old, old if names is None else map(str, names), strict=True))
@@ -189,19 +189,19 @@ class Tree(ABC):
         return Files(self, members, folders)
 
     def all(self, keep: Callable[[str], bool] = lambda _name: True) -> Files:
-        """Choose every file that `keep` accepts, and every folder."""
+        """Select every file that `keep` accepts, and every folder."""
         return Files(self, [Member(name, name) for name in self.files if keep(name)], self.folders)
 
     def names(self, suffix: str = "") -> list[str]:
-        """Names of the files that end so, sorted as text."""
+        """Return the names of files with an ending, sorted as text."""
         return sorted(name for name in self.files if name.endswith(suffix))
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each file by name, sorted by it."""
+        """Return the size in bytes of each file, sorted by name."""
         return {name: self.files[name] for name in sorted(self.files)}
 
     def inside(self, folder: str) -> Tree:
-        """The part of the tree below a folder."""
+        """Return the part of the tree below a folder."""
         return _Part(self, folder.rstrip("/") + "/") if folder else self
 
 
@@ -264,7 +264,7 @@ class Folder(Tree):
                         folders.append(name)
                         pending.append(name + "/")
                     else:
-                        files[name] = -1  # sizes cost a system call each; `sizes` asks for them
+                        files[name] = -1  # each size costs a system call; `sizes` requests them
         return files, folders
 
     def sizes(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ class Settings:
     """Deviations from the published preparation.
 
     Attributes:
-        test_size: Replaces every split's test size; for tests on miniature data.
+        test_size: Replaces every split's test size, for tests on miniature data.
         salt: Replaces the published seeds by secret ones (variant `+private`).
     """
 
@@ -46,14 +46,14 @@ class Workspace:
     raw: Path
     settings: Settings = Settings()
     seeds_drawn: int = 0
-    """How often the recipe asked for a seed: whether its split is drawn at all."""
+    """Number of seed requests by the recipe, which shows whether its split is random."""
     _notes: list[tuple[str, str, Content | Files]] = field(default_factory=list)
 
     def table(self, name: str, columns: Iterable[str] = (), *, archive: str = "", **options: Any) -> pd.DataFrame:
-        """A raw CSV with exact floats; see `read_csv`.
+        """Read a raw CSV with exact floats; see `read_csv`.
 
         Args:
-            archive: The archive that contains it, if it is not unpacked in the raw folder.
+            archive: The archive that contains the table, if it is not unpacked in the raw folder.
         """
         if archive and not (self.raw / name).is_file():
             with self.tree(archive).open(name) as file:
@@ -61,10 +61,10 @@ class Workspace:
         return read_csv(self.path(name), name, columns, **options)
 
     def json(self, name: str, encoding: str = "utf-8") -> Any:
-        """A raw JSON document.
+        """Read a raw JSON document.
 
         Raises:
-            DataError: It is missing or not JSON.
+            DataError: The document is missing or not JSON.
         """
         import json
 
@@ -74,10 +74,10 @@ class Workspace:
             raise DataError(f"{name} is not a JSON document: {error}.", hint="Get the raw data again.") from error
 
     def path(self, name: str) -> Path:
-        """A raw file.
+        """Return the path of a raw file.
 
         Raises:
-            DataError: It is not there.
+            DataError: The file does not exist.
         """
         path = self.raw / name
         if not path.is_file():
@@ -88,16 +88,16 @@ class Workspace:
         return path
 
     def tree(self, name: str, inside: str = "") -> Tree:
-        """A raw folder or archive; see `open_tree`."""
+        """Open a raw folder or archive; see `open_tree`."""
         return open_tree(self.raw, name, inside)
 
     def file(self, name: str) -> Content:
-        """Return one raw file, to be written unchanged."""
+        """Return one raw file, to write unchanged."""
         path = self.path(name)
         return SameBytes(Folder(path.parent, name), path.name)
 
     def seed(self, published: int) -> int:
-        """The seed to use where the published preparation uses this one."""
+        """Return the seed to use instead of a seed of the published preparation."""
         self.seeds_drawn += 1
         if self.settings.salt is None:
             return published
@@ -105,7 +105,7 @@ class Workspace:
         return int.from_bytes(digest, "big")
 
     def shuffled(self, count: int) -> Any:
-        """Positions 0 to count-1 in a secret order."""
+        """Return positions 0 to count-1 in a secret order."""
         import numpy as np
 
         return np.random.RandomState(self.seed(count)).permutation(count)
@@ -114,7 +114,7 @@ class Workspace:
         self, items: Any, test_size: float | None = 0.1, seed: int = 0, *, train_size: float | None = None,
         stratify: Any = None,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """Split a table, list or array as `train_test_split` does, in the order drawn (`split_positions`)."""
+        """Split a table, list or array like `train_test_split`, in the order drawn (`split_positions`)."""
         size = test_size if self.settings.test_size is None else self.settings.test_size
         train, test = split_positions(
             len(items), test_size=size, seed=self.seed(seed), train_size=train_size, stratify=stratify
@@ -124,12 +124,12 @@ class Workspace:
     def split_groups(
         self, table: pd.DataFrame, group: Any, test_size: float = 0.1, seed: int = 0, *, joined: bool = False
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Split the distinct values of a column, and send every row where its value went.
+        """Split the distinct values of a column, and assign each row to the part of its value.
 
         Args:
             group: The column's name, or a series of the rows' groups.
-            joined: Whether values are split in ascending order, and rows written value after value in the
-                order drawn; else values are split in order of first appearance, and rows keep the raw order.
+            joined: Whether values are split in ascending order, and rows are written value by value in the order drawn;
+                otherwise values are split in order of first appearance, and rows keep the raw order.
         """
         groups = table[group] if isinstance(group, str) else group
         values = groups.drop_duplicates()
@@ -139,15 +139,15 @@ class Workspace:
         return by_group(table, groups, *self.split(values.to_numpy(), test_size, seed))
 
     def public(self, name: str, what: Any, **options: Any) -> None:
-        """Record the contents of the public file (or folder, for chosen files) of this name.
+        """Record the contents of the public file (or folder, for selected files) of this name.
 
         Args:
-            what: A table (written as CSV, with `options` of `to_csv`), a `Content`, or chosen `Files`.
+            what: A table (written as CSV, with `options` of `to_csv`), a `Content`, or selected `Files`.
         """
         self._note("public", name, what, options)
 
     def private(self, name: str, what: Any, **options: Any) -> None:
-        """The same among the private files."""
+        """Do the same for the private files."""
         self._note("private", name, what, options)
 
     def _note(self, side: str, name: str, what: Any, options: dict[str, Any]) -> None:
@@ -191,20 +191,20 @@ Recipe = Callable[[Workspace], None]
 
 @dataclass(frozen=True)
 class Preparation:
-    """A recipe as the `prepare` of a task: `preparation(raw, public, private)`."""
+    """A recipe as a task's `prepare`: `preparation(raw, public, private)`."""
 
     recipe: Recipe
     settings: Settings = Settings()
     neutral_order: ClassVar[bool] = True
-    """Folders and files are created in neutral order, or are links to raw files; so they need not be copied again."""
+    """Folders and files are created in neutral order, or link to raw files, so they need not be copied again."""
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
-        """Prepare.
+        """Prepare the task's files.
 
         Raises:
             DataError: The raw data is missing, damaged or too small; no files remain.
         """
-        # Hard links are made by absolute paths.
+        # hard links are created from absolute paths
         workspace = Workspace(raw.absolute(), self.settings)
         try:
             self.recipe(workspace)
@@ -228,5 +228,5 @@ class Preparation:
             ) from error
 
     def with_settings(self, **changes: Any) -> Preparation:
-        """The same recipe with other settings (see `Settings`)."""
+        """Return the recipe with other settings (see `Settings`)."""
         return replace(self, settings=replace(self.settings, **changes))
