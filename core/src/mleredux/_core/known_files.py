@@ -23,7 +23,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 
 
 class KnownFiles:
-    """Known data files, with names like those of the functions that return the answers, and archives of their
+    """Matches data files with names like those of functions that return answers, and archives of these functions'
     libraries.
 
     Args:
@@ -58,8 +58,7 @@ class KnownFiles:
         return bool(_ARCHIVE.search(lower)) and re.sub(r"^_(python\d?_)?", "", plain).startswith(self._archives)
 
     def within(self, paths: Iterable[str]) -> list[str]:
-        """Return the files of a tree that hold the answers; if a data folder has no file with a known name, all its
-        files."""
+        """Return the files that hold the answers, including all files of data folders without a known file."""
         found: list[str] = []
         beside: dict[str, list[str]] = {}
         for path in paths:

@@ -54,6 +54,10 @@ def listed(
 def task_record(task: Task, *, obfuscated: bool = False) -> Record:
     """Return the full record of a task, with its description.
 
+    Args:
+        task: The task.
+        obfuscated: Whether to include the description without the competition's name and story.
+
     Raises:
         TaskBroken: The task has no such description, or it can't be read.
     """

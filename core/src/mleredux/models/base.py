@@ -38,6 +38,10 @@ Open = WrapValidator(_accept_text)
 def read(model: type[AnyModel], document: Any) -> AnyModel:
     """Return the model of a document written by another version; unknown fields and strings are kept.
 
+    Args:
+        model: The class of the model.
+        document: The parsed JSON document.
+
     Raises:
         pydantic.ValidationError: A known field is missing, or has the wrong type.
     """

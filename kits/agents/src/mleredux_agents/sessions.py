@@ -26,7 +26,12 @@ _POLL = 0.05
 
 def session_agent(name: str, title: str) -> Agent:
     """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it, so that runs show its
-    name."""
+    name.
+
+    Args:
+        name: The id of the agent, under which runs are listed.
+        title: A short description for lists.
+    """
     return Agent(
         id=name,
         title=title,

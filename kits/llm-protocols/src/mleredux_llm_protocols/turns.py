@@ -65,7 +65,12 @@ class Turn:
 
 
 def request_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:
-    """Return the conversation in a request."""
+    """Return the conversation in a request.
+
+    Args:
+        kind: The protocol of the request.
+        body: The JSON body of the request.
+    """
     name = {"messages": "system", "generate": "systemInstruction", "responses": "instructions"}.get(kind, "")
     turns = [Turn("system", (text_of(body[name]),))] if body.get(name) else []
     if kind == "generate":
@@ -80,7 +85,12 @@ def request_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:
 
 
 def reply_turn(kind: Kind, response: Any) -> Turn | None:
-    """Return the model's reply; None if there is none."""
+    """Return the model's reply; None if there is none.
+
+    Args:
+        kind: The protocol of the response.
+        response: The JSON body of the response.
+    """
     if not isinstance(response, dict):
         return None
     if kind == "messages":

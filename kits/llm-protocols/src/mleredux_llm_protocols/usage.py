@@ -37,13 +37,23 @@ class Tokens:
 
 
 def reported(kind: Kind, response: Any) -> Tokens | None:
-    """Parse the report in a response; return None if there is none or it is invalid."""
+    """Parse the report in a response; return None if there is none or it is invalid.
+
+    Args:
+        kind: The protocol of the response.
+        response: The JSON body of the response.
+    """
     name = "usageMetadata" if kind == "generate" else "usage"
     return tokens_of(kind, response.get(name)) if isinstance(response, Mapping) else None
 
 
 def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
-    """Parse a provider's report; return None if there is none or it is invalid."""
+    """Parse a provider's report; return None if there is none or it is invalid.
+
+    Args:
+        kind: The protocol of the response.
+        usage: The provider's `usage` object.
+    """
     if not isinstance(usage, Mapping):
         return None
     if kind == "generate":

@@ -1,4 +1,4 @@
-"""The files beside a script that belong to it: modules that it imports, and files that it names."""
+"""Find the files next to a script that belong to it: modules that it imports, and files that it names."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from mleredux_rollout.texts import MAX_TEXT, code_cells
 
 REQUIREMENTS = "requirements.txt"
 LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
-"""Folders that belong to no program."""
+"""Folders that never belong to a program."""
 MAX_NAMED = 1 << 20
-"""Maximum number of bytes of a file that is not a program, and that a script names."""
+"""Maximum size in bytes of a file that is not a program, but that a script names."""
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".r", ".jl", ".pl", ".rb", ".js", ".lua")
 _WORD = re.compile(r"[\w.+-]+")
 _MAGIC = re.compile(r"(?m)^([ \t]*)(?:[%!?]|[\w ,.*\[\]]+=[ \t]*[%!]|.*\?[ \t]*$)(?:.*\\\n)*.*$")
 """A line that only IPython understands: `!ls`, `files = !ls`, `%time f()`, `f?`."""
 _CELL_MAGIC = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
-"""How a cell begins that is not Python."""
+"""The start of a notebook cell that is not Python."""
 _LOADERS = ("import_module", "__import__", "run_path", "run_module", "spec_from_file_location", "iter_modules")
 _IMPORTED = re.compile(r"(?:\bimport|\bfrom|-m|%run(?:\s+-\w+)*|%load_ext|%aimport)\s+(\w+)")
 _COMPUTED = re.compile(r"(?:\*|[%}]\w*|\$\w+)[\w.-]*\.(?:py|sh|ipynb)\b")
-"""A name of a program that is known only at run time: `*.py`, `{}.py`, `stage_$i.py`."""
+"""A program name that is known only at run time: `*.py`, `{}.py`, `stage_$i.py`."""
 
 
 @dataclass
 class _Needs:
-    """What a program needs: names of modules, words that may name files, and whether it chooses others at run time."""
+    """A program's needs: names of modules, words that may name files, and whether it chooses others when it runs."""
 
     modules: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
@@ -44,8 +44,9 @@ def files_beside(script: Path) -> frozenset[str]:
     """Return the names of files and folders in a script's folder that belong to it, with the script itself.
 
     These are: modules and packages that it imports, and in turn those that they import; programs and small files whose
-    names are in its text; and `requirements.txt`. If it may choose modules when it runs, all beside it belong to it.
-    Links that lead out of the folder count only if they lead to programs or packages. Nothing is executed.
+    names are in its text; and `requirements.txt`. If it may choose modules at run time, all modules and packages next
+    to it belong to it. Links that lead out of the folder count only if they lead to programs or packages. Nothing is
+    executed.
     """
     folder = script.parent
     beside = {path.name: path for path in folder.iterdir() if path.name not in LEFT_OUT and _belongs(path)}
@@ -59,7 +60,7 @@ def files_beside(script: Path) -> frozenset[str]:
 
 
 def _belongs(path: Path) -> bool:
-    """Return whether a path is a file or folder; of a link out of its folder, whether it is a program or package."""
+    """Return whether a path is a file or folder; for a link out of its folder, whether it is a program or package."""
     target = Path(os.path.realpath(path))  # `resolve` refuses circles
     if not path.is_symlink() or target.is_relative_to(path.parent.resolve()):
         return path.is_file() or path.is_dir()
@@ -67,7 +68,7 @@ def _belongs(path: Path) -> bool:
 
 
 def _programs(place: Path) -> Iterator[Path]:
-    """A program, or those of a package."""
+    """Yield a program, or the programs of a package."""
     if not place.is_dir():
         yield place
         return
@@ -99,7 +100,7 @@ def _names(program: Path, beside: dict[str, Path]) -> set[str]:
 
 
 def _has_modules(folder: Path) -> bool:
-    """Return whether a folder has modules, or packages that have some."""
+    """Return whether a folder has modules, or packages with modules."""
     return any(next(folder.glob(pattern), None) is not None for pattern in ("*.py", "*/*.py"))
 
 
@@ -174,5 +175,5 @@ def _add_call(needs: _Needs, scope: Scope, call: ast.Call) -> None:
 
 
 def _of_text(text: str) -> _Needs:
-    """What a text needs that is not a program of Python, by its words."""
+    """Return the needs of a text that is not a Python program, from its words."""
     return _Needs(set(_IMPORTED.findall(text)), set(_WORD.findall(text)), _COMPUTED.search(text) is not None)

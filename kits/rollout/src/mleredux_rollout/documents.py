@@ -32,6 +32,10 @@ class InvalidRollout(MlereduxError):
 def read_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> Trajectory:
     """Return the document in a file.
 
+    Args:
+        path: The file.
+        max_bytes: The size limit in bytes.
+
     Raises:
         InvalidRollout: The document is missing, too large, not JSON, or breaks a rule of the format.
     """
@@ -54,7 +58,12 @@ def parse_rollout(data: bytes) -> Trajectory:
 
 
 def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
-    """Return the problems of the document in a file, up to a maximum number; empty if it is valid."""
+    """Return the problems of the document in a file, up to a maximum number; empty if it is valid.
+
+    Args:
+        path: The file.
+        max_bytes: The size limit in bytes.
+    """
     try:
         return problems_in(read_bytes(path, max_bytes=max_bytes))
     except InvalidRollout as error:
@@ -85,6 +94,10 @@ def write_rollout(trajectory: Trajectory, path: Path) -> None:
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     """Return all bytes of a regular file, without ever waiting for a pipe or a device.
+
+    Args:
+        path: The file.
+        max_bytes: The size limit in bytes.
 
     Raises:
         InvalidRollout: The file is missing, not a regular file, or larger than `max_bytes`.

@@ -52,6 +52,11 @@ def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool
 def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
     """Return the value of a JSON file in an agent's output folder; NaN and broken characters are accepted.
 
+    Args:
+        output: The output folder.
+        name: The path relative to the folder.
+        max_bytes: The size limit in bytes.
+
     Raises:
         InvalidRollout: As for `read_below`; also if the file is not JSON, or is nested too deeply.
     """
@@ -104,7 +109,12 @@ def read_log(output: Path, name: str) -> str:
 
 
 def as_text(value: Any, limit: int = MAX_TEXT) -> str:
-    """Return any value as text: other types as JSON, None as the empty string."""
+    """Return any value as text: other types as JSON, None as the empty string.
+
+    Args:
+        value: Any JSON value.
+        limit: Maximum number of characters; the middle of longer texts is omitted.
+    """
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -120,7 +130,12 @@ def as_text(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 def as_string(value: Any, limit: int = MAX_TEXT) -> str:
-    """Return a string from an untrusted document; empty for other types."""
+    """Return a string from an untrusted document; empty for other types.
+
+    Args:
+        value: Any JSON value.
+        limit: Maximum number of characters; the middle of longer strings is omitted.
+    """
     return as_text(value, limit) if isinstance(value, str) else ""
 
 
@@ -252,6 +267,12 @@ def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, A
 
 
 def function_tool(name: str, description: str, argument: str) -> dict[str, Any]:
-    """Return the definition of a tool with one string argument, for `AgentInfo.tool_definitions`."""
+    """Return the definition of a tool with one string argument, for `AgentInfo.tool_definitions`.
+
+    Args:
+        name: The name of the tool.
+        description: The description of the tool.
+        argument: The name of its argument.
+    """
     parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

@@ -52,7 +52,12 @@ def texts_of(run: Run) -> list[Text]:
 
 
 def code_of(run: Run, folder: Path | None = None) -> list[Text]:
-    """Return the programs in a folder, by default the output folder; links are not followed."""
+    """Return the programs in a folder, by default the output folder; links are not followed.
+
+    Args:
+        run: The run.
+        folder: The folder; None: the output folder of the run.
+    """
     found, folder = [], folder or run.output_dir
     for item in walk_files(folder, _LIMITS):
         name = os.fsdecode(item.path)
@@ -68,7 +73,12 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
 
 
 def plain_code(name: str, data: bytes) -> str:
-    """Return a program as text; for a notebook, the code of its cells."""
+    """Return a program as text; for a notebook, the code of its cells.
+
+    Args:
+        name: The file name, which distinguishes notebooks from other programs.
+        data: The content of the file.
+    """
     return "\n".join(code_cells(name, data))
 
 

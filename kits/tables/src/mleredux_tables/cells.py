@@ -44,6 +44,10 @@ class Cells:
 def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]]:
     """Yield matched cells, some thousand rows at a time, so that derived values stay in the processor's cache.
 
+    Args:
+        y_true: The matched true cells.
+        y_pred: The matched predicted cells.
+
     Returns:
         For each block, the numbers of its matched rows, their true texts, and their predicted texts.
     """
@@ -69,7 +73,12 @@ def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
 
 
 def true_cells(rows: Rows, *, missing: Missing = "blank") -> Cells:
-    """Return the single column of true values as text, with numbers as Python prints them."""
+    """Return the single column of true values as text, with numbers as Python prints them.
+
+    Args:
+        rows: The matched rows.
+        missing: How missing cells are treated.
+    """
     (truth,) = rows.truth
     return _cells(rows.answers, rows.answer_rows, truth, missing, "text")
 

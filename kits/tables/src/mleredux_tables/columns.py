@@ -55,7 +55,16 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
 
 
 def within(values: Array, name: str, bounds: tuple[float | None, float | None] | None) -> Array:
-    """Return the same numbers, or raise an error if some are missing or outside the (inclusive) bounds."""
+    """Return the same numbers, or raise an error if some are missing or outside the (inclusive) bounds.
+
+    Args:
+        values: Numbers, shape (rows,).
+        name: The name of the column for error messages.
+        bounds: The smallest and the largest permitted number, None for no bound.
+
+    Raises:
+        InvalidSubmission: A number is missing or outside the bounds.
+    """
     low, high = bounds or (None, None)
     if low is not None:
         refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
@@ -134,6 +143,10 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
 def number_labels(values: Array, name: str) -> Array:
     """Return a column of labels that are integers or booleans.
 
+    Args:
+        values: The column, shape (rows,).
+        name: The name of the column for error messages.
+
     Raises:
         InvalidSubmission: A label is missing, text, a fraction, or too large for 64 bits.
     """
@@ -153,6 +166,10 @@ def number_labels(values: Array, name: str) -> Array:
 
 def integers(values: Array, name: str) -> Array:
     """Return a column truncated to integers, as Python's `int` does per cell (`3.9` and `"3"` are 3).
+
+    Args:
+        values: The column, shape (rows,).
+        name: The name of the column for error messages.
 
     Raises:
         InvalidSubmission: A cell is missing, infinite or not a number.

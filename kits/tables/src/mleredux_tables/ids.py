@@ -86,7 +86,13 @@ class Ids:
 
 
 def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Ids:
-    """Number the ids of both tables."""
+    """Return the ids of both tables as numbers.
+
+    Args:
+        submission: The table of the submission.
+        answers: The table of the answers.
+        columns: The id columns, the same in both tables.
+    """
     import pandas as pd
 
     expected = len(answers)

@@ -159,6 +159,11 @@ class Lab:
 def until(there: Callable[[], Any], seconds: float = 240, *, poll: float = 0.1) -> Any:
     """Return the result of a condition as soon as it is true.
 
+    Args:
+        there: The condition; its first true result is returned.
+        seconds: Time limit in seconds.
+        poll: Seconds between two calls.
+
     Raises:
         AssertionError: The condition did not become true in time.
     """

@@ -58,7 +58,12 @@ def _csv(table: Table) -> bytes:
 
 
 def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of submissions that must be rejected."""
+    """Yield names and contents of submissions that must be rejected.
+
+    Args:
+        good: A valid submission.
+        form: The properties of the submission.
+    """
     header, rows = good
     yield "empty file", b""
     yield "header without rows", _csv((header, []))

@@ -116,7 +116,12 @@ def consent(
 
 
 def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
-    """Return lines that describe an agent and its requests."""
+    """Return lines that describe an agent and its requests.
+
+    Args:
+        agent: The agent, configured with its options.
+        protected: Variables that no agent may get.
+    """
     from mleredux._core.planning.grants import asks_of
 
     asked = asks_of(agent)

@@ -33,7 +33,14 @@ _listener: ContextVar[Callable[[Step], None] | None] = ContextVar("mleredux_prog
 
 
 def tell(stage: str, done: int | None = None, total: int | None = None, *, lasting: bool = False) -> None:
-    """Report a step to this thread's listener, if there is one, which may raise `Cancelled` to end the work."""
+    """Report a step to this thread's listener, if there is one, which may raise `Cancelled` to end the work.
+
+    Args:
+        stage: A short description of the step, such as "downloading".
+        done: Bytes done so far, if bytes are counted.
+        total: Total number of bytes, if known.
+        lasting: Whether the step should remain visible when the work is done.
+    """
     listener = _listener.get()
     if listener is not None:
         listener(Step(stage, done, total, lasting))

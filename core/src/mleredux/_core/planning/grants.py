@@ -131,6 +131,10 @@ def within(wanted: Grants, allowed: Grants) -> Grants:
 
     Patterns, and hosts with an explicit address, are allowed only if they are identical; tools given by a path are
     never allowed.
+
+    Args:
+        wanted: The requested grants.
+        allowed: The grants that the administrator allows.
     """
     return Grants(
         variables=tuple(name for name in wanted.variables if name in allowed.variables),

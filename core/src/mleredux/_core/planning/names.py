@@ -39,6 +39,10 @@ def imported(catalogue: Catalogue, name: str) -> Task:
 
     References read files of this machine, so only its own users may use them.
 
+    Args:
+        catalogue: The plugins.
+        name: An id, or a reference with a scheme.
+
     Raises:
         NotFound: No plugin knows the scheme, or as for `Catalogue.task`.
         MlereduxError: The task can't be imported.
@@ -84,6 +88,10 @@ def looks_like_path(name: str) -> bool:
 
 def agent_reference(catalogue: Catalogue, name: str) -> str:
     """Return the reference for an agent's name; a scheme is added to paths and repository URLs.
+
+    Args:
+        catalogue: The plugins.
+        name: An id, a reference, a path, or the URL of a repository.
 
     Raises:
         NotFound: The file or folder does not exist.

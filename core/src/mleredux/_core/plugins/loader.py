@@ -85,6 +85,10 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
 def resolve(ref: Ref, plugin: Plugin) -> Any:
     """Import the target of a ref.
 
+    Args:
+        ref: The ref, whose `target` is imported.
+        plugin: The plugin that registered it.
+
     Raises:
         ImportError: The module or attribute does not exist.
     """

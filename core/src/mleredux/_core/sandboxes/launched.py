@@ -88,7 +88,12 @@ def attach_launcher(launch: Launch) -> Handle | None:
 
 
 def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
-    """End processes of this owner's runs that are no longer supervised; return the ids of these runs."""
+    """End processes of this owner's runs that are no longer supervised; return the ids of these runs.
+
+    Args:
+        owner: The identity of the store of the runs.
+        alive: Returns whether the run with an id is supervised.
+    """
     ended = set()
     for run_id, processes in _by_run(owner).items():
         if alive(run_id):

@@ -72,7 +72,12 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
 
 
 def add_artifact(run: Run, artifact: Artifact) -> None:
-    """Add an artifact of a finished run to the manifest, replacing any earlier entry with its path."""
+    """Add an artifact of a finished run to the manifest, replacing any earlier entry with its path.
+
+    Args:
+        run: The finished run.
+        artifact: The artifact, whose `path` is relative to the run directory.
+    """
     manifest = run.manifest or Manifest(run=run.id)
     kept = [known for known in manifest.artifacts if known.path != artifact.path]
     listed = sorted([*kept, _completed(run, artifact, artifact.producer)], key=lambda known: known.path)

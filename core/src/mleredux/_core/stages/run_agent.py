@@ -133,6 +133,11 @@ def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
     """Start the agent's command, or find it again, and supervise it: the built-in `mleredux_run_agent`.
 
+    Args:
+        launch: The input of `Sandbox.start`.
+        session: Earlier attempts of the run, and callbacks.
+        sandbox: The sandbox of the run.
+
     Raises:
         SandboxError: The environment broke.
     """

@@ -22,6 +22,12 @@ def verify_run(
 ) -> Report:
     """Judge the result of a run again, after executing its final code again; artifacts are recreated.
 
+    Args:
+        run: The run.
+        store: The store of the run.
+        catalogue: The plugins.
+        progress: Called with short progress messages.
+
     Returns:
         The report with the verdict.
 

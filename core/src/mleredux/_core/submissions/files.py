@@ -41,6 +41,10 @@ def open_regular(path: str | bytes | Path, folder: int | None = None) -> Buffere
 def open_below(root: Path, name: str) -> BufferedReader:
     """Open a file in an agent's folder by its path there (`a/b.csv`), without following links.
 
+    Args:
+        root: The agent's folder.
+        name: The path relative to the folder, with `/` as separator.
+
     Raises:
         OSError: As for `open_regular`; also if a parent folder is a link.
     """

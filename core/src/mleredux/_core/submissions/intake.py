@@ -61,6 +61,10 @@ def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
 
     Links are never followed. A folder below the depth limit is skipped entirely. Never raises because of the content of
     the tree.
+
+    Args:
+        root: The folder.
+        limits: Limits on the stored files.
     """
     taken = taken_bytes = 0
     stack: list[tuple[bytes, int]] = [(b"", 0)]
