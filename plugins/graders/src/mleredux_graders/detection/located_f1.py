@@ -9,7 +9,7 @@ from mleredux_tables import Missing, Options, Rows, define, texts
 
 
 class LocatedOptions(Options):
-    """Options of the metric. Truth is text of label, x, y, width, height per box; predictions are label, x, y per point."""
+    """Options of the metric. Truth has label, x, y, width, height per box; predictions have label, x, y per point."""
 
     missing: Missing = "refuse"
     """`blank`: a missing cell is a page without points."""
