@@ -68,8 +68,7 @@ def _best(report: Report) -> float:
 
 
 def _references(report: Report) -> tuple[float, float]:
-    """Return median and gold threshold of the leaderboard, or of the leaderboard of the competition a variant is
-    derived from."""
+    """Return the median and the gold threshold of the leaderboard; for a variant, of the original competition's."""
     if report.median_threshold is not None and report.gold_threshold is not None:
         return report.median_threshold, report.gold_threshold
     with contextlib.suppress(MlereduxError):

@@ -186,7 +186,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
-        # The wall clock gives the start of a new agent only if it is after the request, since it may have been changed.
+        # The wall clock may have been changed: a new agent is at most as old as the request to start it.
         age = _age(before) if adopted else min(max(0.0, time.time() - handle.started_at), time.monotonic() - begun)
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is Cause.AGENT_CRASHED and outcome.signal == signal.SIGTERM:
