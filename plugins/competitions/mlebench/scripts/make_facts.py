@@ -5,7 +5,7 @@
 """Write the package's data files from a folder of fact sheets: `python scripts/make_facts.py FACTS`.
 
 `facts.json` has one line per competition (title, category, sets, thresholds, checksums, classes …), and
-`boards/ID.csv.gz` its final leaderboard, scores only. Run it again when the sheets change.
+`boards/ID.csv.gz` its final leaderboard, scores only. Rerun it when the sheets change.
 """
 
 from __future__ import annotations
@@ -73,27 +73,27 @@ PARTICIPANTS_ONLY = frozenset(
         "us-patent-phrase-to-phrase-matching",
     }
 )
-"""Competitions whose rules were seen to have Kaggle's sentence "You agree not to transmit, duplicate, publish,
+"""Competitions whose rules were found to contain Kaggle's sentence "You agree not to transmit, duplicate, publish,
 redistribute or otherwise provide or make available the Competition Data to any party not participating": by a public
-reading of 25 rules pages of 2026-09-01 ("Kaggle rules triage for Decision Corpus v11"), which did not see it on the
-other 12. The rules of the others were read by nobody here, and what is not known is not permitted."""
+reading of 25 rules pages of 2026-09-01 ("Kaggle rules triage for Decision Corpus v11"), which did not find it on the
+other 12. The remaining rules have not been read, and anything unknown counts as not permitted."""
 RULES = "https://www.kaggle.com/competitions/{}/rules"
 
 
 def read_csv(path: Path) -> dict[str, dict[str, str]]:
-    """A table of the facts by competition id."""
+    """Read a table of the facts by competition id."""
     with path.open(encoding="utf-8", newline="") as file:
         return {row["competition_id"]: row for row in csv.DictReader(file)}
 
 
 def sets(sheet: dict[str, Any]) -> list[str]:
-    """Named sets: the official lists, `lite` as another name of `low`, and one for all."""
+    """Return named sets: the official lists, `lite` as an alias of `low`, and one for all."""
     named = [str(name) for name in sheet["splits"]]
     return sorted({*named, OWN_SET, *(["lite"] if "low" in named else [])})
 
 
 def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, str] | None) -> dict[str, Any]:
-    """What the package keeps of one sheet."""
+    """Return the facts that the package keeps from one sheet."""
     size = (category or {}).get("dataset_size_GB") or sheet.get("size_gb")
     complexity = (category or {}).get("Complexity", "").strip().lower()
     checksums = {side: dict(sheet["checksums"].get(side) or {}) for side in ("public", "private")}
@@ -123,7 +123,7 @@ def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, 
 
 
 def write_board(source: Path, target: Path) -> None:
-    """A leaderboard without ranks or names, compressed so that equal scores give equal bytes."""
+    """Write a leaderboard without ranks or names, compressed so that equal scores give equal bytes."""
     with source.open(encoding="utf-8", newline="") as file:
         scores = [row["score"] for row in csv.DictReader(file)]
     text = "\n".join(["score", *scores]) + "\n"
@@ -131,7 +131,7 @@ def write_board(source: Path, target: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Write everything."""
+    """Write all data files."""
     thresholds, categories = (
         read_csv(folder / "thresholds.csv"),
         read_csv(folder / "competition_categories.csv"),

@@ -2,8 +2,8 @@
 
     python plugins/competitions/starter/scripts/make_leaderboards.py [TASK ...]
 
-It writes `leaderboard.csv` beside each competition's declaration (best first), and prints the thresholds and checksums
-that belong into it. A few minutes on two cores.
+It writes `leaderboard.csv` next to each competition's declaration (best first), and prints the thresholds and checksums
+for the declaration. It takes a few minutes on two cores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sklearn.multioutput import MultiOutputRegressor
 
 
 def predictions(task: Task, model: Any, train: pd.DataFrame, test: pd.DataFrame, sample: pd.DataFrame) -> pd.DataFrame:
-    """The submission of one reference model."""
+    """Return the submission of one reference model."""
     targets = [column for column in train.columns if column not in test.columns]
     features = [column for column in test.columns if column != "id"]
     submission = sample.copy()
@@ -70,7 +70,7 @@ def make_leaderboard(task: Task, folder: Path) -> pd.DataFrame:
 
 
 def checksums(folder: Path) -> dict[str, dict[str, str]]:
-    """MD5 of the prepared files, as a declaration has them."""
+    """Return the MD5 checksums of the prepared files, as in a declaration."""
     return {
         part: {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in sorted((folder / part).iterdir())}
         for part in ("public", "private")
@@ -85,7 +85,7 @@ def main(names: list[str]) -> None:
         print(name)
         with tempfile.TemporaryDirectory() as folder:
             board = make_leaderboard(task, Path(folder))
-            board["score"] = board["score"].round(5)  # as Kaggle's boards and our reports, so that ties are ties
+            board["score"] = board["score"].round(5)  # like Kaggle's boards and our reports, so that ties are ties
             assert task.leaderboard
             board.to_csv(task.leaderboard, index=False, lineterminator="\n")
             print(f"  checksums={checksums(Path(folder))}")

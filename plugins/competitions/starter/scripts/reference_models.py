@@ -50,17 +50,17 @@ SEED = 0
 
 
 def scaled(*steps: Any) -> Any:
-    """A pipeline that standardises the features first."""
+    """Return a pipeline that standardizes the features first."""
     return make_pipeline(StandardScaler(), *steps)
 
 
 def svc(**options: Any) -> Any:
-    """A support vector classifier with probabilities by Platt's scaling."""
+    """Return a support vector classifier with probabilities from Platt scaling."""
     return scaled(CalibratedClassifierCV(SVC(**options), ensemble=False))
 
 
 def classifiers() -> dict[str, Any]:
-    """Reference models of the classification competitions, by name."""
+    """Return the reference models of the classification competitions, by name."""
     models: dict[str, Any] = {
         "always the prior": DummyClassifier(strategy="prior"),
         "random, uniform": DummyClassifier(strategy="uniform", random_state=SEED),
@@ -111,7 +111,7 @@ def classifiers() -> dict[str, Any]:
 
 
 def regressors() -> dict[str, Any]:
-    """Reference models of the regression competitions (one output; fitted per output where there are several)."""
+    """Return the reference models of the regression competitions (one output each, fitted per output)."""
     models: dict[str, Any] = {
         "always the mean": DummyRegressor(),
         "always the median": DummyRegressor(strategy="median"),
@@ -169,7 +169,7 @@ def regressors() -> dict[str, Any]:
 
 
 def standard_target(model: Any) -> Any:
-    """The model on standardised features, fitted to the standardised target."""
+    """Return the model on standardized features, fitted to the standardized target."""
     from sklearn.compose import TransformedTargetRegressor
 
     return TransformedTargetRegressor(regressor=scaled(model), transformer=StandardScaler())

@@ -12,22 +12,22 @@ PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def all_facts() -> dict[str, dict[str, Any]]:
-    """Facts by competition id; `scripts/make_facts.py` names and writes the keys."""
+    """Return the facts by competition id; `scripts/make_facts.py` defines the keys."""
     facts: dict[str, dict[str, Any]] = json.loads((PACKAGE / "facts.json").read_text(encoding="utf-8"))
     return facts
 
 
 def classes(competition: str) -> tuple[str, ...]:
-    """The fixed classes of a competition, in their official order."""
+    """Return the fixed classes of a competition, in their official order."""
     return tuple(all_facts()[competition]["classes"])
 
 
 def board(competition: str) -> Path:
-    """The final leaderboard: a compressed CSV with the column `score`, best first."""
+    """Return the final leaderboard: a compressed CSV with the column `score`, best first."""
     return PACKAGE / "boards" / f"{competition}.csv.gz"
 
 
 def module_name(competition: str) -> str:
-    """The name of the package folder that declares a competition."""
+    """Return the name of the package folder that declares a competition."""
     name = competition.lower().replace("-", "_")
     return f"c{name}" if name[0].isdigit() else name

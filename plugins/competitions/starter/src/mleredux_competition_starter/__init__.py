@@ -1,4 +1,4 @@
-"""Competitions on real data sets that ship inside scikit-learn: no account, no download, no Docker."""
+"""Competitions on real datasets shipped with scikit-learn: no account, no download, no Docker."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from mleredux.plugin.task import Competition, Direction, Metric, Submission, Thr
 ANSWERS = "answers.csv"
 _UCI = "https://archive.ics.uci.edu/dataset/"
 SOURCES = {"load_breast_cancer": f"{_UCI}17", "load_digits": f"{_UCI}80", "load_wine": f"{_UCI}109"}
-"""Where the licence of data is stated that these functions of scikit-learn return."""
+"""Where the license of the data returned by these scikit-learn functions is stated."""
 
 
 def starter(
@@ -33,14 +33,14 @@ def starter(
     """Declare a small, public competition with its descriptions and its leaderboard in a folder.
 
     Args:
-        task: Its id.
+        task: The task's id.
         folder: Contains `description.md`, `description_obfuscated.md` and `leaderboard.csv`.
         targets: Columns of the submission besides `id`.
-        grader: Id of its metric.
+        grader: The metric's id.
         md5: Checksum of each prepared file; `answers.csv` is private, the others are public.
         known_answers: The function of scikit-learn that returns all rows.
-        license: Of the data (SPDX); by default that of the UCI repository.
-        tags: Its tags; `public-answers` is added.
+        license: License of the data (SPDX); by default that of the UCI repository.
+        tags: The task's tags; `public-answers` is added.
     """
     return Competition(
         id=task,

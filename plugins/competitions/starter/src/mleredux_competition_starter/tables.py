@@ -1,7 +1,7 @@
 """Shared functions of the starter competitions: write the raw table, and split it into public and private files.
 
-Tables are lists of rows of strings from end to end: preparation never reads a number and writes it again, so the
-prepared bytes do not depend on the versions of pandas, numpy or scikit-learn.
+Tables are lists of rows of strings throughout: preparation never parses and reformats numbers, so the prepared bytes do
+not depend on the versions of pandas, numpy or scikit-learn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def number(value: float) -> str:
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV with Unix line ends, the same bytes everywhere."""
+    """Write a CSV with Unix line ends, with the same bytes on all platforms."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -51,12 +51,12 @@ def shuffled(count: int, salt: str) -> list[int]:
 
 
 def test_rows(salt: str, groups: Sequence[str], share: float = TEST_SHARE) -> set[int]:
-    """Return the indices of held-out rows: of each group, the first `share` (rounded) in shuffled order.
+    """Return the indices of held-out rows: the first `share` (rounded) of each group, in shuffled order.
 
     Args:
         salt: Seed of the permutation.
         groups: The group (class) of each row, all equal if the split is not stratified.
-        share: Part of each group that is held out.
+        share: Share of each group to hold out.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for row in shuffled(len(groups), f"{salt}/split"):
@@ -82,7 +82,7 @@ def split_table(
     Args:
         salt: Seed of the permutations; the task's id and version.
         targets: Columns of the raw table that test.csv lacks.
-        sample: The sample submission's columns besides `id`, and their constant values.
+        sample: The sample submission's columns other than `id`, with their constant values.
         stratify: Whether each value of the first target has the same share of the test rows.
         answers: Converts a row's targets to a row of the answers (the sample's columns); by default unchanged.
     """

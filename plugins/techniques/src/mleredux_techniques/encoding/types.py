@@ -211,7 +211,7 @@ def _tells_by_names(judge: Judge, name: str, distinct: int) -> bool:
 
 
 def _names_groups(judge: Judge, name: str) -> bool:
-    """Whether a column has one value in each group that the split kept together, and mostly another one in others."""
+    """Return whether a column is constant within each group of the split, and mostly differs between groups."""
     if judge.groups is None:
         return False
     values = judge.dataset.train[name]

@@ -1,4 +1,4 @@
-"""Contents of files: tables, JSON, text, arrays, archives. A content defines how it is written, a workspace when."""
+"""Contents of files: tables, JSON, text, arrays, archives. A content knows how to write itself, a workspace when."""
 
 from __future__ import annotations
 

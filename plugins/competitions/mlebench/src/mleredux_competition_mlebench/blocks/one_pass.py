@@ -18,7 +18,7 @@ Writer = Callable[..., None]
 
 @dataclass(eq=False)
 class _Pass:
-    """The pass, run when the first of its files is requested; the others are stored beside that file until then."""
+    """The pass, run when the first of its files is requested; the others are stored next to it until then."""
 
     writer: Writer
     count: int

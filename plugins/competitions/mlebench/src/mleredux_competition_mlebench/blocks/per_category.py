@@ -98,7 +98,7 @@ def herbarium(root: str, encoding: str) -> Callable[[Workspace], None]:
     """
 
     def prepare(w: Workspace) -> None:
-        """Split each species; test images get running numbers in the order shuffled."""
+        """Split each species; test images get running numbers in shuffled order."""
         import pandas as pd
 
         document = w.json(f"{root}train/metadata.json", encoding)

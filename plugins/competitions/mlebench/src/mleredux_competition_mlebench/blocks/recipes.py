@@ -151,7 +151,7 @@ class TableSplit:
 
     @property
     def renames(self) -> bool:
-        """Whether a secret split gives the test rows new ids and a new order: where no file names ids by itself."""
+        """Whether a secret split gives test rows new ids and a new order, as no other file contains ids."""
         return self.after is None and all(isinstance(also, FilesOfRows) for also in self.files)
 
     def __call__(self, w: Workspace) -> None:

@@ -172,7 +172,7 @@ class Workspace:
             raise
 
     def _write_trees(self, folders: dict[str, Path]) -> None:
-        """Place all chosen files, in neutral order: a single pass through each tree, however many folders it fills."""
+        """Place all selected files in neutral order, with a single pass through each tree."""
         pairs: dict[int, tuple[Tree, list[tuple[str, str]]]] = {}
         for side, name, files in self._notes:
             if isinstance(files, Files):

@@ -12,9 +12,9 @@ class KaggleData:
     """A competition's files as the `fetch` of a task: `fetch(raw)`.
 
     Attributes:
-        competition: Kaggle's name for it.
+        competition: Kaggle's name for the competition.
         md5: MD5 of the archive with all its files, where published.
-        others: Files that are not on Kaggle, by the name they get among the raw files: their addresses.
+        others: URLs of files that are not on Kaggle, by raw file name.
     """
 
     competition: str
@@ -24,7 +24,7 @@ class KaggleData:
     """Files are created in neutral order."""
 
     def __call__(self, raw: Path) -> None:
-        """Download and unpack; a partial download stays in the folder `download` beside `raw`, to be resumed.
+        """Download and unpack; a partial download stays in the folder `download` next to `raw` and can be resumed.
 
         Raises:
             DataError: Credentials or consent are missing, Kaggle can't be reached, or its files are damaged; the
@@ -35,10 +35,10 @@ class KaggleData:
         fetch_data(self, raw)
 
     def check(self) -> None:
-        """Ask Kaggle whether this account may download the data; nothing is downloaded.
+        """Ask Kaggle whether this account may download the data, without downloading anything.
 
         Raises:
-            DataError: It may not, or Kaggle can't be reached.
+            DataError: The account may not, or Kaggle can't be reached.
         """
         from mleredux_competition_mlebench.kaggle.download import check_access
 
@@ -50,8 +50,8 @@ class KaggleLeaderboard:
     """A competition's final leaderboard as the `fetch_leaderboard` of a task.
 
     Attributes:
-        competition: Kaggle's name for it.
-        public: Whether Kaggle's public leaderboard is the one the task is ranked by.
+        competition: Kaggle's name for the competition.
+        public: Whether the task is ranked by Kaggle's public leaderboard.
     """
 
     competition: str

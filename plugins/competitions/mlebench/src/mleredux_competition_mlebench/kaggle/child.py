@@ -1,7 +1,7 @@
 """The process that talks to Kaggle: `python -m …kaggle.child REQUEST`, answers as JSON lines.
 
 The `kaggle` package authenticates on import, prints arbitrary output and may exit; this process contains these side
-effects. It ends with its parent, when its standard input is closed.
+effects. It exits with its parent, when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     """Execute the request in the first argument."""
     parent, answers = os.dup(0), os.fdopen(os.dup(1), "w", buffering=1)
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123
-        for descriptor in (0, 1, 2):  # exit() closes standard input, which must not be what a thread waits for
+        for descriptor in (0, 1, 2):  # exit() closes standard input, which no thread may be waiting for
             os.dup2(nowhere.fileno(), descriptor)
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     request = json.loads(sys.argv[1])
@@ -45,7 +45,7 @@ def main() -> None:
         answer = {"refused": "unforeseen", "facts": {"reason": type(error).__name__}}
     _send(answers, answer)
     answers.flush()
-    os._exit(0)  # whatever threads the package has left
+    os._exit(0)  # regardless of threads that the package has started
 
 
 def _end_with_parent(parent: int) -> None:
@@ -59,15 +59,15 @@ def _send(answers: IO[str], event: dict[str, Any]) -> None:
 
 
 def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Do what a request asks.
+    """Execute a request.
 
     Args:
-        request: `what` is data, access, leaderboard or file; `competition`; `target` for files; `endpoint` in place of
+        request: `what` is data, access, leaderboard or file; `competition`; `target` for files; `endpoint` instead of
             Kaggle's, or None.
-        send: Takes events: bytes done, pauses.
+        send: Receives events: bytes done, pauses.
 
     Raises:
-        Refusal: It can't be done.
+        Refusal: The request can't be fulfilled.
     """
     _be_patient_only_so_long()
     _follow_only_what_is_public()
@@ -102,7 +102,7 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
 
 
 class _Telling:
-    """Reports progress in bytes, but not for each block."""
+    """Reports progress in bytes, but not for every block."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send, self._last = send, 0.0
@@ -160,7 +160,7 @@ class _Kaggle:
             raise Refusal("not-importable", reason=str(error)) from error
         except (Exception, SystemExit) as error:
             raise Refusal("not-importable", reason=type(error).__name__) from error
-        if not getattr(self._api, "_authenticated", False):  # while imported it swallows why
+        if not getattr(self._api, "_authenticated", False):  # during its import it swallows the reason
             patience.ask(self._sign_in)
 
     def _sign_in(self) -> None:
@@ -177,7 +177,7 @@ class _Kaggle:
         request = import_module(_REQUESTS).ApiDownloadDataFilesRequest()
         request.competition_name = competition
         client = self._api.build_kaggle_client()
-        client.__enter__()  # closing it would close the response too
+        client.__enter__()  # closing the client would close the response too
         response = client.competitions.competition_api_client.download_data_files(request)
         kind = response.headers.get("Content-Type", "")
         if kind.startswith(("text/html", "application/json")):

@@ -1,4 +1,4 @@
-"""What `mleredux doctor` checks for competitions of Kaggle."""
+"""Checks of `mleredux doctor` for Kaggle competitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux.plugin.sandbox import Finding
 
 @click.command("kaggle")
 def command() -> list[Finding]:
-    """Check whether there are Kaggle credentials; they are never shown."""
+    """Check whether Kaggle credentials exist; they are never shown."""
     if where := _place():
         return [Finding("credentials", True, f"Kaggle credentials found in {where}.")]
     message = "No Kaggle credentials found; only competitions whose data comes from Kaggle need them."

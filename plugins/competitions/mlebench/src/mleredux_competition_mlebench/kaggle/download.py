@@ -30,7 +30,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
     """Download a competition's archive, check it, and unpack it into an empty folder.
 
     Raises:
-        DataError: It is not available, or was damaged twice.
+        DataError: The archive is not available, or was damaged twice.
     """
     folder = raw.parent / "download"
     archive = folder / f"{data.competition}.zip"
@@ -65,7 +65,7 @@ def check_access(data: KaggleData) -> None:
     """Ask whether a competition's archive may be downloaded.
 
     Raises:
-        DataError: It may not.
+        DataError: The archive may not be downloaded.
     """
     try:
         _talk({"what": "access", "competition": data.competition})
@@ -77,7 +77,7 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
     """Write a fresh leaderboard: `rank,score`, best first, no names.
 
     Raises:
-        DataError: It is not available.
+        DataError: The leaderboard is not available.
     """
     try:
         answer = _talk({"what": "leaderboard", "competition": board.competition, "public": board.public})
@@ -94,7 +94,7 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     their own published checksums.
 
     Raises:
-        DamagedArchive: It differs from what was sent. (Damaged members are detected when it is unpacked.)
+        DamagedArchive: The archive differs from the file sent. (Damaged members are detected during unpacking.)
     """
     tell_progress("checking the archive")
     found = md5(archive)
@@ -128,7 +128,7 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
         Refusal: The request failed.
     """
     found = importlib.util.find_spec("kaggle")
-    if found is None or found.origin is None:  # without an origin it is just a folder of that name
+    if found is None or found.origin is None:  # without an origin, it is just a folder with that name
         raise Refusal("not-installed")
     request = {"endpoint": os.environ.get(ENDPOINT_VARIABLE) or None, **request}
     child = subprocess.Popen(
@@ -137,7 +137,7 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        start_new_session=True,  # Ctrl-C is for us; it ends when we close its standard input
+        start_new_session=True,  # Ctrl-C is handled here; the child exits when its standard input is closed
         env={**os.environ, "PYTHONSAFEPATH": "1"},
     )
     with child:

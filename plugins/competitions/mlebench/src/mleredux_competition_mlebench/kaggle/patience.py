@@ -73,7 +73,7 @@ class Patience:
     def _judge(
         self, error: BaseException, response: requests.Response | None, failures: int, what: str
     ) -> float | None:
-        """Return the requested seconds to wait; None: use the backoff.
+        """Return the requested seconds to wait; None to use the backoff.
 
         Raises:
             Refusal: A retry would be useless.
@@ -84,7 +84,7 @@ class Patience:
             if failures >= min(self.tries, _TRIES_TO_CONNECT):
                 raise Refusal("unreachable", reason=type(error).__name__) from error
             return None
-        # Storage refuses an expired address with 403, and gateways without Kaggle's own message: ask again.
+        # storage rejects an expired URL with 403, as gateways do without Kaggle's message: retry
         passing = status == 403 and (response.history or not _WHY.search(response.text))
         if status in _REFUSALS and not passing:
             raise Refusal(_REFUSALS[status], what=what, type="an empty file") from error

@@ -116,7 +116,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
 
 
 def as_error(refusal: Refusal, competition: str) -> DataError:
-    """The refusal as an error of the family."""
+    """Return the refusal as a `DataError`."""
     message, hint = _SENTENCES[refusal.kind]
     facts = {"competition": competition, "site": SITE, "page": f"{SITE}/c/{competition}", **refusal.facts}
     return DataError(message.format_map(facts), hint=hint.format_map(facts))

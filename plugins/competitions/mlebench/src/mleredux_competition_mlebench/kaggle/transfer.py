@@ -20,7 +20,7 @@ from mleredux_competition_mlebench.kaggle.sentences import Refusal
 _BLOCK = 1 << 20
 
 Ask = Callable[[], requests.Response]
-"""Requests the file: a response that streams it from its first byte."""
+"""Requests the file and returns a response that streams it from its first byte."""
 Told = Callable[[int, int | None], None]
 
 
@@ -36,7 +36,7 @@ class _Unfinished(Exception):
 class Download:
     """One file download.
 
-    The bytes so far are in `<target>.part`, with a file beside it that records their version (the server's ETag or
+    The bytes so far are in `<target>.part`, with a file next to it that records their version (the server's ETag or
     modification time, and the size), so that only bytes of the same version are joined.
 
     Attributes:
@@ -54,19 +54,19 @@ class Download:
 
     @property
     def part(self) -> Path:
-        """The bytes so far."""
+        """The file with the bytes so far."""
         return self.target.with_name(self.target.name + ".part")
 
     @property
     def marker(self) -> Path:
-        """Which file the bytes belong to."""
+        """The file that records the version of the bytes."""
         return self.target.with_name(self.target.name + ".part.json")
 
     def run(self) -> None:
         """Download, in as many pieces as necessary.
 
         Raises:
-            Refusal: It is not available, is repeatedly interrupted, or does not fit on the disk.
+            Refusal: The file is not available, does not fit on the disk, or its download is repeatedly interrupted.
         """
         failures, farthest = 0, self._size()
         while True:
@@ -105,7 +105,7 @@ class Download:
         return marked if isinstance(marked, dict) else {}
 
     def _continue(self, response: requests.Response) -> None:
-        """Append a response's bytes, or those still missing.
+        """Append a response's bytes, or only the missing ones.
 
         Raises:
             _Unfinished: The file is still incomplete.
@@ -123,7 +123,7 @@ class Download:
         with rest:
             if rest.status_code == requests.codes.partial_content and _starts_at(rest) == start:
                 return self._take(rest, start, total)
-            if rest.status_code == requests.codes.ok:  # it can't send ranges, or has another version by now
+            if rest.status_code == requests.codes.ok:  # the server can't send ranges, or has another version by now
                 return self._take_all(rest)
             if rest.status_code == requests.codes.requested_range_not_satisfiable:
                 self.part.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ class Download:
 
 
 def _blocks(response: requests.Response) -> Iterator[bytes]:
-    """Yield the body as received; a broken connection loses no received bytes."""
+    """Yield the body as received; no received bytes are lost if the connection breaks."""
     read1 = getattr(response.raw, "read1", None)
     if read1 is None or _length(response) is None:
         yield from response.iter_content(_BLOCK)
@@ -171,7 +171,7 @@ def _identity(response: requests.Response) -> str | None:
 
 
 def _length(response: requests.Response) -> int | None:
-    """Bytes of the body as they are written; None where that is not known before."""
+    """Return the number of bytes to be written from the body; None if it is not known in advance."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
         return None
     length = response.headers.get("Content-Length", "")
@@ -190,7 +190,7 @@ def _starts_at(response: requests.Response) -> int | None:
 
 
 def _again(response: requests.Response, start: int, identity: str) -> requests.Response:
-    """The same request, to where it was redirected, from a byte on: `If-Range` restarts it for another version."""
+    """Repeat a request at its redirected URL from a byte on; `If-Range` restarts it if the version changed."""
     request = response.request.copy()
     request.headers["Range"] = f"bytes={start}-"
     request.headers["If-Range"] = identity

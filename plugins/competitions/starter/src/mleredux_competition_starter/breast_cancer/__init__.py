@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def fetch(raw: Path) -> None:
-    """Write scikit-learn's table: thirty measurements and whether the tumour is malignant (1) or benign (0)."""
+    """Write scikit-learn's table: thirty measurements and whether the tumor is malignant (1) or benign (0)."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()

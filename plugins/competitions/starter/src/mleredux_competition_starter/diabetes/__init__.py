@@ -1,4 +1,4 @@
-"""Progression of diabetes: regression on ten measurements, root mean squared error."""
+"""Diabetes progression: regression on ten measurements, root mean squared error."""
 
 from __future__ import annotations
 

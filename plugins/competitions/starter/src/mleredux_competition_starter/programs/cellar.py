@@ -1,4 +1,4 @@
-"""The environment of `wine-tasting`: measurements of a wine cost, its cultivar is to be named."""
+"""The environment of `wine-tasting`: measurements of a wine have a cost, and its cultivar must be named."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CULTIVARS = ("cultivar_1", "cultivar_2", "cultivar_3")
 
 
 class Tasting:
-    """One wine an episode, the row `seed` of `cellar.csv`.
+    """One wine per episode: the row `seed` of `cellar.csv`.
 
     An observation is a dictionary of the measurements made so far. An action is the name of a measurement (reward
     -0.03) or of a cultivar, which ends the episode (reward 1 if it is the wine's, else 0).
 
     Args:
-        folder: The public or the private files.
+        folder: The folder of the public or the private files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -29,15 +29,15 @@ class Tasting:
         self._known: dict[str, float] = {}
 
     def reset(self, *, seed: int) -> tuple[dict[str, float], dict[str, Any]]:
-        """Pour a wine."""
+        """Start an episode with a new wine."""
         self._wine, self._known = self.wines[seed % len(self.wines)], {}
         return {}, {}
 
     def step(self, action: Any) -> tuple[dict[str, float], float, bool, bool, dict[str, Any]]:
-        """Measure, or name the cultivar; an episode is cut short by as many measurements as there are.
+        """Measure, or name the cultivar; an episode is truncated when all measurements have been made.
 
         Raises:
-            ValueError: The action is neither a measurement not made yet, nor a cultivar.
+            ValueError: The action is neither a new measurement nor a cultivar.
         """
         if action in CULTIVARS:
             return dict(self._known), float(action == self._wine["cultivar"]), True, False, {}

@@ -20,11 +20,11 @@ Split = Callable[[Path, Path, Path], None]
 
 
 def hold_inputs(split: Split, program: str, raw: Path, public: Path, private: Path) -> None:
-    """Split as another task does, but keep the test rows for the grader: programs are checked on training rows.
+    """Split like another task, but keep the test rows for the grader: programs are checked on training rows.
 
     Args:
         split: Writes `train.csv`, `test.csv` and `sample_submission.csv`, and `answers.csv`.
-        program: The sample submission, a file of this folder; packed if the task asks for an archive.
+        program: The sample submission, a file in this folder; packed if the task expects an archive.
     """
     split(raw, public, private)
     (public / "test.csv").rename(private / "inputs.csv")
@@ -39,7 +39,7 @@ def hold_inputs(split: Split, program: str, raw: Path, public: Path, private: Pa
 
 
 def add_sample(program: str, public: Path) -> None:
-    """Write the sample submission: a script, or an archive with the script as `main.py`, the same bytes each time."""
+    """Write the sample submission: a script, or a reproducible archive with the script as `main.py`."""
     text = (HERE / "samples" / f"{program}.py").read_bytes()
     if program.endswith("model"):
         with zipfile.ZipFile(public / "sample_submission.zip", "w") as archive:
@@ -92,5 +92,5 @@ def program_task(
 
 
 def held(split: Split, program: str) -> Split:
-    """A `prepare` that does what `hold_inputs` does."""
+    """Return a `prepare` that calls `hold_inputs`."""
     return partial(hold_inputs, split, program)

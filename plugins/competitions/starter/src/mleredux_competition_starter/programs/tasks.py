@@ -30,7 +30,7 @@ def split_wines(raw: Path, public: Path, private: Path) -> None:
 
 
 def prepare_tasting(raw: Path, public: Path, private: Path) -> None:
-    """Hold out the wines of the private episodes; an episode is a row of `cellar.csv`, by its seed."""
+    """Hold out the wines of the private episodes; an episode is the row of `cellar.csv` with the number of its seed."""
     split_table(
         raw,
         public,

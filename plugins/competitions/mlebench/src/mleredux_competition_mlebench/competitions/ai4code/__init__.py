@@ -1,4 +1,4 @@
-"""AI4Code: the order of the cells of notebooks; notebooks of one origin stay together."""
+"""AI4Code: the order of notebook cells; notebooks with the same origin stay together."""
 
 import json
 from functools import partial
@@ -12,10 +12,10 @@ TEST_SIZE = 20_000
 
 
 def held_out(notebooks: Table, size: int) -> list[Any]:
-    """Origins in order of first appearance, each taken as long as the test does not grow beyond its size.
+    """Select origins in order of first appearance, as long as the test set does not exceed its size.
 
     Raises:
-        DataError: The test can't be filled exactly.
+        DataError: The test set can't be filled exactly.
     """
     origins: list[Any] = []
     count = 0
@@ -29,15 +29,15 @@ def held_out(notebooks: Table, size: int) -> list[Any]:
 
 
 def file_order(tree: Tree, notebook: str) -> str:
-    """The cells of a notebook as its file lists them."""
+    """Return the cells of a notebook in the order of its file."""
     return " ".join(json.loads(tree.read(f"{notebook}.json"))["cell_type"])
 
 
 def prepare(w: Workspace, evenly: bool = False) -> None:
-    """Shuffle the notebooks, then fill the test with whole origins.
+    """Shuffle the notebooks, then fill the test set with whole origins.
 
     Args:
-        evenly: Whether origins are drawn, large ones as likely as small ones, whatever number of notebooks that gives.
+        evenly: Whether to draw origins with equal probability, regardless of the resulting number of notebooks.
     """
     raw = w.table("train_ancestors.csv", ("id", "ancestor_id", "parent_id"))
     orders = w.table("train_orders.csv", ("id", "cell_order"))

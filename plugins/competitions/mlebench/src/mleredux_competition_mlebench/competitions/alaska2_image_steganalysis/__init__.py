@@ -1,4 +1,4 @@
-"""ALASKA2 Image Steganalysis: each cover and its three altered versions; of a test image one version is public."""
+"""ALASKA2 Image Steganalysis: each cover with its three altered versions; one version of each test image is public."""
 
 import random
 
@@ -9,7 +9,7 @@ ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
 
 
 def prepare(w: Workspace) -> None:
-    """Split the covers; training images are numbered in the order drawn, test images in a shuffled one."""
+    """Split the covers; training images are numbered in the order drawn, test images in shuffled order."""
     import pandas as pd
 
     trees = {folder: w.tree(folder) for folder in (COVER, *ALTERED)}

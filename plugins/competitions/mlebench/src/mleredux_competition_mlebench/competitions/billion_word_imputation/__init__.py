@@ -1,4 +1,4 @@
-"""Billion Word Imputation: sentences that lost one word."""
+"""Billion Word Imputation: sentences with one word missing."""
 
 import io
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ HEADER = '"id","sentence"\n'
 
 
 def lines(tree: Tree) -> Iterator[str]:
-    """The sentences with their line ends; any carriage return ends a line too, as when Python reads a text file."""
+    """Yield the sentences with their line ends; any carriage return ends a line too, as in Python's text mode."""
     tree.need([SENTENCES])
     for _, content in tree.stream({SENTENCES}):
         yield from io.TextIOWrapper(content, encoding="utf-8")
 
 
 def prepare(w: Workspace, repeats: bool = True) -> None:
-    """Draw lines and words from one stream of random numbers; the training lines are read again when written.
+    """Draw lines and words from one random stream; the training lines are reread for writing.
 
     Args:
-        repeats: Whether sentences that are held out may train where they stand a second time, as published.
+        repeats: Whether repetitions of held-out sentences may stay in the training set, as published.
     """
     import numpy as np
 

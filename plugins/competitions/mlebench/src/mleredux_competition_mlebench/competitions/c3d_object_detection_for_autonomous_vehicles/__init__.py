@@ -14,7 +14,7 @@ BOX = 8
 
 
 def with_confidence(boxes: Any) -> str:
-    """The boxes of a sample with a confidence of 1 in front of each; numbers stay as they are written."""
+    """Return a sample's boxes, each preceded by a confidence of 1; numbers keep their spelling."""
     tokens = boxes.split(" ") if isinstance(boxes, str) else []
     if not tokens or len(tokens) % BOX:
         raise DataError(f"train.csv has boxes of other than {BOX} values.", hint="Get the raw data again.")
@@ -22,7 +22,7 @@ def with_confidence(boxes: Any) -> str:
 
 
 def pick(records: Records, key: str, values: set[Any]) -> Records:
-    """The records whose key has one of the values, in raw order."""
+    """Return the records whose key has one of the values, in raw order."""
     return [record for record in records if record[key] in values]
 
 
@@ -56,7 +56,7 @@ def prepare(w: Workspace, corrected: bool = False) -> None:
             ],
             "ego_pose": [poses[file["ego_pose_token"]] for file in files],
             "scene": pick(raw["scene"], "log_token", set(tokens)),
-            # Both parts list the test logs: the published preparation fills one shared object twice.
+            # both parts list the test logs: the published preparation fills one shared object twice
             "map": [{**place, "log_tokens": tokens if corrected else logs["test"]} for place in raw["map"]],
         }
         if corrected and part == "test":

@@ -8,10 +8,10 @@ from ...blocks import Metric, Workspace, bytes_feature, competition, corrected
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:
-    """Split the TFRecord files, and send each image where its file went; files are numbered in the order drawn.
+    """Split the TFRecord files, and assign each image to its file's part; files are numbered in the order drawn.
 
     Args:
-        test_records: Whether the TFRecord files of the test are public too, with the labels in them, as published.
+        test_records: Whether the test TFRecord files, including their labels, are public too, as published.
     """
     table, records, images = (
         w.table("train.csv", ("image_id", "label")),

@@ -14,10 +14,10 @@ EXAMPLES = 100
 
 
 def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -> Iterator[Any]:
-    """The products in file order, or what is taken of each.
+    """Yield the products in file order, or the selected fields of each.
 
     Raises:
-        DataError: The file is truncated or no BSON.
+        DataError: The file is truncated or not BSON.
     """
     bson = require("bson", "bson")
     with w.path(PRODUCTS).open("rb") as file:
@@ -28,7 +28,7 @@ def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -
 
 
 def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
-    """Distribute the products in a single pass: each to its part, those of the test without their category."""
+    """Distribute the products to their parts in a single pass, test products without their category."""
     bson = require("bson", "bson")
     train_file, test_file, example_file = files
     held_out = set(test[ID])
@@ -46,11 +46,11 @@ def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the products by their ids; the images are not read."""
+    """Split the products by id, without reading the images."""
     import numpy as np
     import pandas as pd
 
-    raw = require("bson.raw_bson", "bson").RawBSONDocument  # decodes what it is asked for
+    raw = require("bson.raw_bson", "bson").RawBSONDocument  # decodes only requested fields
     pairs = documents(w, itemgetter(ID, TARGET), document_class=raw)
     table = pd.DataFrame(np.fromiter(pairs, dtype=[(ID, np.int64), (TARGET, np.int64)]))
     _, test = w.split(table)

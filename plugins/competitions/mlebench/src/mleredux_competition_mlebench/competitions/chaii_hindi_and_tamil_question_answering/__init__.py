@@ -1,4 +1,4 @@
-"""chaii: questions in Hindi and Tamil, answered by a piece of a given text."""
+"""chaii: questions in Hindi and Tamil, answered by an excerpt of a given text."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the questions; the answer gets the name that submissions use."""
+    """Split the questions; the answer column gets its name in submissions."""
     rows = w.table("train.csv", COLUMNS)
     train, test = w.split_groups(rows, group) if group else w.split(rows)
     answers = test[["id", "answer_text"]].rename(columns={"answer_text": "PredictionString"})

@@ -16,7 +16,7 @@ BY_MOLECULE = (
 
 
 def molecules(w: Workspace, *parts: Table, every: bool = False) -> None:
-    """Further tables and the geometry files, of training molecules only; geometry of all with `every`."""
+    """Provide further tables and the geometry files of training molecules; with `every`, the geometry of all."""
     train, test = (rows["molecule_name"].drop_duplicates() for rows in parts)
     shaped = [*train, *test] if every else [*train]
     for name in BY_MOLECULE:

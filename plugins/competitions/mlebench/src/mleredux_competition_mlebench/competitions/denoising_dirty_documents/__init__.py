@@ -1,4 +1,4 @@
-"""Denoising Dirty Documents: the answers are the pixels of the clean pages, one row each."""
+"""Denoising Dirty Documents: the answers are the pixels of the clean pages, one per row."""
 
 import io
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from ...blocks import Metric, Tree, Workspace, Written, competition, corrected, 
 
 
 def grey(tree: Tree, name: str) -> Any:
-    """A picture as an array of rows and columns, from 0 (black) to 255 (white).
+    """Read an image as an array of rows and columns, from 0 (black) to 255 (white).
 
     Raises:
-        DataError: It can't be read.
+        DataError: The image can't be read.
     """
     import numpy as np
 
@@ -26,7 +26,7 @@ def grey(tree: Tree, name: str) -> Any:
 
 
 def pixels(pictures: dict[str, Any], value: Callable[[int], str]) -> Callable[[IO[bytes]], None]:
-    """What writes one line per pixel, picture after picture and row after row, counted from 1."""
+    """Return a function that writes one line per pixel, image by image and row by row, counting from 1."""
     values = [value(intensity) for intensity in range(256)]
 
     def write(file: IO[bytes]) -> None:
@@ -44,7 +44,7 @@ def prepare(w: Workspace, by_page: bool = False) -> None:
     """Split the images by name; clean test images become the answers.
 
     Args:
-        by_page: Whether pictures with the same clean page are held out together.
+        by_page: Whether to hold out images of the same clean page together.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Detecting Insults in Social Commentary: comments; the labelled test file of Kaggle is the test."""
+"""Detecting Insults in Social Commentary: comments; Kaggle's labeled test file is the test set."""
 
 from mleredux.errors import DataError
 
@@ -6,7 +6,7 @@ from ...blocks import Metric, Workspace, competition
 
 
 def prepare(w: Workspace) -> None:
-    """Copy Kaggle's own parts, and take the labels off the test."""
+    """Copy Kaggle's own parts, and remove the labels from the test set."""
     train = w.table("train.csv", ("Insult", "Date", "Comment"))
     test = w.table("test_with_solutions.csv", ("Insult", "Date", "Comment", "Usage"))
     if set(train["Comment"]) & set(test["Comment"]):

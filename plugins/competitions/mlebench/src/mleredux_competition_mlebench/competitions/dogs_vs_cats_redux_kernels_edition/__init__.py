@@ -1,4 +1,4 @@
-"""Dogs vs. Cats Redux: Kernels Edition: labels are in the files' names."""
+"""Dogs vs. Cats Redux: Kernels Edition: labels are in the file names."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from ...blocks import Metric, Workspace, Zip, competition, corrected, drawn_by_c
 
 
 def numbered(names: list[str]) -> list[str]:
-    """New names of training images: each class is counted for itself, in the order drawn."""
+    """Return new names of training images: each class is numbered separately, in the order drawn."""
     counts: Counter[str] = Counter()
     new = []
     for name in names:
@@ -17,7 +17,7 @@ def numbered(names: list[str]) -> list[str]:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the sorted names; the images are public twice, in folders and in archives."""
+    """Split the sorted names; the images are published twice, in folders and in archives."""
     import pandas as pd
 
     tree = w.tree("train.zip", inside="train")

@@ -8,9 +8,9 @@ FREQUENT = "javascript c# python php java"
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the questions; the sample has the texts too, as the published one does."""
+    """Split the questions; the sample contains the texts too, like the published one."""
     columns = ("Id", "Title", "Body", "Tags")
-    read = {"keep_default_na": False} if group else {}  # a question may have the one tag "null"
+    read = {"keep_default_na": False} if group else {}  # a question may have "null" as its only tag
     rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str}, **read)
     train, test = w.split_groups(rows, group) if group else w.split(rows)
     hidden = test.drop(columns="Tags")

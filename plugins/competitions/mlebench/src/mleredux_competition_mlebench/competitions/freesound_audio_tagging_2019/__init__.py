@@ -1,4 +1,4 @@
-"""Freesound Audio Tagging 2019: Kaggle's own parts, and the labels of the test that were published afterwards."""
+"""Freesound Audio Tagging 2019: Kaggle's own parts, with the test labels published afterwards."""
 
 from mleredux.errors import DataError
 
@@ -10,7 +10,7 @@ SAMPLE = "sample_submission.csv"
 
 
 def prepare(w: Workspace) -> None:
-    """Copy everything; look up what the test clips are."""
+    """Copy everything, and look up the labels of the test clips."""
     clips = w.table(f"{LABELS}/test_post_competition.csv", ("fname", "labels", "usage"), archive=f"{LABELS}.zip").query(
         "usage == 'Private'"
     )

@@ -1,4 +1,4 @@
-"""Google QUEST Q&A Labeling: 30 judgements on a question and its answer."""
+"""Google QUEST Q&A Labeling: 30 ratings of a question and its answer."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ QUESTION = "question_body"
 
 
 def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """Where the rare target is constant in the test, its first row and the first training row with a value swap."""
+    """If the rare target is constant in the test set, swap its first row and the first training row with a value."""
     import numpy as np
     import pandas as pd
 
@@ -33,14 +33,14 @@ def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
 
 
 def ramp(test: Table) -> dict[str, Any]:
-    """The sample's values: as no column may be constant, each goes from 0 to 1."""
+    """Return the sample's values: each column goes from 0 to 1, since no column may be constant."""
     import numpy as np
 
     return dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))
 
 
 def whole_questions(w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """Where the rare target is constant in the test, the first training question that has a value joins it."""
+    """If the rare target is constant in the test set, move the first training question with a value to it."""
     import pandas as pd
 
     rare = train.loc[train[RARE] != 0, QUESTION]

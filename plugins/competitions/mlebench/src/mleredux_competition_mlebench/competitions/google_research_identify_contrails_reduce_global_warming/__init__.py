@@ -20,7 +20,7 @@ def runs(mask: Any) -> str:
 
 
 def prepare(w: Workspace) -> None:
-    """Hold out as many training records as there are for validation; their masks become the answers."""
+    """Hold out as many training records as there are validation records; their masks become the answers."""
     import numpy as np
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""H&M Personalized Fashion Recommendations: the purchases of the last days of a log."""
+"""H&M Personalized Fashion Recommendations: purchases in the last days of a log."""
 
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,8 @@ def prepare(w: Workspace, as_described: bool = False) -> None:
     """Cut the log by date.
 
     Args:
-        as_described: Hold out seven days, and keep the ten digits of article ids; the published files hold out
-            eight, as both ends count, and lose the leading zero, which customers' lists in the sample have.
+        as_described: Whether to hold out seven days, and to keep the ten digits of article ids. The published files
+            hold out eight days, counting both ends, and lose the leading zero, which the lists in the sample have.
     """
     import pandas as pd
 

@@ -7,7 +7,7 @@ from ...blocks.per_category import Pair, of_pairs, split_categories
 
 
 def numbered(pairs: list[Pair]) -> list[Pair]:
-    """Training pairs, named by their category and counted within it."""
+    """Return training pairs, named by category and numbered within it."""
     counts: Counter[int] = Counter()
     new = []
     for pair in pairs:
@@ -19,7 +19,7 @@ def numbered(pairs: list[Pair]) -> list[Pair]:
 
 
 def prepare(w: Workspace) -> None:
-    """Split each species; test images get running numbers in the order shuffled."""
+    """Split each species; test images get running numbers in shuffled order."""
     import pandas as pd
 
     document, images = w.json("train_metadata.json"), w.tree("train_images")

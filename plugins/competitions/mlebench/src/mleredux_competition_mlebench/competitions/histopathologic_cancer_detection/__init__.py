@@ -6,7 +6,7 @@ IMAGES = FilesOfRows(tree="train", source="{id}.tif")
 
 
 def prepare(w: Workspace) -> None:
-    """Hold out the share that the unlabelled images have among all; rows keep the raw order."""
+    """Hold out the share of unlabeled images among all images; rows keep the raw order."""
     rows = w.table("train_labels.csv", ("id", "label"))
     unlabelled = sum("/" not in name for name in w.tree("test").names(".tif"))
     ids = w.split(rows["id"].to_numpy(), unlabelled / (len(rows) + unlabelled))

@@ -1,4 +1,4 @@
-"""HMS - Harmful Brain Activity Classification: expert votes on stretches of EEG; whole spectrograms are held out."""
+"""HMS - Harmful Brain Activity Classification: expert votes on EEG segments; whole spectrograms are held out."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ SUMS = {"row_sum": {"decimals": 5}}
 
 
 def shares(w: Workspace, _train: Table, test: Table, id: str = "eeg_id") -> None:
-    """The right forecast, votes as shares of their row; and the examples, which belong to no row."""
+    """Write the perfect prediction, with votes as shares of their row, and the examples, which belong to no row."""
     votes = test[list(VOTES)]
     w.private("gold_submission.csv", test[[id]].join(votes.div(votes.sum(axis=1), axis=0)))
     w.public("example_figures", w.tree("example_figures").all())

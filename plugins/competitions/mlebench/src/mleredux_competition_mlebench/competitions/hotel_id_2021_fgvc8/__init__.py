@@ -6,12 +6,12 @@ TWICE = "ce27d36c9147cc19.jpg"
 
 
 def unique_images(_w: Workspace, rows: Table) -> Table:
-    """The rows without the one image that is listed twice."""
+    """Return the rows without the image that is listed twice."""
     return rows[rows["image"] != TWICE]
 
 
 def visits(_w: Workspace, rows: Table) -> Column:
-    """The visit of each picture: images of one hotel at one time."""
+    """Return the visit of each image: images of one hotel at one time."""
     return rows["hotel_id"].astype(str) + " " + rows["timestamp"].astype(str)
 
 

@@ -10,11 +10,11 @@ REGIONS, TARGETS = "-anatomical-structure.json", ".json"
 
 
 def prepare(w: Workspace, published: bool = True) -> None:
-    """Hold out three images; the sizes of each are joined to its answers.
+    """Hold out three images; image sizes are joined to the answers.
 
     Args:
-        published: Whether images are held out one by one, and the outlines of the glomeruli of test images are
-            public too, as published; else donors are held out as a unit.
+        published: Whether to hold out single images and to publish the glomeruli outlines of test images too, as in the
+            published split; otherwise donors are held out as a unit.
     """
     rows = w.table("train.csv", ("id", "encoding"))
     information = w.table(INFORMATION, ("image_file", "patient_number", *SIZES))

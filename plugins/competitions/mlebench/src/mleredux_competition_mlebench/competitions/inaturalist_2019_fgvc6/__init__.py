@@ -1,4 +1,4 @@
-"""iNaturalist 2019 at FGVC6: 1,010 species in plain tar archives that are named as if they were compressed."""
+"""iNaturalist 2019 at FGVC6: 1,010 species in uncompressed tar archives with names of compressed ones."""
 
 from typing import IO
 
@@ -10,7 +10,7 @@ SAMPLE_LABEL = 654
 
 
 def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
-    """Tar archives of images, written in a single pass through the raw ones.
+    """Pack images into tar archives, in a single pass through the raw ones.
 
     Args:
         archives: New names by names in the tree, for each public archive.
@@ -25,7 +25,7 @@ def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
 
 
 def prepare(w: Workspace) -> None:
-    """Split each species; ids stay, and test images lose their folders."""
+    """Split each species; ids stay unchanged, and test images lose their folders."""
     import pandas as pd
 
     document, tree = w.json("train2019.json"), w.tree(f"{TOP}.tar.gz", inside=TOP)

@@ -1,4 +1,4 @@
-"""Invasive Species Monitoring: photographs of forest in 7z archives, which the benchmark leaves empty."""
+"""Invasive Species Monitoring: forest photographs in 7z archives, which are empty in the benchmark."""
 
 from functools import partial
 
@@ -8,10 +8,10 @@ EMPTY_ENTRY = "prepared/public/{}"
 
 
 def prepare(w: Workspace, pictures: bool = False) -> None:
-    """Split the labels; the images are looked for, but the published archives hold none of them.
+    """Split the labels; the images must exist, but the published archives contain none of them.
 
     Args:
-        pictures: Whether the images are public, in folders, instead of the empty archives.
+        pictures: Whether to publish the images, in folders, instead of the empty archives.
     """
     train, test = w.split(w.table("train_labels.csv", ("name", "invasive"), archive="train_labels.csv.zip"), 0.2)
     sample = filled(test, ["name"], {"invasive": 0.5})

@@ -1,4 +1,4 @@
-"""iWildCam 2020 - FGVC7: camera traps; whole locations are held out, until the test has its share of images."""
+"""iWildCam 2020 - FGVC7: camera traps; whole locations are held out until the test set has its share of images."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ RANDOM_LABELS = 676
 
 
 def held_out(w: Workspace, images: Table) -> list[Any]:
-    """Locations for the test: drawn, then moved one by one until their share of images is right.
+    """Select test locations: drawn at random, then moved one by one until their share of images is right.
 
-    As published, the share is of all images and the test's once more, which makes it 28 % of the images.
+    As published, the share is relative to all images plus the test images again, which amounts to 28 % of the images.
     """
     sizes = images["location"].value_counts()
     train, test = map(list, w.split(images["location"].unique(), SHARE))
@@ -31,7 +31,7 @@ def held_out(w: Workspace, images: Table) -> list[Any]:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the locations; what the detector found is public for all images."""
+    """Split the locations; the detector's results are public for all images."""
     import numpy as np
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Toxic Comment Classification Challenge: Kaggle's own test, with the labels that it published later."""
+"""Toxic Comment Classification Challenge: Kaggle's own test set, with the labels published later."""
 
 from mleredux.errors import DataError
 
@@ -10,7 +10,7 @@ SCORED = {"match": "sorted-known", "drop_negative_truth": True}
 
 
 def prepare(w: Workspace) -> None:
-    """Take all rows over, those that are not scored too: their labels are -1."""
+    """Copy all rows, including those that are not scored, whose labels are -1."""
     train, test, answers, sample = (
         w.table(f"{name}.csv", ("id", *columns), archive=f"{name}.csv.zip")
         for name, columns in (

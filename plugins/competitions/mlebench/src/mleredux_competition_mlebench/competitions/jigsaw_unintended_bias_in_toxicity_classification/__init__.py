@@ -1,4 +1,4 @@
-"""Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test, with the labels that it published later."""
+"""Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test set, with the labels published later."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ SCORED = {"identities": list(IDENTITIES), "truth": ["toxicity"], "synonyms": {"t
 
 
 def prepare(w: Workspace) -> None:
-    """Take training table and answers over as they are."""
+    """Copy the training table and the answers unchanged."""
     test = w.table("test_private_expanded.csv", ("id", "comment_text", "toxicity", *IDENTITIES))
     w.public("train.csv", w.file("train.csv"))
     w.public("test.csv", test[["id", "comment_text"]])

@@ -1,4 +1,4 @@
-"""Kuzushiji Recognition: every character of old book pages, with its place."""
+"""Kuzushiji Recognition: all characters on old book pages, with their positions."""
 
 from mleredux.errors import DataError
 
@@ -8,10 +8,11 @@ BOX = 5
 
 
 def points(labels: object) -> str:
-    """The answer that is right everywhere: each box by a point just inside its top left corner.
+    """Return the perfect answer: a point just inside the top left corner of each box.
 
     Args:
-        labels: Character, left, top, width and height of every box, divided by blanks; missing for a page without.
+        labels: Character, left, top, width and height of every box, separated by blanks; missing for pages without
+            boxes.
     """
     if not isinstance(labels, str):
         return ""
@@ -24,12 +25,12 @@ def points(labels: object) -> str:
 
 
 def gold(w: Workspace, _train: Table, test: Table) -> None:
-    """The submission that is right everywhere, for the grader's own use."""
+    """Return the perfect submission, for the grader's own use."""
     w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
 
 
 def books(_w: Workspace, rows: Table) -> Column:
-    """The book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
+    """Return the book of each page, with which names such as `umgy003-020` and `100241706_00003_2` begin."""
     return rows["image_id"].str.extract(r"^([^-_]+)", expand=False)
 
 

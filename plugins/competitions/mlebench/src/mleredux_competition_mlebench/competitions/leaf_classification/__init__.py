@@ -1,4 +1,4 @@
-"""Leaf Classification: 99 species from leaf shapes and numbers taken from them."""
+"""Leaf Classification: 99 species from leaf shapes and features extracted from them."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ SPECIES = classes(ID)
 
 
 def images(w: Workspace, train: Table, test: Table) -> None:
-    """One public folder for both parts, and an empty private one."""
+    """Provide one public folder for both parts, and an empty private one."""
     tree = w.tree("images.zip", inside="images")
     w.public("images", tree.pick(texts(train, "{id}.jpg") + texts(test, "{id}.jpg")))
     w.private("images", Files(tree, ()))

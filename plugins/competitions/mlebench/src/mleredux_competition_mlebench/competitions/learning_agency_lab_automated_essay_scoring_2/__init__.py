@@ -1,4 +1,4 @@
-"""Learning Agency Lab, Automated Essay Scoring 2.0: grades of pupils' essays."""
+"""Learning Agency Lab, Automated Essay Scoring 2.0: grades of student essays."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ...blocks import Metric, Table, TableSplit, competition, corrected
 
 
 def random_grades(test: Table) -> dict[str, Any]:
-    """The sample's grades: they say nothing of the answers, so their seed is fixed in every variant."""
+    """Draw the sample's grades: they reveal nothing about the answers, so their seed is fixed in every variant."""
     import numpy as np
 
     return {"score": np.random.RandomState(42).randint(1, 7, len(test))}

@@ -1,4 +1,4 @@
-"""LMSYS Chatbot Arena: which of two models' answers a person prefers."""
+"""LMSYS Chatbot Arena: human preference between the answers of two models."""
 
 from ...blocks import Metric, TableSplit, competition, corrected
 

@@ -10,11 +10,11 @@ from ...blocks import Metric, Workspace, Written, competition, corrected
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000
 OVERLAP = 10
-"""So many rows before and after a row have frames in common with it: each holds 11 in a row."""
+"""Number of rows before and after a row that share frames with it: each row contains 11 consecutive frames."""
 
 
 def chosen(array: Any, rows: Any) -> Written:
-    """Rows of an array that may be larger than memory, as an npy file."""
+    """Return a writer of selected rows, as an npy file, from an array that may be larger than memory."""
     import numpy as np
 
     def write(file: IO[bytes]) -> None:
@@ -24,7 +24,7 @@ def chosen(array: Any, rows: Any) -> Written:
 
 
 def apart(w: Workspace, count: int, share: float, stretch: int) -> tuple[Any, Any]:
-    """Training and test rows without a frame in common, shuffled: stretches are held out, and their edges left out."""
+    """Return shuffled training and test rows without common frames: stretches are held out, their edges omitted."""
     import numpy as np
 
     stretches = np.arange(count) // stretch
@@ -39,7 +39,7 @@ def prepare(w: Workspace, stretch: int | None = None) -> None:
     """Split the frames in the ratio of the raw files.
 
     Args:
-        stretch: Hold out so many rows at a time; the published split takes single rows, whose neighbours tell of them.
+        stretch: Number of consecutive rows to hold out; the published split takes single rows, which neighbors reveal.
     """
     import numpy as np
     import pandas as pd

@@ -1,4 +1,4 @@
-"""MLSP 2013 Bird Classification Challenge: recordings of a forest, and what was made of them."""
+"""MLSP 2013 Bird Classification Challenge: forest recordings, and data derived from them."""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ SEGMENTS = ("histogram_of_segments", "segment_features", "segment_rectangles")
 
 
 def cells(recordings: dict[int, set[int]]) -> Table:
-    """A row per recording and species, 1 where it is heard."""
+    """Return a row per recording and species, with 1 if the species is heard."""
     import pandas as pd
 
     pairs = [(number * 100 + s, int(s in heard)) for number, heard in recordings.items() for s in range(SPECIES)]
@@ -31,10 +31,10 @@ def cells(recordings: dict[int, set[int]]) -> Table:
 
 
 def prepare(w: Workspace, by_day: bool = False) -> None:
-    """Renumber Kaggle's training recordings, the only labelled ones, and draw the test from them.
+    """Renumber Kaggle's training recordings, the only labeled ones, and draw the test set from them.
 
     Args:
-        by_day: Whether recordings of one site and day are held out together, and tables keep their own headers.
+        by_day: Whether to hold out recordings of one site and day together, and to keep the tables' own headers.
     """
 
     def table(name: str, *columns: str) -> Table:
@@ -44,7 +44,7 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
     folds, names = table("CVfolds_2.txt", "rec_id", "fold"), table("rec_id2filename.txt", "rec_id", "filename")
     kept = folds[folds["fold"] == 0].reset_index(drop=True)
     if by_day:
-        # `PC13_20090531_050000_0020` is a recording of site PC13 on 31 May 2009.
+        # `PC13_20090531_050000_0020` is a recording at site PC13 on 31 May 2009
         day = names.set_index("rec_id")["filename"].str.extract(r"^([^_]+_[^_]+)", expand=False)
         held_out = set(w.split_groups(kept, kept["rec_id"].map(day), SHARE)[1].index)
     else:
@@ -52,7 +52,7 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
     new = {old: number for number, old in enumerate(kept["rec_id"])}
 
     def lines(name: str) -> list[tuple[int, str]]:
-        """New number and the rest, with its comma, of each line about a recording that is kept."""
+        """Yield the new number and the rest, with its comma, of each line about a kept recording."""
         split = (line.partition(",") for line in tree.read(name).decode().splitlines()[1:] if line.strip())
         return [(new[int(old)], comma + rest) for old, comma, rest in split if int(old) in new]
 
@@ -70,7 +70,7 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
     w.public(LABELS, Text("rec_id,[labels]\n" + "".join(f"{number}{rest}\n" for number, rest in shown)))
     for name in SEGMENTS:
         path = f"supplemental_data/{name}.txt"
-        # All three get the header of the first, as published.
+        # all three get the header of the first, as published
         header = tree.read(path).decode().splitlines()[0] if by_day else "rec_id,[histogram of segment features]"
         w.public(path, Text(f"{header}\n" + "".join(f"{number}{rest}\n" for number, rest in lines(path))))
     examples = names["filename"][(EXAMPLES + "/" + names["filename"] + ".bmp").isin(set(tree.files))]

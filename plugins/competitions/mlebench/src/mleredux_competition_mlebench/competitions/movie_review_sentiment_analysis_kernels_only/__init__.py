@@ -6,7 +6,7 @@ from ...blocks import Csv, Metric, Workspace, Zip, competition, corrected
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the phrases; where sentences are held out as a unit, phrases such as "null" stay, too."""
+    """Split the phrases; if sentences are held out as a unit, phrases such as "null" are kept too."""
     columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
     read = {"keep_default_na": False} if group else {}
     table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t", **read)

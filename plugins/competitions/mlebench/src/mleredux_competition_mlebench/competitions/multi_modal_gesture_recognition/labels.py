@@ -1,4 +1,4 @@
-"""Taking the gestures' labels out of the MATLAB files of recordings, which nothing else of the test would hide."""
+"""Removal of gesture labels from the MATLAB files of test recordings, which contain them in plain sight."""
 
 import gzip
 import io
@@ -17,7 +17,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def without_labels(tree: Tree, file: IO[bytes]) -> None:
-    """Write the recordings (zip files) of a tree as a tar.gz archive, their MATLAB files with no labels.
+    """Write the recordings (zip files) of a tree as a tar.gz archive, with no labels in their MATLAB files.
 
     Raises:
         DataError: A recording is damaged, or its MATLAB file is not as expected.
@@ -51,7 +51,7 @@ def _recording(data: bytes, name: str) -> bytes:
 
 
 def _matlab(data: bytes, name: str) -> bytes:
-    """The structure `Video` of a MATLAB file, with its field `Labels` empty."""
+    """Return the structure `Video` of a MATLAB file, with an empty field `Labels`."""
     import numpy as np
     from scipy.io import loadmat, savemat
     from scipy.io.matlab import MatReadError

@@ -1,4 +1,4 @@
-"""New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
+"""New York City Taxi Fare Prediction: 55 million rides, a few of which are held out."""
 
 from ...blocks import Metric, TableSplit, competition, corrected
 

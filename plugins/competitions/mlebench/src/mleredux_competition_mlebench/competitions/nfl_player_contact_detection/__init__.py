@@ -7,7 +7,7 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 
 def plays(w: Workspace, train: Table, test: Table) -> None:
-    """Further tables and the videos of each play."""
+    """Provide the further tables and the videos of each play."""
     parts = {"train": train["game_play"].unique(), "test": test["game_play"].unique()}
     videos = w.tree("train")
     for name in TABLES:
@@ -19,7 +19,7 @@ def plays(w: Workspace, train: Table, test: Table) -> None:
 
 
 def games(_w: Workspace, labels: Table) -> Column:
-    """The game of each play (`58168_003392` is a play of game 58168)."""
+    """Return the game of each play (`58168_003392` is a play of game 58168)."""
     return labels["game_play"].str.partition("_")[0]
 
 
@@ -27,7 +27,7 @@ COMPETITION = competition(
     "nfl-player-contact-detection",
     prepare=TableSplit(
         table="train_labels.csv",
-        read={"dtype": {"nfl_player_id_2": str}},  # numbers, and G for the ground
+        read={"dtype": {"nfl_player_id_2": str}},  # player numbers, and G for the ground
         ids="contact_id",
         targets="contact",
         fill={"contact": 0},

@@ -6,7 +6,7 @@ TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 
 
 def geometries(w: Workspace, train: Table, test: Table) -> None:
-    """Each material's folder goes to its part, under its new number."""
+    """Send each material's folder to its part, under its new number."""
     tree = w.tree("train.zip", inside="train")
     for part, rows in (("train", train), ("test", test)):
         numbers = range(1, len(rows) + 1)
@@ -14,7 +14,7 @@ def geometries(w: Workspace, train: Table, test: Table) -> None:
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """New ids, from 1 in each part."""
+    """Assign new ids, from 1 in each part."""
     return renumbered(train, "id", 1), renumbered(test, "id", 1)
 
 

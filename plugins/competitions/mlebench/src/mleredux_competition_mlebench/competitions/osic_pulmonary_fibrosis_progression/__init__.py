@@ -6,10 +6,10 @@ COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 
 
 def grid(test: Table) -> Table:
-    """Every test patient times every week from the first to the last visit of any, visits joined to it."""
+    """Cross all test patients with all weeks between the first and the last visit of any, and join the visits."""
     import pandas as pd
 
-    test = test.drop_duplicates(["Patient", "Weeks"])  # of two visits in one week
+    test = test.drop_duplicates(["Patient", "Weeks"])  # for two visits in one week
     weeks = range(test["Weeks"].min(), test["Weeks"].max() + 1)
     index = pd.MultiIndex.from_product([test["Patient"].unique(), weeks], names=["Patient", "Weeks"])
     answers = index.to_frame(index=False).merge(test, on=["Patient", "Weeks"], how="left")
@@ -18,7 +18,7 @@ def grid(test: Table) -> Table:
 
 
 def prepare(w: Workspace) -> None:
-    """Hold out patients; their first visit is public."""
+    """Hold out patients, with their first visit public."""
     train, test = w.split_groups(w.table("train.csv", COLUMNS), "Patient", joined=True)
     answers = grid(test)
     scans = w.tree("train")

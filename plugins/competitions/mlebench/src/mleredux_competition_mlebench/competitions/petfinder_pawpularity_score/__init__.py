@@ -6,7 +6,7 @@ from ...blocks import FilesOfRows, Metric, Table, TableSplit, competition, corre
 
 
 def random_scores(test: Table) -> dict[str, Any]:
-    """The sample's values are drawn; they tell nothing of the answers."""
+    """Draw the sample's values, which reveal nothing about the answers."""
     import numpy as np
 
     return {"Pawpularity": np.random.default_rng(0).uniform(1, 100, len(test)).round(2)}

@@ -1,4 +1,4 @@
-"""Plant Pathology 2020 - FGVC7: apple leaves; all images lie in one folder, renumbered in each part."""
+"""Plant Pathology 2020 - FGVC7: apple leaves; all images are in one folder, renumbered in each part."""
 
 from ...blocks import Metric, Table, TableSplit, Workspace, competition
 
@@ -6,12 +6,12 @@ TARGETS = ("healthy", "multiple_diseases", "rust", "scab")
 
 
 def numbers(prefix: str, rows: Table) -> list[str]:
-    """New ids in row order."""
+    """Return new ids in row order."""
     return [f"{prefix}_{n}" for n in range(len(rows))]
 
 
 def images(w: Workspace, train: Table, test: Table) -> None:
-    """Both parts in one folder, under their new ids."""
+    """Put both parts in one folder, under their new ids."""
     tree = w.tree("images")
     old = [*train["image_id"], *test["image_id"]]
     new = numbers("Train", train) + numbers("Test", test)
@@ -19,7 +19,7 @@ def images(w: Workspace, train: Table, test: Table) -> None:
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """Ids that tell the parts apart and nothing else."""
+    """Assign ids that distinguish the parts and reveal nothing else."""
     return train.assign(image_id=numbers("Train", train)), test.assign(image_id=numbers("Test", test))
 
 

@@ -1,4 +1,4 @@
-"""Plant Seedlings Classification: a folder per species is the only table."""
+"""Plant Seedlings Classification: labels exist only as one folder per species."""
 
 from mleredux.errors import DataError
 
@@ -6,7 +6,7 @@ from ...blocks import Metric, Workspace, competition, texts
 
 
 def prepare(w: Workspace) -> None:
-    """Split the images, sorted by species and name; test images lie in one flat folder."""
+    """Split the images, sorted by species and name; test images go to one flat folder."""
     import pandas as pd
 
     tree = w.tree("train")

@@ -1,4 +1,4 @@
-"""Playground Series S3E18: six properties of molecules in a synthetic table; two of them are asked for."""
+"""Playground Series S3E18: six properties of molecules in a synthetic table, two of which are predicted."""
 
 from ...blocks import Metric, TableSplit, competition
 

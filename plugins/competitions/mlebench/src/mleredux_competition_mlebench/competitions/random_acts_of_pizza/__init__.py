@@ -10,10 +10,10 @@ ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if
 
 
 def prepare(w: Workspace, givers: bool = True) -> None:
-    """Split the training records in the ratio of the raw files; hide fields that the raw test file lacks.
+    """Split the training records in the ratio of the raw files; remove fields that the raw test file lacks.
 
     Args:
-        givers: Whether records name the giver, as published: only who got a pizza has one.
+        givers: Whether records name the giver, as published, though only successful requests have one.
     """
     import pandas as pd
 

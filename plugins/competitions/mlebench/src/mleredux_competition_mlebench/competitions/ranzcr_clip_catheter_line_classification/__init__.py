@@ -10,7 +10,7 @@ UNSCORED = ("CVC - Normal", "Swan Ganz Catheter Present")
 
 
 def courses(w: Workspace, train: Table, _test: Table) -> None:
-    """The courses of tubes, on training images only."""
+    """Provide the courses of tubes, for training images only."""
     table = w.table("train_annotations.csv", ["StudyInstanceUID"])
     w.public("train_annotations.csv", table[table["StudyInstanceUID"].isin(train["StudyInstanceUID"])])
 

@@ -10,10 +10,10 @@ STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
 
 def prepare(w: Workspace, train_share: float = 0.1) -> None:
-    """Draw training studies: some with boxes and mask, some with a mask, some with boxes, then any that are left.
+    """Draw training studies: some with boxes and mask, some with a mask, some with boxes, then any others.
 
     Args:
-        train_share: The share of studies to train on; published is what was meant to be the share of the test.
+        train_share: The share of studies to train on; the published value was meant to be the test share.
     """
     rows, boxes = w.table("train.csv", (STUDY, "patient_overall")), w.table(BOXES, (STUDY,))
     masks, images = w.tree("segmentations"), w.tree("train_images")
@@ -23,7 +23,7 @@ def prepare(w: Workspace, train_share: float = 0.1) -> None:
     random_numbers = random.Random(w.seed(0))
 
     def draw(studies: Iterable[str], share_of: Sized, less: Sequence[str], without: Sequence[str]) -> list[str]:
-        """Draw the share of `share_of`, less what was drawn of it before, from the studies but `without`."""
+        """Draw a share of `share_of`, minus those already drawn, from the studies except `without`."""
         held = set(without)
         left = [study for study in studies if study not in held]
         return random_numbers.sample(left, round(len(share_of) * train_share) - len(less))

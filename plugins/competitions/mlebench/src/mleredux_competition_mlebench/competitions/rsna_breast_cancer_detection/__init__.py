@@ -1,4 +1,4 @@
-"""RSNA Screening Mammography Breast Cancer Detection: patients are held out, and one answer is asked for per breast."""
+"""RSNA Screening Mammography Breast Cancer Detection: patients are held out, with one answer per breast."""
 
 from ...blocks import FilesOfRows, Metric, Workspace, competition, corrected, texts
 

@@ -8,7 +8,7 @@ FAULTY = ("00109", "00123", "00709")
 
 
 def sound(_w: Workspace, rows: Table) -> Table:
-    """The cases without those whose images are known to be faulty."""
+    """Return the cases without those whose images are known to be faulty."""
     return rows[~rows["BraTS21ID"].isin(FAULTY)]
 
 

@@ -8,7 +8,7 @@ OLD = "old_leaky_data"
 
 
 def old_version(w: Workspace, _train: Table, _test: Table) -> None:
-    """The withdrawn first version of the data stays public, as published."""
+    """Keep the withdrawn first version of the data public, as published."""
     w.public(OLD, w.tree(OLD).all())
 
 

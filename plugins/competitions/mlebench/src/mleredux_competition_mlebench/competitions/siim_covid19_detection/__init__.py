@@ -1,4 +1,4 @@
-"""SIIM-FISABIO-RSNA COVID-19 Detection: chest radiographs, labelled per study and boxed per image."""
+"""SIIM-FISABIO-RSNA COVID-19 Detection: chest radiographs, with labels per study and boxes per image."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ WHOLE_IMAGE = " 1 0 0 1 1"
 
 
 def patients(studies: Column, tree: Tree) -> Column:
-    """The patient of each study, as the header of its first image names them; a study without one is its own."""
+    """Return each study's patient from the header of its first image; studies without one form their own group."""
     dicom = require("pydicom", "dicom")
     first: dict[str, str] = {}
     for name in tree.names(".dcm"):
@@ -33,10 +33,10 @@ def patients(studies: Column, tree: Tree) -> Column:
 
 
 def prepare(w: Workspace, by_patient: bool = False) -> None:
-    """Split the studies; images follow. Answers are the studies', then the images', each sorted by id.
+    """Split the studies; images follow. Answers list the studies, then the images, each sorted by id.
 
     Args:
-        by_patient: Whether patients are held out as a unit.
+        by_patient: Whether to hold out patients as a unit.
     """
     import numpy as np
     import pandas as pd

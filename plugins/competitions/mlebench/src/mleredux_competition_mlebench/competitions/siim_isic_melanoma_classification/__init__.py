@@ -13,7 +13,7 @@ Divide = Callable[[Workspace, Table], tuple[Table, Table]]
 
 
 def by_records(w: Workspace, table: Table) -> tuple[Table, Table]:
-    """Send each image where its TFRecord file went; the files are public, renumbered in each part."""
+    """Assign each image to its TFRecord file's part; the files are public, renumbered in each part."""
     records = w.tree("tfrecords")
     labelled = [name for name in records.names(".tfrec") if name.startswith("train")]
     test_files = [name for name in labelled if name.partition("-")[0] in TEST_FILES]

@@ -14,7 +14,7 @@ SAMPLE = dict(zip(POSITION, (37.904611315634504, -86.48107806249548), strict=Tru
 
 
 def day(drive: str) -> str:
-    """The date that a drive's name begins with, month and day with two digits."""
+    """Return the date at the beginning of a drive's name, with two digits for month and day."""
     year, month, rest = drive.split("-")[:3]
     return f"{year}-{month.zfill(2)}-{rest.zfill(2)}"
 
@@ -23,7 +23,7 @@ def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
     """Split the days; the true positions of test drives become the answers.
 
     Args:
-        hidden: Names of files that test drives lose; as published, all others stay.
+        hidden: Names of files that are removed from test drives; as published, all others are kept.
     """
     import pandas as pd
 

@@ -13,10 +13,10 @@ TEN_DECIMALS = {"float_format": "%.10f"}
 
 
 def bases(test: Table) -> Table:
-    """A row per base of every molecule; those beyond the measured ones hold 0 and are not kept for scoring.
+    """Return a row per base of every molecule; unmeasured bases have 0 and are not scored.
 
     Raises:
-        DataError: A molecule has other measurements than it says.
+        DataError: A molecule's measurements contradict its declared length.
     """
     import numpy as np
     import pandas as pd
@@ -36,7 +36,7 @@ def bases(test: Table) -> Table:
 
 
 def families(sequences: Column) -> Column:
-    """The family of each sequence: sequences are joined that have the same base at four of five places or more."""
+    """Return the family of each sequence: sequences with equal bases at four of five positions or more are joined."""
     import numpy as np
     import pandas as pd
 
@@ -45,10 +45,10 @@ def families(sequences: Column) -> Column:
 
 
 def prepare(w: Workspace, by_family: bool = False) -> None:
-    """Draw the test from the molecules of good quality; a tenth of all.
+    """Draw the test set, a tenth of all molecules, from those of good quality.
 
     Args:
-        by_family: Whether molecules that are nearly the same are held out together.
+        by_family: Whether to hold out nearly equal molecules together.
     """
     import pandas as pd
 

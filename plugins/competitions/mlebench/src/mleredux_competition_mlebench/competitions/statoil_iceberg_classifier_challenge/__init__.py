@@ -13,10 +13,10 @@ TARGET = "is_iceberg"
 
 
 def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
-    """The images of a packed file.
+    """Return the images of a packed file.
 
     Raises:
-        DataError: They are not a list of records with the same keys, the needed ones among them.
+        DataError: The content is not a list of records with equal keys that include the required ones.
     """
     found: list[dict[str, Any]] = json.loads(w.tree(f"{name}.7z", inside="data/processed").read(name))
     keys = set(found[0]) if found else set()
@@ -28,10 +28,10 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
 
 
 def prepare(w: Workspace, scenes: bool = False) -> None:
-    """Split the labelled images; the test has the fields of the raw test file.
+    """Split the labelled images; the test set has the fields of the raw test file.
 
     Args:
-        scenes: Hold out all pictures of one angle; those without an angle are split one by one.
+        scenes: Whether to hold out all images with the same angle together; those without an angle are split singly.
     """
     import pandas as pd
 

@@ -1,10 +1,10 @@
-"""Tabular Playground Series, May 2022: the simulated state of a machine; the test rows' ids go on after training's."""
+"""Tabular Playground Series, May 2022: the simulated state of a machine; test ids continue after training ids."""
 
 from ...blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """New ids, through both parts."""
+    """Assign new ids, running through both parts."""
     return renumbered(train, "id"), renumbered(test, "id", len(train))
 
 

@@ -15,19 +15,19 @@ ASKED = ["example_id", "question_text", "document_text", "long_answer_candidates
 
 
 def span(tokens: dict[str, Any]) -> str:
-    """A range of tokens as submissions write it."""
+    """Format a range of tokens as in submissions."""
     return f"{tokens['start_token']}:{tokens['end_token']}"
 
 
 def answers(annotation: dict[str, Any]) -> tuple[str, str]:
-    """The short and the long answer of an annotation; empty where there is none."""
+    """Return the short and the long answer of an annotation; empty if there is none."""
     word, ranges, passage = annotation["yes_no_answer"], annotation["short_answers"], annotation["long_answer"]
     short = word if word != "NONE" else span(ranges[0]) if ranges else ""
     return short, "" if passage["start_token"] == -1 else span(passage)
 
 
 def submission_rows(test: Table) -> Table:
-    """Two rows per record: the short answer, then the long one."""
+    """Return two rows per record: the short answer, then the long one."""
     import pandas as pd
 
     kinds = (("short", "long"),) * len(test)
@@ -47,7 +47,7 @@ def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
     """Split the records in a single pass: every block of lines is split separately, with the same seed.
 
     Args:
-        by_article: Whether articles are held out as a unit instead.
+        by_article: Whether to hold out articles as a unit instead.
     """
     import pandas as pd
 
@@ -72,7 +72,7 @@ def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
 
 
 def prepare(w: Workspace, by_article: bool = False) -> None:
-    """Note the five files that are written together."""
+    """Record the five files that are written together."""
     w.path(RECORDS)
     train, test, held_out, sample, gold = one_pass(partial(write, w, w.seed(0), by_article), 5)
     w.public(RECORDS, train)

@@ -12,8 +12,8 @@ def prepare(w: Workspace, speakers: bool = False) -> None:
     """Split the clips, sorted by label and name; test clips get running numbers.
 
     Args:
-        speakers: Hold out whole speakers, and ask for the labels of the contest; long recordings of noise stay in
-            the training part. As published, every folder is a label, and clips are split one by one.
+        speakers: Whether to hold out whole speakers and to use the labels of the contest; long noise recordings stay in
+            the training part. As published, every folder is a label, and clips are split singly.
     """
     import pandas as pd
 

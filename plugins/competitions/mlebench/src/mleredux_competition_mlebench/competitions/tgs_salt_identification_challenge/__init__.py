@@ -12,12 +12,12 @@ HERE = Path(__file__).parent
 
 
 def by_id(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """Both parts in the order of their ids."""
+    """Return both parts, sorted by id."""
     return train.sort_values("id"), test.sort_values("id")
 
 
 def depths(w: Workspace, *parts: Table, every: bool = False) -> None:
-    """The depths of training images; of all with `every`."""
+    """Provide the depths of training images; with `every`, of all images."""
     table = w.table("depths.csv", ("id", "z"))
     known = {name for rows in parts[: 2 if every else 1] for name in rows["id"]}
     w.public("depths.csv", table[table["id"].isin(known)].sort_values("id"))

@@ -10,7 +10,7 @@ TRAIN_DAYS = 2
 
 
 def prepare(w: Workspace) -> None:
-    """The first two days are for training; clips are numbered in order of time."""
+    """Use the first two days for training; clips are numbered in order of time."""
     import pandas as pd
 
     tree = w.tree("train2.zip", inside="train2")

@@ -1,4 +1,4 @@
-"""U.S. Patent Phrase to Phrase Matching: how similar two phrases are in a technical field."""
+"""U.S. Patent Phrase to Phrase Matching: the similarity of two phrases in a technical field."""
 
 from ...blocks import Metric, TableSplit, competition, corrected
 

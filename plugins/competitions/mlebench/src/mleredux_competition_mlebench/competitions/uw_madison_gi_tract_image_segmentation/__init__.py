@@ -10,10 +10,10 @@ MASKS = {"height": "image_height", "width": "image_width", "missing": "blank"}
 
 
 def sizes(tree: Tree, scans: Column) -> Table:
-    """Width and height in pixels of each slice (`case1_day2_slice_0003`), from the names of the image files.
+    """Return the width and height in pixels of each slice (`case1_day2_slice_0003`), from the names of the image files.
 
     Raises:
-        DataError: A slice has no image, or several.
+        DataError: A slice has no image or several images.
     """
     import pandas as pd
 
@@ -27,7 +27,7 @@ def sizes(tree: Tree, scans: Column) -> Table:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the cases, then send the days after the fourth of training cases to the test, too."""
+    """Split the cases, then move training cases' days after the fourth to the test set too."""
     rows, tree = w.table("train.csv", ("id", "class", "segmentation")), w.tree("train")
     scans = rows["id"].str.split("_", expand=True)[[0, 1]].set_axis(["case", "day"], axis=1)
     cases = list(scans["case"].unique())
@@ -40,7 +40,7 @@ def prepare(w: Workspace) -> None:
     train, test = rows[~is_test], rows[is_test].rename(columns={"segmentation": "predicted"})
 
     def goes_to_test(path: str) -> bool | None:
-        """Where a file or folder goes; None for one that belongs to no case."""
+        """Return whether a file or folder goes to the test set; None if it belongs to no case."""
         case, _, rest = path.partition("/")
         return (case in test_cases or rest.partition("/")[0] in moved) if case in cases else None
 

@@ -7,7 +7,7 @@ FLOATS = {"time_step": "float64", "u_in": "float64", "pressure": "float64"}
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """New ids, from 1 in each part."""
+    """Assign new ids, from 1 in each part."""
     return renumbered(train, "id", 1), renumbered(test, "id", 1)
 
 

@@ -1,4 +1,4 @@
-"""Vesuvius Challenge - Ink Detection: X-ray volumes of three papyrus fragments; the third is the test."""
+"""Vesuvius Challenge - Ink Detection: X-ray volumes of three papyrus fragments; the third is the test set."""
 
 import struct
 
@@ -15,7 +15,7 @@ _PNG_HEAD = ">8s4x4sII"
 
 
 def png_size(head: bytes) -> tuple[int, int]:
-    """Width and height in pixels from the first bytes of a PNG file (https://www.w3.org/TR/png/#11IHDR)."""
+    """Return width and height in pixels from the first bytes of a PNG file (https://www.w3.org/TR/png/#11IHDR)."""
     try:
         signature, kind, width, height = struct.unpack_from(_PNG_HEAD, head)
     except struct.error:
@@ -26,7 +26,7 @@ def png_size(head: bytes) -> tuple[int, int]:
 
 
 def prepare(w: Workspace) -> None:
-    """The third fragment loses its labels and its photograph."""
+    """Remove the labels and the photograph of the third fragment."""
     tree = w.tree("train")
     labels = w.table(f"train/{TEST}/{INK}", ("Id", "Predicted"))
     with w.path(f"train/{TEST}/ir.png").open("rb") as file:
@@ -52,7 +52,7 @@ COMPETITION = competition(
     extra_columns=False,
     metric=METRIC,
     public_board=True,
-    # The final leaderboard is fetched rather than shipped, and has no published thresholds.
+    # the final leaderboard is fetched rather than shipped, and has no published thresholds
     fixed=corrected(
         metric=METRIC,
         thresholds=None,

@@ -1,4 +1,4 @@
-"""Humpback Whale Identification Challenge: every individual with two images or more is in both parts."""
+"""Humpback Whale Identification Challenge: individuals with at least two images are in both parts."""
 
 from ...blocks import FilesOfRows, Metric, Workspace, competition
 
@@ -8,7 +8,7 @@ TEST_SIZE = 0.1
 
 
 def prepare(w: Workspace) -> None:
-    """One image of each individual to either part, single ones by chance, the others at random."""
+    """Put one image of each individual in each part, single images in a random part, and split the rest at random."""
     import numpy as np
 
     rows = w.table("train.csv", ("Image", "Id"))
