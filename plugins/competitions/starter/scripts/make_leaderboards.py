@@ -1,4 +1,4 @@
-"""Create the leaderboards of the starter competitions: fit the reference models, score them by each task's grader.
+"""Create the leaderboards of the starter competitions: fit reference models, and score them with each task's grader.
 
     python plugins/competitions/starter/scripts/make_leaderboards.py [TASK ...]
 

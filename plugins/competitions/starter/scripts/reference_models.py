@@ -1,4 +1,4 @@
-"""The reference models of the leaderboards: from guessing to tuned, the same range for every competition of a kind."""
+"""The reference models of the leaderboards: from guessing to tuned, the same range for all competitions of a kind."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class _Budget:
 
 
 def rollout_of(run: Run) -> RolloutView | None:
-    """Return the run's rollout, or None if there is none."""
+    """Return the run's rollout, or None if it has none."""
     try:
         trajectory = read_rollout(run.path / "rollout.json")
     except InvalidRollout:

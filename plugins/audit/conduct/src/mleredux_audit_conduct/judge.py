@@ -49,7 +49,7 @@ def judge(run: Run, texts: Sequence[Text], model: str, cost: float | None = None
         cost: Maximum cost in USD; None for no limit.
 
     Raises:
-        MlereduxError: There is no gateway, or the model's response is invalid.
+        MlereduxError: No gateway is configured, or the model's response is invalid.
     """
     with open_judge(run, model, calls=MAX_CALLS, cost_usd=cost) as asked:
         content = asked.ask(_RULES, _material(texts))

@@ -94,7 +94,7 @@ class Lease:
         self._thread = threading.Thread(target=self._renew, daemon=True, name="lease")
 
     def lost(self) -> bool:
-        """Whether the folder was given to another worker."""
+        """Return whether the folder was given to another worker."""
         return fence_of(self._folder) != self.fence
 
     def check(self) -> None:

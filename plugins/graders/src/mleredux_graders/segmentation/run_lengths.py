@@ -50,7 +50,7 @@ class Runs:
         return int((self.ends - self.starts).sum())
 
     def pixels(self) -> Array:
-        """Numbers of all pixels, from 0, ascending, shape (area,)."""
+        """Return the numbers of all pixels, from 0, ascending, shape (area,)."""
         lengths = self.ends - self.starts
         offsets = np.repeat(self.starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
         numbers: Array = np.arange(lengths.sum()) + offsets

@@ -52,7 +52,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """Return the accepted types (the canonical one first) and the cardinality of every feature of the training table.
 
     Raises:
-        NotApplicable: All features are purely numeric, or there are none.
+        NotApplicable: All features are purely numeric, or the table has no features.
     """
     planted: dict[str, str] = {item["column"]: item["type"] for item in dataset.planted.get("categories", ())}
     facts: dict[str, dict[str, Any]] = {}

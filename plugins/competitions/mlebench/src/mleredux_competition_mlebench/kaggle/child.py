@@ -173,7 +173,7 @@ class _Kaggle:
             raise Refusal("no-credentials") from error
 
     def archive(self, competition: str) -> Any:
-        """The archive of all files, as a response that streams it."""
+        """Return the archive of all files as a streaming response."""
         request = import_module(_REQUESTS).ApiDownloadDataFilesRequest()
         request.competition_name = competition
         client = self._api.build_kaggle_client()
@@ -185,7 +185,7 @@ class _Kaggle:
         return response
 
     def scores(self, competition: str, *, public: bool) -> list[float]:
-        """All scores of the final leaderboard (or the public one), best first."""
+        """Return all scores of the final leaderboard (or the public one), best first."""
         request = import_module(_REQUESTS).ApiGetLeaderboardRequest()
         request.competition_name = competition
         request.override_public = public

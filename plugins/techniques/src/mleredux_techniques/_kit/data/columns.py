@@ -113,8 +113,9 @@ def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
 
 
 def amounts(values: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return the numbers of texts that have a sign, separators or a unit; None if they are no numbers, or few, or codes
-    with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become so.
+    """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, or few, or
+    codes with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become
+    missing.
     """
     import pandas as pd
 

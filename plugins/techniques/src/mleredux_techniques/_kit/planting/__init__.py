@@ -8,6 +8,6 @@
 | `composition` | one instance that has findings for many techniques |
 | `competition` | planted competitions: declaration, files, leaderboard |
 | `synthetic` | competitions without a base |
-| `shadow` | competitions on held-back training rows |
+| `shadow` | competitions on held-out training rows |
 | `pictures` | images drawn from generated thumbnails |
 """

@@ -111,7 +111,7 @@ def draft(
 
 
 def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Give all features neutral names in random order, and ids that reveal only what was planted."""
+    """Give all features neutral names in random order, and ids that reveal only the planted facts."""
     order = [str(name) for name in rng.permutation(dataset.features)]
     names = {name: f"x{place:02d}" for place, name in enumerate(order, start=1)}
     train, test, kinds = dataset.train.copy(), dataset.test.copy(), dict(dataset.kinds)

@@ -147,7 +147,7 @@ def resized(dataset: Dataset) -> Dataset:
 
 
 def merged(dataset: Dataset, kinds: list[str], **facts: Any) -> Dataset:
-    """Add to the record of what was planted."""
+    """Add to the record of planted facts."""
     known = {*dataset.planted.get("kinds", ()), *kinds}
     return replace(dataset, planted={**dataset.planted, **facts, "kinds": sorted(known)})
 

@@ -15,7 +15,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Text = Annotated[str, StringConstraints(max_length=4_000)]
 """Free text: stored, not scored."""
 Count = Annotated[int, Field(ge=0)]
-"""A number of things, from 0."""
+"""A count, from 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """A share, from 0 to 1."""
 

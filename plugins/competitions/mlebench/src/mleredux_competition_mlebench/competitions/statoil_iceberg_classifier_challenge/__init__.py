@@ -28,7 +28,7 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
 
 
 def prepare(w: Workspace, scenes: bool = False) -> None:
-    """Split the labelled images; the test set has the fields of the raw test file.
+    """Split the labeled images; the test set has the fields of the raw test file.
 
     Args:
         scenes: Whether to hold out all images with the same angle together; those without an angle are split singly.
