@@ -42,8 +42,8 @@ def command(
     CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
     FOLDER/STUDENT/task if it is missing, and collects the task's document from FOLDER/STUDENT and from runs of
     `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into each
-    student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline for later
-    calls.
+    student's folder, and prints the number of correct answers to each question. FOLDER keeps --task and --deadline for
+    later calls.
     """
     from mleredux.plugin.artifact import RunStore
 

@@ -26,7 +26,7 @@ from mleredux_techniques.debugging.scripts import SCRIPT, Script, script
 MOST_CHANGED = 20
 _MEASURE = "harm that is left, of the predictions by {metric} and of the validation score, mean over the faults"
 HALF = 0.4
-"""Credit for the right kind with a wrong line, or the right line with a wrong kind."""
+"""Credit for a correct kind with a wrong line, or a correct line with a wrong kind."""
 
 
 def script_of(dataset: Dataset) -> Script:

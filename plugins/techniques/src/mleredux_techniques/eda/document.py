@@ -47,7 +47,7 @@ class Column(Part):
 
 
 class EdaAnalysis(Document):
-    """The contents of the tables, predictive features, differences in the test, and changes to make before training."""
+    """Table contents, predictive features, differences in the test set, and changes to make before training."""
 
     columns: list[Column] = Field(max_length=MAX_ITEMS, description="All features.")
     rationale: Text = ""

@@ -1,4 +1,4 @@
-"""Leaks: columns that predict the target in the training table, but not in the test.
+"""Leaks: columns that predict the target in the training table, but not in the test table.
 
 In the test table, a leaking column has uninformative values of the same kind, as if the true value were not yet known
 at prediction time. Other new columns are harmless, so that novelty is not a hint.

@@ -11,7 +11,7 @@ from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Na
 
 
 class ShiftedFeature(Part):
-    """A feature, and its drift from the training table to the test."""
+    """A feature, and its drift from the training table to the test table."""
 
     column: Name
     distance: Share = Field(

@@ -63,7 +63,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def distance(dataset: Dataset, name: str) -> float | None:
-    """Return the distance of a feature between training and test; None for texts of many values."""
+    """Return the distance of a feature between training and test; None for texts with many values."""
     from scipy.stats import ks_2samp
 
     ours, theirs = dataset.train[name], dataset.test[name]

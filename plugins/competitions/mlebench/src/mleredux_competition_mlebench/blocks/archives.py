@@ -34,7 +34,7 @@ def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
 
     Args:
         name: A folder, an archive, or an archive's name without its suffix. If the archive is already unpacked (a
-            folder has the name of its stem, or of `inside`), that folder is used.
+            folder is named like its stem or `inside`), that folder is used.
         inside: The folder inside the tree to use as its root.
 
     Raises:

@@ -13,7 +13,7 @@ class KaggleData:
 
     Attributes:
         competition: Kaggle's name for the competition.
-        md5: MD5 of the archive with all its files, where published.
+        md5: MD5 of the archive with all files, if published.
         others: URLs of files that are not on Kaggle, by raw file name.
     """
 

@@ -19,7 +19,7 @@ def ranks(values: Array) -> Array:
 
 
 def separation(values: Array, positive: Array) -> float:
-    """Return |2 AUC - 1| where the values rank the rows by class; 0 if either class is empty."""
+    """Return |2 AUC - 1| of ranking rows by value to separate the classes; 0 if either class is empty."""
     count = int(positive.sum())
     others = len(values) - count
     if not count or not others:

@@ -242,7 +242,7 @@ def _labels(
     wanted: tuple[str, ...],
     ids: tuple[str, ...],
 ) -> pd.DataFrame:
-    """Return the true targets of the test rows, in their order."""
+    """Return the true targets of the test rows, in row order."""
     truth = _decoded(task, answers, targets, wanted)
     keys = [name for name in ids if name in test.columns and name in answers.columns]
     if keys:

@@ -1,4 +1,4 @@
-"""How the test was split off: by group, by time, or at random. The evidence is the split itself, not column names."""
+"""How the test set was split off: by group, by time, or at random. The evidence is the split, not column names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DAYS = {"q": 91.3, "w": 7.0}
 
 @dataclass(frozen=True)
 class Structure:
-    """How the test was split off.
+    """How the test set was split off.
 
     Attributes:
         group: The coarsest key of rows that were kept together.

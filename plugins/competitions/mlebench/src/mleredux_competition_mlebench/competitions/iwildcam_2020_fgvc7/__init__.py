@@ -12,7 +12,7 @@ RANDOM_LABELS = 676
 
 
 def held_out(w: Workspace, images: Table) -> list[Any]:
-    """Select test locations: drawn at random, then moved one by one until their share of images is right.
+    """Select test locations: drawn at random, then moved one by one until their share of images is correct.
 
     As published, the share is relative to all images plus the test images again, which amounts to 28 % of the images.
     """

@@ -1,4 +1,4 @@
-"""RSNA 2022 Cervical Spine Fracture Detection: a tenth of the CT studies, with boxes and masks, is left to train on."""
+"""RSNA 2022 Cervical Spine Fracture Detection: a tenth of the CT studies, with boxes and masks, is for training."""
 
 import random
 from collections.abc import Iterable, Sequence, Sized
