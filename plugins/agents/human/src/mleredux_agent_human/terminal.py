@@ -1,4 +1,4 @@
-"""Attaching this terminal to the shell of a session."""
+"""Attachment of this terminal to the shell of a session."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _MOST_JOBS = 3
 """Maximum number of successive jobs of a run that end without finishing a stage, before it is given up."""
 _CANCEL_SECONDS = 20.0
 _SILENT_SECONDS = 2 * LEASE_SECONDS
-"""Twice that of a server, because a shared file system shows changes late."""
+"""Twice a server's value, because a shared file system shows changes late."""
 _START_SECONDS = 300.0
 """Seconds until a job with a node has started its command; engines may report it as running before that."""
 _OVERHEAD_SECONDS = 4 * 3600.0

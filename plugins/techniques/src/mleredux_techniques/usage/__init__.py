@@ -1,4 +1,4 @@
-"""Gains of techniques in a competition run, from its program with and without them: a reward besides the metric.
+"""Gains of techniques in a competition run, from its program with and without them: a reward in addition to the metric.
 
 | module | contents |
 |---|---|

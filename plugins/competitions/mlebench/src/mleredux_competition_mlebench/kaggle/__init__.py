@@ -38,7 +38,7 @@ class KaggleData:
         """Ask Kaggle whether this account may download the data, without downloading anything.
 
         Raises:
-            DataError: The account may not, or Kaggle can't be reached.
+            DataError: The account may not download the data, or Kaggle can't be reached.
         """
         from mleredux_competition_mlebench.kaggle.download import check_access
 

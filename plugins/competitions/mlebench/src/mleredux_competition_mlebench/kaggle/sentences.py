@@ -11,7 +11,7 @@ _AGAIN = "Run the same command again to resume the download."
 
 
 class Refusal(Exception):
-    """The reason of a failure, as plain data that a child process can report.
+    """The reason for a failure, as plain data that a child process can report.
 
     Args:
         kind: A key of `_SENTENCES`.

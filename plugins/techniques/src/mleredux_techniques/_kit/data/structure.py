@@ -64,7 +64,7 @@ class Structure:
 
 
 def structure_of(dataset: Dataset) -> Structure:
-    """Find the groups and the time order that the test set was split off by, if any."""
+    """Find the groups and the time order by which the test set was split off, if any."""
     rising = separated(dataset)
     falling = separated(dataset, falling=True)
     times = rising + falling

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ORDER = ("cv", "imbalance", "encoding", "scaling", "missing", "leakage")
 """The techniques that each planted instance has findings for, in the order of planting."""
 SLOWEST = "cv"
-"""The technique whose gap takes the longest to measure."""
+"""The technique whose gap is the slowest to measure."""
 DECIDED = 4.0
 ATTEMPTS = 8
 FOLDER = "planted"

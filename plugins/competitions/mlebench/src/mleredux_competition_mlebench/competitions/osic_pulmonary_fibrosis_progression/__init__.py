@@ -18,7 +18,7 @@ def grid(test: Table) -> Table:
 
 
 def prepare(w: Workspace) -> None:
-    """Hold out patients, with their first visit public."""
+    """Hold out patients, except for their first visit, which is public."""
     train, test = w.split_groups(w.table("train.csv", COLUMNS), "Patient", joined=True)
     answers = grid(test)
     scans = w.tree("train")
