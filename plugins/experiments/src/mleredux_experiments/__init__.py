@@ -50,12 +50,12 @@ _COMMANDS = {
 _SERVER = {"compare", "leaderboard", "power", "experiment"} | {
     f"experiment {name}" for name in ("check", "run", "status", "extend", "retry", "analyse", "report", "export")
 }
-"""Commands that run with a server too."""
+"""Commands that also work with a server."""
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The commands of this plugin, each imported when it is used."""
+    """Return the commands of this plugin, each imported on first use."""
     return [
         Ref(
             name,
@@ -72,7 +72,7 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_pages() -> list[Page | Panel]:
-    """Experiments, and the comparison of selected runs."""
+    """Return the pages of experiments and of the comparison of selected runs."""
     from mleredux.plugin.page import Page, Panel
 
     one = f"{__name__}.pages.experiment"

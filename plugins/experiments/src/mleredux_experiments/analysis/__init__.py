@@ -1,4 +1,4 @@
-"""Analyses of arms.
+"""Analyses of one or more arms.
 
 | module | contents |
 |---|---|

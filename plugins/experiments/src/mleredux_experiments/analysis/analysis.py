@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FIRST = ("percentile", "any_medal")
-"""Measures that a comparison shows first, beside the chosen one."""
+"""Measures that a comparison shows first, in addition to the chosen one."""
 
 
 @dataclass(frozen=True)
 class ArmAnalysis:
-    """One arm.
+    """The analysis of one arm.
 
     Attributes:
-        estimates: Measure → estimate over all its tasks.
-        splits, categories: Split or category → estimate of the primary measure.
-        attempts: pass@k and its relatives, for a share.
-        time, cost: Medals over hours and dollars, up to the same end for all arms.
+        estimates: Estimate over all tasks of the arm, by measure.
+        splits, categories: Estimate of the primary measure, by split or category.
+        attempts: pass@k and related statistics, if the measure is a share.
+        time, cost: Medals over hours and dollars, with the same largest x for all arms.
         first_medal: The time to the first medal.
-        per_dollar: Medals for each dollar, and its standard error; None if no cost is known.
+        per_dollar: Medals per dollar, and the standard error; None if no cost is known.
         outcomes: Number of runs by outcome.
-        failures: How often its runs failed in which way, with an example of each.
+        failures: Frequency of each category of failure, with an example.
     """
 
     name: str
@@ -62,15 +62,15 @@ class ArmAnalysis:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found.
+    """The results of an analysis.
 
     Attributes:
-        comparisons: Each arm against the baseline, which is the first. With several, p is adjusted for their number
-            (Holm), which decides, and intervals have the level of its steps.
+        comparisons: Each arm against the baseline, which is the first arm. With several comparisons, decisions use
+            p-values adjusted for their number (Holm), and intervals have the levels of Holm's steps.
         holm: The adjusted p-values.
-        ranking: All arms by Bradley–Terry, on their common tasks.
-        changes: What was changed of an experiment's plan after it was frozen.
-        equivalence: Whether equivalence within the margin is the question.
+        ranking: All arms, ranked by Bradley–Terry on their common tasks.
+        changes: Changes to the experiment's plan after it was frozen.
+        equivalence: Whether the question is equivalence within the margin.
         results: The table of runs.
     """
 
@@ -91,11 +91,11 @@ class Analysis:
 
     @property
     def sentences(self) -> list[str]:
-        """The result of each comparison in a sentence."""
+        """Return the result of each comparison in a sentence."""
         return [one.sentence for one in self.comparisons]
 
     def arm(self, name: str) -> ArmAnalysis:
-        """One arm by name."""
+        """Return an arm by name."""
         return next(one for one in self.arms if one.name == name)
 
     def compare(self, a: str, b: str, measure: str | None = None) -> Comparison:
@@ -106,7 +106,7 @@ class Analysis:
         return compare(self.results, a, b, what, margin=margin, alpha=self.alpha, equivalence=equivalence)
 
     def record(self) -> dict[str, Any]:
-        """What `--json` prints, and `analysis.json` holds."""
+        """Return the record that `--json` prints and `analysis.json` contains."""
         told = {key: value for key, value in self.__dict__.items() if key != "results"}
         return {
             **told,
@@ -117,7 +117,7 @@ class Analysis:
         }
 
     def document(self) -> dict[str, Any]:
-        """The record as JSON holds it, without infinite numbers."""
+        """Return the record in a form valid as JSON, without infinite numbers."""
         from pydantic_core import from_json, to_json
 
         document: dict[str, Any] = from_json(to_json(self.record(), inf_nan_mode="null", fallback=str))
@@ -125,7 +125,7 @@ class Analysis:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row for each arm and measure."""
+        """Return one row per arm and measure."""
         import pandas as pd
 
         rows = [
@@ -136,7 +136,7 @@ class Analysis:
         return pd.DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the report without its page."""
+        """Return the content of the report for notebooks."""
         from mleredux_experiments.figures.report import body
 
         return body(self)
@@ -158,9 +158,9 @@ def analyse(
     """Analyse runs.
 
     Args:
-        arms: In this order, the first is the baseline; empty: all, by name.
-        whole: Whether to compute all measures, curves, validation and ranks too, which take most of the time.
-        equivalence: Whether arms differ by less than the margin is the question.
+        arms: The arms in order, the baseline first; empty: all arms, sorted by name.
+        whole: Whether to also compute all measures, curves, validation and ranks, which take most of the time.
+        equivalence: Whether the question is if the arms differ by less than the margin.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.

@@ -1,4 +1,5 @@
-"""What several attempts at a task are worth: pass@k, pass^k, and the best of n chosen by the agent's own validation."""
+"""The value of several attempts at a task: pass@k, pass^k, and the best of k attempts chosen by the agent's own
+validation."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from mleredux_experiments.results.table import Row
 
 @dataclass(frozen=True)
 class Attempts:
-    """Shares of tasks, in per cent, by number of attempts k = 1, 2, …
+    """Shares of tasks, in percent, by number of attempts k = 1, 2, …
 
     Attributes:
         any_of: pass@k: at least one of k attempts succeeds.
         all_of: pass^k: all k attempts succeed.
-        chosen: The attempt that has the best validation by the agent's own measurement succeeds; None if unknown.
-        interval: Of pass@k for tasks like these; never of width zero.
+        chosen: Success of the attempt with the best validation score, as measured by the agent; None if unknown.
+        interval: Interval of pass@k for tasks like these; never of width zero.
         tasks: Tasks with at least k attempts for the largest k.
     """
 
@@ -35,20 +36,22 @@ class Attempts:
 
 @lru_cache(maxsize=100_000)
 def pass_at(n: int, c: int, k: int) -> float:
-    """pass@k without bias from c successes in n attempts: 1 − C(n−c, k)/C(n, k) (Chen et al. 2021)."""
+    """Return the unbiased estimate of pass@k from c successes in n attempts: 1 − C(n−c, k)/C(n, k) (Chen et al.
+    2021)."""
     return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
 @lru_cache(maxsize=100_000)
 def pass_all(n: int, c: int, k: int) -> float:
-    """pass^k without bias: C(c, k)/C(n, k), the chance that k attempts all succeed (Yao et al. 2024)."""
+    """Return the unbiased estimate of pass^k, the probability that all k attempts succeed: C(c, k)/C(n, k) (Yao et al.
+    2024)."""
     return math.comb(c, k) / math.comb(n, k)
 
 
 def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05) -> Attempts | None:
-    """The values of an arm for a share, over tasks with the same number of attempts; None without runs.
+    """Return the values of an arm for a share, over tasks with the same number of attempts; None if there are no runs.
 
-    k goes up to the smallest number of attempts of a task.
+    The largest k is the smallest number of attempts at any task.
     """
     values = cells(rows, measure)
     if not values or not measure.share:
@@ -73,7 +76,8 @@ def _percent(table: Array) -> tuple[float, ...]:
 
 
 def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: int) -> Array | None:
-    """For each task and k, the mean success of the best-validated of k attempts, over all subsets of k.
+    """Return, for each task and k, the mean success of the attempt with the best validation, over all subsets of k
+    attempts.
 
     The attempt of rank r (from 0, the best first) of n is chosen from C(n−1−r, k−1) of the C(n, k) subsets; attempts
     without a measurement rank last.

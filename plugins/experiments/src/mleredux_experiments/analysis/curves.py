@@ -1,4 +1,4 @@
-"""Results over time and cost, and the time to the first medal."""
+"""Results over time and cost, and time to the first medal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _POINTS = 60
 
 @dataclass(frozen=True)
 class Curve:
-    """Share of runs with a medal if they had ended at each x, averaged over tasks, in per cent.
+    """Share of runs that would have a medal if they ended at x, averaged over tasks, in percent.
 
     Attributes:
         x: Hours, or dollars.
         low, high: 95 % band for tasks like these, at each x.
-        area: Mean over x of the share: the area under the curve divided by the largest x.
+        area: Mean of the share over x: the area under the curve divided by the largest x.
     """
 
     x: tuple[float, ...]
@@ -36,10 +36,10 @@ class Survival:
     """Kaplan–Meier estimate of the time to the first medal; runs that end without one are censored at their end.
 
     Attributes:
-        hours, share: Share of runs in per cent that have had a medal by then.
-        low, high: 95 % limits (log-log, runs taken as independent).
-        median: When half of the runs have had a medal; None if fewer have.
-        medals, runs: Number of events, and of runs.
+        hours, share: Share of runs, in percent, that have a medal by each time in hours.
+        low, high: 95 % limits (log-log, assuming independent runs).
+        median: Hours after which half of the runs have a medal; None if fewer ever do.
+        medals, runs: Number of events and number of runs.
     """
 
     hours: tuple[float, ...]
@@ -52,13 +52,13 @@ class Survival:
 
 
 def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None:
-    """Medals by hours: a run's medal at a time is that of its last valid version until then, not of its best.
+    """Return medals over hours; a run's medal at a time is that of its last valid version so far, not of its best.
 
     Args:
-        most: The largest number of hours; None: the longest run.
+        most: The largest number of hours; None: that of the longest run.
 
     Returns:
-        None if no run has versions.
+        Return None if no run has versions.
     """
     known = _with_versions(rows)
     if not any(row.versions for row in known):
@@ -68,7 +68,7 @@ def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None
 
 
 def over_cost(rows: Sequence[Row], *, most: float | None = None) -> Curve | None:
-    """Medals by dollars that a run had spent; None if no version has its cost."""
+    """Return medals over the dollars spent by a run; None if the cost of no version is known."""
     known = [row for row in rows if row.counts and all(version.cost_usd is not None for version in row.versions)]
     costs = [row.cost_usd for row in known if row.cost_usd]
     if not costs or not any(row.versions for row in known):
@@ -93,7 +93,7 @@ def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float]) -
 
 
 def time_to_medal(rows: Sequence[Row]) -> Survival | None:
-    """The time to the first version that earns a medal; None if no run has versions."""
+    """Estimate the time to the first version that earns a medal; None if no run has versions."""
     known = _with_versions(rows)
     if not any(row.versions for row in known):
         return None
@@ -105,7 +105,7 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
     function = stats.ecdf(stats.CensoredData(uncensored=events, right=censored)).cdf
     if events:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # the limits where no run or every run had its medal
+            warnings.simplefilter("ignore", RuntimeWarning)  # limits are undefined when all runs or none have a medal
             limits = function.confidence_interval(0.95, method="log-log")
         low, high = limits.low.probabilities, limits.high.probabilities
     else:
@@ -118,7 +118,7 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
 
 
 def _with_versions(rows: Sequence[Row]) -> list[Row]:
-    """The runs of which it is known when they submitted what."""
+    """Return the runs with known submission times."""
     return [row for row in rows if row.counts and row.hours is not None and (row.versions or not row.valid)]
 
 
@@ -127,7 +127,8 @@ def _first_medal(row: Row) -> float | None:
 
 
 def medals_per_dollar(rows: Sequence[Row]) -> tuple[float, float | None] | None:
-    """Medals for each dollar: the ratio of sums over runs of known cost, and its error by jackknife over tasks."""
+    """Return medals per dollar as a ratio of sums over runs with known cost, and its standard error by jackknife over
+    tasks."""
     by_task: dict[str, list[float]] = {}
     for row in rows:
         if row.counts and row.cost_usd is not None:

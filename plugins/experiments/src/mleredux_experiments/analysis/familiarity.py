@@ -1,4 +1,4 @@
-"""Familiarity against performance: does an agent do better on tasks that its model knows?"""
+"""Familiarity and performance: does an agent do better on tasks that its model knows?"""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LEAST_TASKS = 4
 
 @dataclass(frozen=True)
 class Familiarity:
-    """The rank correlation of familiarity and performance over tasks.
+    """The rank correlation between familiarity and performance over tasks.
 
     Attributes:
-        rho: Spearman's correlation.
-        low, high: Its interval, by Fisher's transformation with the variance of Bonett and Wright (2000).
+        rho: Spearman's rank correlation.
+        low, high: Limits of its interval, by Fisher's transformation with the variance of Bonett and Wright (2000).
         p: Two-sided p-value.
     """
 
@@ -40,7 +40,7 @@ class Familiarity:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         told = "related" if self.low > 0 or self.high < 0 else "no relation shown"
         return (
             f"Familiarity and {self.measure} of {self.arm} over {self.tasks} tasks: Spearman's ρ = {self.rho:+.2f} "
@@ -48,7 +48,7 @@ class Familiarity:
         )
 
     def record(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the record that `--json` prints."""
         return {"sentence": self.sentence, **asdict(self)}
 
 
@@ -58,10 +58,10 @@ def familiarity(
     """Correlate familiarity with the mean performance of an arm on each task.
 
     Args:
-        table: Familiarity by task, of any scale; a variant of a task has that of its competition.
+        table: Familiarity by task, on any scale; a variant of a task uses the value of its competition.
 
     Raises:
-        MlereduxError: Fewer than four tasks have both, or one of them does not vary.
+        MlereduxError: Fewer than four tasks have both values, or one of the two does not vary.
     """
     from scipy.stats import spearmanr
 
@@ -90,7 +90,7 @@ def _interval(rho: float, count: int, alpha: float) -> Interval:
 
 
 def read_table(path: Path) -> dict[str, float]:
-    """A CSV with the columns `task` and `familiarity`.
+    """Read a CSV file with the columns `task` and `familiarity`.
 
     Raises:
         MlereduxError: A column is missing, or a value is not a number.
@@ -106,13 +106,14 @@ def read_table(path: Path) -> dict[str, float]:
 
 
 def recorded(rows: Iterable[Row], runs: Path) -> dict[str, float]:
-    """Familiarity by task from the gateway's records: the mean log-probability of the tokens of a model's answers.
+    """Return familiarity by task from the gateway's records: the mean log-probability of the tokens in a model's
+    answers.
 
-    Only calls that requested log-probabilities have them. They are those of what the model wrote, not of the
-    description that it read, which providers do not return.
+    Only calls that requested log-probabilities are used. These are log-probabilities of the model's output, not of the
+    description in its prompt, which providers do not return.
 
     Args:
-        runs: The folder with the runs' directories.
+        runs: The folder that contains the run directories.
     """
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -126,7 +127,7 @@ def recorded(rows: Iterable[Row], runs: Path) -> dict[str, float]:
 
 
 def _logprobs(line: bytes) -> list[float]:
-    """Those of one call, in chat completions or in responses."""
+    """Return the log-probabilities of one call, in the format of chat completions or of responses."""
     if b"logprob" not in line:
         return []
     try:

@@ -1,4 +1,4 @@
-"""The leaderboard: each arm's published measures by split, with both errors."""
+"""The leaderboard: each arm's published measures by split, with both kinds of error."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Standing:
 
     Attributes:
         name: The arm.
-        runs: Number of runs over all tasks: reports, or seeds.
-        splits: Split → measure → estimate; absent where the arm has no run of the split.
-        covers: The splits of the benchmark that the arm has runs of; empty outside a benchmark.
-        complete: Whether the arm has runs of every split that there is.
-        deterministic: Whether seeds change no score.
-        left_out: Runs that broke without the agent's fault, by reason.
+        runs: Number of runs over all tasks: reports or seeds.
+        splits: Estimates by split and measure; without splits in which the arm has no runs.
+        covers: The splits of the benchmark in which the arm has runs; empty outside a benchmark.
+        complete: Whether the arm has runs in every split.
+        deterministic: Whether the scores do not depend on the seed.
+        left_out: Number of runs that broke through no fault of the agent, by reason.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Standing:
     left_out: dict[str, int]
 
     def record(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the record that `--json` prints."""
         splits = {
             split: {
                 name: {key: value for key, value in asdict(one).items() if key != "seeds"}
@@ -63,10 +63,10 @@ class Standing:
 
 
 def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str = "any_medal") -> list[Standing]:
-    """Rows by a measure, the best first; rows that lack splits come after complete ones.
+    """Rank arms by a measure, the best first; arms that lack splits follow the complete ones.
 
-    An agent with several settings has a row for each, as in `baseline[folds=3]`. A row's `all` is over the splits that
-    it covers; `complete` says whether these are all.
+    An agent with several settings has one row per setting, such as `baseline[folds=3]`. The `all` estimate is over the
+    splits that the row covers; `complete` states whether these are all splits.
     """
     results = by_settings(results)
     check_arms(results)

@@ -1,4 +1,5 @@
-"""Does an agent choose well? Its own validation against the test, and what a better choice would have been worth."""
+"""How well an agent selects its submission: its own validation against the test score, and the value of a better
+choice."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from mleredux_experiments.results.table import Row
 
 @dataclass(frozen=True)
 class Point:
-    """One run's own validation and test score, from 0 at the median to 1 at gold, so that tasks are comparable."""
+    """A run's own validation score and test score, scaled so that the median is 0 and gold is 1, comparable across
+    tasks."""
 
     task: str
     run: str
@@ -23,17 +25,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Selection:
-    """How an arm chooses what it submits.
+    """How well an arm selects what it submits.
 
     Attributes:
-        points: Runs with a measurement of their own, of tasks with thresholds.
-        gap: Mean over tasks of (validation − test), in units of gold − median: positive if too optimistic.
+        points: Runs with their own validation score, on tasks with thresholds.
+        gap: Mean over tasks of (validation − test), in units of gold − median; positive if validation is too
+            optimistic.
         gap_se: Its standard error, clustered by task.
-        regret: Mean over tasks of (best version's test score − that of the final one), in the same unit.
+        regret: Mean over tasks of (test score of the best version − test score of the final version), in the same unit.
         regret_se: Its standard error.
-        medals: Share of runs with a medal, in per cent, of those with versions.
-        oracle: The same if the best version by the test had been final.
-        correlation: Mean over runs of Spearman's ρ between validation and test score over the versions.
+        medals: Share of runs with a medal, in percent, among runs with versions.
+        oracle: The same share if the final version were the one with the best test score.
+        correlation: Mean over runs of Spearman's ρ between validation and test scores of the versions.
     """
 
     points: tuple[Point, ...]
@@ -47,7 +50,7 @@ class Selection:
 
 
 def selection(rows: Sequence[Row]) -> Selection | None:
-    """None if no run has versions or a measurement of its own."""
+    """Return the selection statistics of an arm; None if no run has versions or its own validation score."""
     counted = [row for row in rows if row.counts]
     points: list[Point] = []
     gaps: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""The commands of experiments, one module each.
+"""Commands for experiments, one module each.
 
 | module | commands |
 |---|---|

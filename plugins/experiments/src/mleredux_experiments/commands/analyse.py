@@ -26,14 +26,14 @@ def _options(command: _Command) -> _Command:
         click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
         click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
         click.option("--measure", help="What is compared; any_medal by default."),
-        click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: an experiment's id, too
+        click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: also an experiment's id
     ):
         command = option(command)
     return command
 
 
 def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **asked: Any) -> Analysis:
-    """Analyse the named results; options that are not given are as in the experiment's plan."""
+    """Analyse the named results; options that are not set default to the experiment's plan."""
     from mleredux_experiments.execution.record import RECORD_FILE, open_record
     from mleredux_experiments.results.sources import load, locate
     from mleredux_experiments.sdk import analysed

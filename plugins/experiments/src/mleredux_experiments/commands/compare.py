@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
 
 EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "worse": 12, "cannot tell": 13}
-"""Of `--ci`."""
+"""Exit codes of `--ci`."""
 
 
 @click.command("compare")

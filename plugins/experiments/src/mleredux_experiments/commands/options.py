@@ -1,4 +1,4 @@
-"""Options and the input that the commands share."""
+"""Options and inputs shared by the commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ published_option = click.option("--published", is_flag=True, help="Include publi
 
 
 def source_options(command: _Command) -> _Command:
-    """`--runs-dir`, `--reports`, `--published`, `--experiment` and `--where`: which runs."""
+    """Add the options that select runs: `--runs-dir`, `--reports`, `--published`, `--experiment` and `--where`."""
     for option in (where_option, experiment_option, published_option, reports_option, runs_dir_option):
         command = option(command)
     return command
@@ -52,10 +52,10 @@ def results_of(
     *,
     rollouts: bool = False,
 ) -> Results:
-    """The runs that the options select, from this machine or a server.
+    """Return the runs that the options select, from this machine or a server.
 
     Args:
-        rollouts: Read what rollouts and logs tell too: the agents' measurements, and failures.
+        rollouts: Also read rollouts and logs, for the agents' own measurements and failures.
     """
     if reports is not None and (runs_dir is not None or experiment is not None):
         raise click.UsageError("--reports cannot be combined with --runs-dir or --experiment.", ctx)
@@ -79,7 +79,7 @@ def results_of(
 
 
 def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) -> Plan | None:
-    """The frozen plan of an experiment; None if there is none."""
+    """Return the frozen plan of an experiment; None if it has none."""
     from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, open_record
 
     if experiment is None:
@@ -93,6 +93,6 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
 
 
 def note(results: Results, *arms: str) -> None:
-    """Print what was left out, of these arms if they are named, on stderr."""
+    """Print to stderr what was left out, only for these arms if any are named."""
     for sentence in results.remarks(arms or None):
         click.echo(sentence, err=True)

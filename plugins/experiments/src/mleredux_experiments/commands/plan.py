@@ -204,7 +204,7 @@ def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execut
 
 
 def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, broken: bool = False) -> None:
-    """Run the cells, a line for each that ends; Ctrl-C, SIGTERM and SIGHUP stop cleanly."""
+    """Run the cells, printing a line as each ends; Ctrl-C, SIGTERM and SIGHUP stop the experiment cleanly."""
     total, done, lock = len(found.planned), Counter[str](), threading.Lock()
     done["ended"] = found.status()["ended"]
 

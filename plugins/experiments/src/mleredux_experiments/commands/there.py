@@ -1,4 +1,4 @@
-"""Experiments on a server, and the status of an experiment wherever it is."""
+"""Experiments on a server, and the status of local and remote experiments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def show(record: dict[str, Any]) -> None:
 
 
 def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
-    """Create an experiment on the server, and wait for it."""
+    """Create an experiment on the server, and wait until it ends."""
     there = backend(ctx)
     batch = there.create(RunRequest(runs=plan.request, plan=plan, project=project))
     if not as_json:
@@ -65,7 +65,7 @@ def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool
 
 
 def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
-    """Extend or retry an experiment of the server, and print its status."""
+    """Extend or retry an experiment on the server, and print its status."""
     record = _status(backend(ctx).experiment(_name_of(experiment), action, body))
     if as_json:
         print_json(record)
@@ -74,47 +74,47 @@ def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, An
 
 
 def status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
-    """The status of an experiment of the server, with the fields of a local one."""
+    """Return the status of an experiment on the server, with the same fields as for a local one."""
     return _status(backend(ctx).experiment(_name_of(experiment)))
 
 
 def _name_of(experiment: str) -> str:
-    """The name in a plan's file; an id or a name itself."""
+    """Return the name in a plan file; return any other argument (an id or a name) unchanged."""
     path = Path(experiment)
     return read_plan(path, current()).experiment.name if path.suffix == ".toml" and path.is_file() else experiment
 
 
 class ExperimentThere:
-    """An experiment of a server, for analysis here."""
+    """An experiment on a server, to be analysed on this machine."""
 
     def __init__(self, there: Backend, name: str) -> None:
         self._there, self._detail = there, there.experiment(_name_of(name))
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         return str(self._detail["name"])
 
     @property
     def plan(self) -> Plan | None:
-        """Its plan, if it has one, without the texts of context files."""
+        """Return its plan, if it has one, without the contents of context files."""
         document = self._detail.get("plan")
         return Plan.model_validate(document) if document else None
 
     @property
     def told(self) -> list[str]:
-        """Each deviation from the plan in a sentence."""
+        """Return each deviation from the plan as a sentence."""
         changes = self._detail.get("changes") or []
         return [f"After {one['results']} results: {one['what']}" for one in changes if one["results"]]
 
     @property
     def results(self) -> Results:
-        """The table of its runs that have ended."""
+        """Return the table of its runs that have ended."""
         return Results.of(self._there.experiment(str(self._detail["id"]), "table"))
 
 
 def _status(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's state is that of its best attempt: one that counts, else the newest."""
+    """The state of a cell is that of its best attempt: one that counts, or else the newest."""
     cells: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for run in found["runs"]:
         place = (str(run["arm"] or run["agent"]), run["task"], run["seed"])

@@ -1,4 +1,4 @@
-"""Plans and their execution.
+"""Plans of experiments and their execution.
 
 | module | contents |
 |---|---|

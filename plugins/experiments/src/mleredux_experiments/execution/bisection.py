@@ -1,4 +1,4 @@
-"""Which commit of an agent changed its score: bisection, where each step is a sequential test."""
+"""Bisection for the commit that changed an agent's score, in which each step is a sequential test."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from mleredux_experiments.results.sources import load
 
 Side = Literal["good", "bad"]
 Values = Mapping[str, Sequence[float]]
-"""Values of the runs of one commit by task."""
+"""Values of the runs of one commit, by task."""
 _LEAST_SPREAD = 0.25
-"""The standard deviation assumed of deterministic agents, in parts of the difference between GOOD and BAD."""
+"""The standard deviation assumed for deterministic agents, as a fraction of the difference between GOOD and BAD."""
 
 
 def log_ratio(values: Values, good: Values, bad: Values) -> float:
-    """The log of the Bayes factor that runs are of BAD against that they are of GOOD.
+    """Return the logarithm of the Bayes factor for the hypothesis that runs belong to BAD rather than to GOOD.
 
-    Scores are normal with an unknown mean of each end and an unknown common variance in each task, with noninformative
-    priors: with n runs in all, (n − 2)/2 · log(S_good/S_bad) + ½ log(k_good/k_bad) for each task, where S is the sum of
-    squares about the means and k the product of the numbers of runs, once the runs are added to an end. So few runs of
-    the ends make no strong evidence.
+    Scores in each task are assumed normal, with unknown means at each end and an unknown common variance, under
+    noninformative priors. With n runs in total, each task contributes (n − 2)/2 · log(S_good/S_bad) + ½
+    log(k_good/k_bad), where S is the sum of squares about the means and k the product of the numbers of runs, after the
+    runs are added to that end. Hence a few runs of the ends do not give strong evidence.
     """
     total = 0.0
     for task, found in values.items():
@@ -50,13 +50,15 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
 
 
 def side(values: Values, good: Values, bad: Values, alpha: float) -> Side | None:
-    """A sequential test of GOOD against BAD, both errors at most alpha; None: more runs are needed."""
+    """Test sequentially whether runs belong to GOOD or BAD, with both error rates at most alpha; None: more runs are
+    needed."""
     bound, found = math.log((1 - alpha) / alpha), log_ratio(values, good, bad)
     return "bad" if found >= bound else "good" if found <= -bound else None
 
 
 def seeds_needed(good: Values, bad: Values, alpha: float) -> int:
-    """About how many seeds of each commit a step needs, by the distance of GOOD and BAD in standard deviations."""
+    """Return the approximate number of seeds per commit that a step needs, from the distance between GOOD and BAD in
+    standard deviations."""
     distance = 0.0
     for task in good.keys() & bad.keys():
         g, b = np.array(good[task]), np.array(bad[task])
@@ -67,7 +69,7 @@ def seeds_needed(good: Values, bad: Values, alpha: float) -> int:
 
 
 def separated(good: Values, bad: Values, alpha: float) -> bool:
-    """Whether GOOD and BAD differ: a permutation test on each task, combined by Fisher's method."""
+    """Return whether GOOD and BAD differ, by permutation tests on each task combined with Fisher's method."""
     from scipy.stats import combine_pvalues
 
     p = [shuffled(np.array(good[task]), np.array(bad[task])) for task in sorted(good.keys() & bad.keys())]
@@ -79,7 +81,7 @@ class Step:
     """A commit that was run.
 
     Attributes:
-        decided: To which end it belongs; None: undecided after the maximum number of seeds.
+        decided: The end to which it belongs; None: undecided after the maximum number of seeds.
         runs: Number of runs.
     """
 
@@ -94,12 +96,12 @@ class Bisection:
     """The search for the first bad commit.
 
     Args:
-        history: References from good to bad, oldest first.
+        history: References from good to bad, the oldest first.
         tasks: Ids of tasks.
-        arm: Fields of the arms besides the agent: sandbox, limits, options.
+        arm: Fields of the arms other than the agent: sandbox, limits, options.
         chosen: The measure.
-        alpha: Probability of a wrong answer, over all steps.
-        least, most: Number of seeds of the two ends, and maximum number of seeds of each commit.
+        alpha: Probability of a wrong answer over all steps.
+        least, most: Number of seeds at both ends, and maximum number of seeds per commit.
     """
 
     history: Sequence[str]
@@ -119,15 +121,16 @@ class Bisection:
 
     @property
     def name(self) -> str:
-        """The experiment's name, the same for the same question, so that it is continued after a kill."""
+        """Return the experiment's name, which is the same for the same question, so that a killed search can be
+        continued."""
         asked = repr((self.history[0], self.history[-1], self.tasks, sorted(map(repr, self.arm.items()))))
         return f"bisect-{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
 
     def find(self) -> tuple[str, str]:
-        """The last good and the first bad reference; with undecided steps, the narrowest range known.
+        """Return the last good and the first bad reference or, if steps are undecided, the narrowest known range.
 
         Raises:
-            MlereduxError: GOOD and BAD do not differ by what was run.
+            MlereduxError: GOOD and BAD do not differ in the runs made.
         """
         low, high = 0, len(self.history) - 1
         good, bad, self._seeds = self._ends(low, high)
@@ -166,10 +169,11 @@ class Bisection:
         return good, bad, seeds
 
     def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
-        """To which end a commit belongs; if it submits nothing valid, or only BAD does, that decides.
+        """Return the end to which a commit belongs; one without valid submissions is BAD, and if BAD has none, all
+        others are GOOD.
 
-        The ends get as many seeds as the commit has: they were found to differ with the runs that they had, which
-        therefore differ more than others would.
+        The ends get as many seeds as the commit has. The runs that showed them to differ are biased towards larger
+        differences.
         """
         found: Side | None = None
         values: Values | None = {}
@@ -190,7 +194,8 @@ class Bisection:
         self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {runs} runs")
 
     def _values(self, number: int, seeds: int) -> Values | None:
-        """Values of a commit with so many seeds; runs that are missing are made. None: no run of a task has one."""
+        """Return the values of a commit for this number of seeds, making missing runs; None if the runs of some task
+        have no values."""
         name = commit_of(self.history[number])[:16]
         document = {
             "experiment": {"name": self.name, "tasks": list(self.tasks), "seeds": list(range(seeds))},
@@ -212,5 +217,5 @@ class Bisection:
 
 
 def commit_of(reference: str) -> str:
-    """The commit of a pinned reference."""
+    """Return the commit of a pinned reference."""
     return reference.partition("#")[0].rpartition("@")[2]

@@ -1,4 +1,4 @@
-"""What a plan will take, from past runs, and the smallest difference that it detects."""
+"""Estimates of a plan's time, cost and smallest detectable difference, from past runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.table import Results, Row
 
 PLANNING = Variance(between=0.06e4, within_a=0.08e4, within_b=0.08e4)
-"""Variances of a difference in points (per cent of tasks) that is assumed without past runs: ω² = .06, σ² = .08."""
+"""Variances of a difference in points (percent of tasks), assumed if there are no past runs: ω² = .06, σ² = .08."""
 _LEVEL = (10.0, 90.0)
 _DRAWS = 1000
 Planned = Sequence[tuple[Cell, RunPlan]]
@@ -25,7 +25,7 @@ Planned = Sequence[tuple[Cell, RunPlan]]
 
 @dataclass(frozen=True)
 class Amount:
-    """A sum over the runs of a plan: its expectation, and the 80 % interval."""
+    """A sum over the runs of a plan: its expected value and its 80 % interval."""
 
     mean: float
     low: float
@@ -34,18 +34,18 @@ class Amount:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a plan will take.
+    """The estimated requirements of a plan.
 
     Attributes:
         runs: Number of runs.
-        past: Number of past runs of the same agents that the estimate is made from.
-        hours: Time of all runs added up; None without past runs.
-        cost_usd: Cost of their LLM calls; None without past runs, or if none had calls.
-        most_hours: The time limits added up.
-        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if unknown, or
-            if there is none.
-        unit: Of the difference.
-        basis: What the variance is taken from, or why there is no such difference, in words.
+        past: Number of past runs of the same agents on which the estimate is based.
+        hours: Total time of all runs; None without past runs.
+        cost_usd: Total cost of their LLM calls; None without past runs, or if none made calls.
+        most_hours: Sum of the time limits.
+        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if it is
+            unknown or does not exist.
+        unit: Unit of the difference.
+        basis: The source of the variance, or the reason why there is no detectable difference, as text.
     """
 
     runs: int
@@ -68,7 +68,7 @@ class Check:
     estimate: Estimate
 
     def document(self) -> dict[str, Any]:
-        """What `experiment check --json` prints."""
+        """Return the document that `experiment check --json` prints."""
         shown = {"name", "question", "primary", "margin", "alpha", "analysis", "order"}
         return {
             **self.plan.experiment.model_dump(include=shown),
@@ -81,7 +81,7 @@ class Check:
 
 
 def checked(plan: Plan, planned: Planned, past: Results) -> Check:
-    """Return the matrix of a plan and its estimate by past runs."""
+    """Return the matrix of a plan, with an estimate from past runs."""
     tasks, seeds = dict.fromkeys(cell.task for cell, _ in planned), dict.fromkeys(cell.seed for cell, _ in planned)
     return Check(plan, tuple(tasks), tuple(seeds), estimate(plan, planned, past))
 
@@ -101,8 +101,8 @@ def _arm(request: dict[str, Any]) -> dict[str, Any]:
 def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     """Estimate time, cost and the detectable difference of a plan.
 
-    A run is expected to take what runs of the same agent on the same task took; without these, what runs of the agent
-    took. The interval is of a bootstrap over past runs and over the draws of the new ones.
+    A run is expected to take as long, and to cost as much, as runs of the same agent on the same task or, without
+    these, as all runs of the agent. The interval is from a bootstrap over past runs and over draws of new runs.
     """
     took = _past(past.rows, {run.agent for _, run in planned})
     known = [took.get((run.agent, run.task)) or took.get((run.agent, "")) for _, run in planned]
@@ -126,7 +126,7 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
 
 
 def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Hours and cost of past runs that have ended, by agent and task, and by agent (task ``)."""
+    """Return hours and cost of past runs that have ended, by agent and task, and by agent (with an empty task)."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
         if row.agent in agents and row.status in ("done", "failed", "timed_out") and row.hours is not None:
@@ -136,7 +136,8 @@ def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[t
 
 
 def _draws(known: Sequence[list[tuple[float, float]]]) -> np.ndarray[Any, Any]:
-    """Drawn runs, shape (draws, cells, 2): each draw resamples the past runs, then draws each cell's run from them."""
+    """Draw runs, of shape (draws, cells, 2): each draw resamples the past runs, then draws a run for each cell from
+    them."""
     generator = np.random.default_rng(0)
     pools: dict[int, np.ndarray[Any, Any]] = {}
     for runs in known:
@@ -154,7 +155,7 @@ def _amount(totals: np.ndarray[Any, Any]) -> Amount:
 
 
 def _variance(plan: Plan, rows: Sequence[Row]) -> tuple[Variance | None, str]:
-    """The variance of a difference between arms: of past runs of this experiment or of two of its agents."""
+    """Estimate the variance of a difference between arms, from past runs of this experiment or of two of its agents."""
     what, arms = measure(plan.experiment.primary), plan.all_arms()
     for key, names in (("arm", list(arms)), ("agent", list(dict.fromkeys(arm.agent for arm in arms.values())))):
         mine = [row for row in rows if key == "agent" or row.experiment == plan.experiment.name]

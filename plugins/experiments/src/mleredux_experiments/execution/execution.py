@@ -1,4 +1,4 @@
-"""Executing an experiment on this machine: each cell once, whatever kills the program."""
+"""Execution of an experiment on this machine: each cell runs once, even if the program is killed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from mleredux_experiments.execution.plan import planned_cells
 from mleredux_experiments.execution.record import Record
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
-"""Of a cell: it has no run (or a cancelled one), an interrupted one, one that is alive, only runs that the environment
-or the task broke, or one that ended and counts."""
+"""State of a cell: without a run (or with a cancelled one), with an interrupted one, with a live one, with only runs
+broken by the environment or the task, or with one that ended and counts."""
 STATES: tuple[State, ...] = get_args(State)
 _POLL_SECONDS = 0.5
 _ENDED = ("done", "failed", "timed_out")
@@ -39,8 +39,8 @@ class Place:
     Attributes:
         cell: Arm, task and seed.
         plan: The run to create.
-        runs: Rows of the store's index, the newest first: the current attempt, then those it replaces.
-        state: What is to be done.
+        runs: Rows of the store's index, the newest first: the current attempt, then the attempts it replaces.
+        state: The state, which determines the next step.
     """
 
     cell: Cell
@@ -50,21 +50,21 @@ class Place:
 
     @property
     def current(self) -> dict[str, Any] | None:
-        """The run that counts, or the newest."""
+        """Return the run that counts, or else the newest."""
         return next((run for run in self.runs if _counts(run)), self.runs[0] if self.runs else None)
 
 
 @dataclass
 class Spent:
-    """What the runs of an experiment used."""
+    """Resources used by the runs of an experiment."""
 
     cost_usd: float = 0.0
     hours: float = 0.0
     unpriced: int = 0
-    """Runs with calls whose price is not known."""
+    """Number of runs that include calls of unknown price."""
 
     def add(self, run: Run) -> None:
-        """Add a run that ended."""
+        """Add a run that has ended."""
         outcome, llm = run.outcome, run.log.state.llm
         self.hours += (outcome.seconds if outcome else 0.0) / 3600
         if llm is not None:
@@ -78,12 +78,12 @@ class Execution:
 
     Args:
         record: Its frozen plan.
-        folder: Where the record is.
-        store: The runs.
-        catalogue: Plugins.
+        folder: The folder that contains the record.
+        store: The store of the runs.
+        catalogue: The plugins.
         progress: Called with a run and a short message.
-        executor: Id of the executor of the runs; None: this process executes them.
-        object_store: URL of the object store through which its nodes get runs; None: they share a file system.
+        executor: Id of the executor for the runs; None: this process executes them.
+        object_store: URL of the object store through which its nodes receive runs; None: they share a file system.
     """
 
     record: Record
@@ -99,27 +99,27 @@ class Execution:
 
     @cached_property
     def planned(self) -> list[tuple[Cell, RunPlan]]:
-        """All cells in the order of the plan."""
+        """Return all cells in the order of the plan."""
         return planned_cells(self.record.plan, self.catalogue, self.record.pinned)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of its runs, the newest first."""
+        """Return the rows of its runs, the newest first."""
         return [row for row in self.store.rows() if row["experiment"] == self.record.name]
 
     def ended_rows(self) -> Iterator[dict[str, Any]]:
-        """Those of its runs that have ended."""
+        """Yield the rows of its runs that have ended."""
         return (row for row in self.rows() if row["status"] in (*_ENDED, "cancelled"))
 
     def ended(self) -> Iterator[Run]:
-        """Its runs that have ended."""
+        """Yield its runs that have ended."""
         return (self.store.get(row["id"]) for row in self.ended_rows())
 
     def is_alive(self, run_id: str) -> bool:
-        """Whether a run that has not ended is executed."""
+        """Return whether a run that has not ended is being executed."""
         return self.store.is_alive(run_id)
 
     def places(self) -> list[Place]:
-        """All cells with their runs, in the order of the plan."""
+        """Return all cells with their runs, in the order of the plan."""
         found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         for row in self.rows():
             found.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
@@ -140,15 +140,16 @@ class Execution:
         return "broken" if latest is not None and latest["cause"] != Cause.CANCELLED and latest["cause"] else "missing"
 
     def run(self, *, jobs: int = 1, broken: bool = False, only: Callable[[Cell], bool] = lambda _cell: True) -> None:
-        """Execute all cells that have not ended, until a budget or the stopping rule ends it, or `stop` is set.
+        """Execute all cells that have not ended, until a budget is used up, the stopping rule applies, or `stop` is
+        set.
 
         Args:
             jobs: Maximum number of concurrent runs.
-            broken: Run the cells again that the environment or the task broke; their runs are kept.
-            only: Which cells to execute.
+            broken: Rerun the cells whose runs were broken by the environment or the task; these runs are kept.
+            only: Returns whether to execute a cell.
 
         Raises:
-            MlereduxError: Another process executes the experiment.
+            MlereduxError: Another process is executing the experiment.
         """
         with self.claim():
             self._run(jobs, broken, only)
@@ -158,7 +159,7 @@ class Execution:
         """Keep other processes from executing or changing the experiment.
 
         Raises:
-            MlereduxError: Another process does.
+            MlereduxError: Another process is executing or changing it.
         """
         lock = FileLock(self.folder / ".lock")
         if not lock.acquire():
@@ -183,7 +184,7 @@ class Execution:
         self._feed(deque(place for place, run in todo if run is None), jobs)
 
     def _feed(self, queue: deque[Place], jobs: int) -> None:
-        """Start cells as others end, as long as nothing stops it."""
+        """Start cells as others end, until something stops the experiment."""
         slots, spent, running = Slots(self.store.path), self.spent(), set[Future[Run]]()
         reason = self._stop_reason(spent)
         with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run") as pool:
@@ -222,7 +223,7 @@ class Execution:
         return self.record.plan.all_arms()
 
     def pipeline(self, image: str | None, jobs: int = 1) -> Pipeline:
-        """What brings runs to their end."""
+        """Return the pipeline that completes the runs."""
         return Pipeline(
             self.store,
             self.catalogue,
@@ -236,7 +237,7 @@ class Execution:
         )
 
     def _resumable(self, place: Place) -> Run | None:
-        """The interrupted run of a cell; if other versions are installed now, it is cancelled instead."""
+        """Return the interrupted run of a cell; if other versions are installed now, cancel it instead."""
         if place.state != "interrupted":
             return None
         run = self.store.get(next(row["id"] for row in place.runs if row["status"] not in _FINAL))
@@ -251,14 +252,14 @@ class Execution:
         return run
 
     def spent(self) -> Spent:
-        """What all runs used, those that were replaced included."""
+        """Return the resources used by all runs, including those that were replaced."""
         spent = Spent()
         for run in self.ended():
             spent.add(run)
         return spent
 
     def over_budget(self, spent: Spent) -> str | None:
-        """Which budget is used up, in a sentence."""
+        """Return a sentence that names the budget that is used up, or None."""
         stop = self.record.plan.stop
         if stop.max_cost_usd is not None and spent.cost_usd >= stop.max_cost_usd:
             return f"The budget of ${plain(stop.max_cost_usd)} is used up: the runs cost ${spent.cost_usd:.2f}."
@@ -267,7 +268,7 @@ class Execution:
         return None
 
     def _decided(self) -> str | None:
-        """Whether the sequential test has decided, in a sentence."""
+        """Return a sentence on the result of the sequential test if it has decided, else None."""
         if self.record.plan.stop.rule != "sequential":
             return None
         from mleredux_experiments.execution.sequence import complete, decision
@@ -281,11 +282,11 @@ class Execution:
         return decision(self.record.plan, results.keep(row for row in results.rows if row.seed in done), len(done))
 
     def results(self) -> int:
-        """Number of runs that ended and count."""
+        """Return the number of runs that ended and count."""
         return sum(_counts(row) for row in self.rows())
 
     def status(self) -> dict[str, Any]:
-        """How far the experiment is: cells in all and by arm, cost, hours, failures, changes."""
+        """Return the experiment's progress: cells in total and by arm, cost, hours, failures, changes."""
         places, spent = self.places(), self.spent()
         arms: dict[str, Counter[str]] = {}
         causes: Counter[str] = Counter()

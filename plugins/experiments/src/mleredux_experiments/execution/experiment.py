@@ -1,4 +1,4 @@
-"""Starting, opening, extending an experiment in a runs folder."""
+"""Start, open and extend experiments in a runs folder."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Progress = Callable[[Run, str], None]
 
 
 def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Execution:
-    """A plan file, an experiment's folder, or the name of an experiment in the runs folder.
+    """Return the plan of a plan file, or the experiment of a folder or of a name in the runs folder.
 
     Raises:
-        NotFound: There is neither.
+        NotFound: The argument is not a plan file or an experiment.
     """
     path, store = Path(argument), RunStore(runs_dir)
     if path.is_file():
@@ -48,7 +48,7 @@ def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Ex
 
 
 def open_experiment(folder: Path, catalogue: Catalogue) -> Execution:
-    """The experiment of a folder with `experiment.json`."""
+    """Open the experiment of a folder that contains `experiment.json`."""
     record = open_record(folder)
     return Execution(record, folder, RunStore((folder / record.runs).resolve()), catalogue)
 
@@ -61,16 +61,16 @@ def start(
     data_dir: Path | str | None,
     grow: bool = False,
 ) -> Execution:
-    """Freeze a plan, or continue the experiment of its name.
+    """Freeze a plan, or continue the experiment with its name.
 
-    A plan that was changed before the first result replaces the frozen one. After it, changes are recorded as
-    deviations; only arms that have runs may not change.
+    A plan that was changed before the first result replaces the frozen one. Later changes are recorded as deviations;
+    only arms that have runs must not change.
 
     Args:
         grow: Add the plan's arms and seeds to those of the experiment, instead of replacing its plan.
 
     Raises:
-        MlereduxError: The plan is not possible here, or changes an arm that has runs.
+        MlereduxError: The plan cannot be executed here, or changes an arm that has runs.
     """
     store = RunStore(runs_dir)
     folder = store.path / FOLDER / plan.experiment.name
@@ -100,13 +100,13 @@ def start(
 
 
 def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> list[str]:
-    """Add tasks (or sets as `set:NAME`) and seeds to an experiment; runs that exist are kept.
+    """Add tasks (or sets as `set:NAME`) and seeds to an experiment; existing runs are kept.
 
     Returns:
-        What was added, in words.
+        A description of each addition.
 
     Raises:
-        MlereduxError: Nothing is new, or an addition is not possible here.
+        MlereduxError: Nothing is new, or an addition cannot be executed here.
     """
     record, design = found.record, found.record.plan.experiment
     new_tasks = [task for task in dict.fromkeys(tasks) if task not in design.tasks]
@@ -152,7 +152,7 @@ def _replace(found: Execution, written: Plan) -> None:
 
 
 def _note_versions(found: Execution) -> None:
-    """Record that other versions are installed than before."""
+    """Record changes of the installed versions."""
     record, now = found.record, _versions(found.record.plan, found.catalogue)
     differing = [
         f"{name} was {old}, is {now[name]}" for name, old in record.versions.items() if now.get(name, old) != old
@@ -170,7 +170,7 @@ def _pinned(plan: Plan, catalogue: Catalogue, known: dict[str, str]) -> dict[str
 
 
 def _versions(plan: Plan, catalogue: Catalogue) -> dict[str, str]:
-    """Versions of mleredux, of the arms' agents, and of the tasks."""
+    """Return the versions of mleredux, of the arms' agents, and of the tasks."""
     from mleredux import __version__
 
     arms = plan.all_arms().values()

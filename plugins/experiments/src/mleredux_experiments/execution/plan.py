@@ -1,4 +1,4 @@
-"""Plan files: TOML, read into core's `Plan`, with errors that name the field as it was written."""
+"""Read plan files (TOML) into the core's `Plan`; errors name fields as written in the file."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _EXAMPLE = "See `mleredux experiment --help` and the how-to on experiments for a
 
 
 def read_plan(path: Path, catalogue: Catalogue) -> Plan:
-    """Read a plan file; the files that arms name as context are read too.
+    """Read a plan file, including the context files of its arms.
 
     Raises:
-        NotFound: There is no such file, task, agent or set.
+        NotFound: The file, or a task, agent or set, does not exist.
         MlereduxError: The file is not a valid plan; the message names the field.
     """
     try:
@@ -46,24 +46,24 @@ def read_plan(path: Path, catalogue: Catalogue) -> Plan:
 
 
 def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
-    """A plan from the document of its file.
+    """Create a plan from the document of its file.
 
     Raises:
-        MlereduxError: It is invalid; the message names the field.
+        MlereduxError: The document is invalid; the message names the field.
     """
     try:
         return Plan.model_validate(document)
     except ValidationError as error:
-        # A misspelled field makes two errors: the unknown one, and the missing one; the first is what was written.
+        # A misspelled field causes two errors, an unknown and a missing field; the first one is what was written.
         found = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
         raise _explained(found[0]["loc"], found[0]["type"], found[0]["msg"], found[0]["input"], named) from None
 
 
 def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
-    """The plan with the texts of all context files, and with whole paths of agents that lie in its folder.
+    """Return the plan with the contents of all context files, and with full paths of agents in its folder.
 
     Raises:
-        MlereduxError: A file can't be read.
+        MlereduxError: A file cannot be read.
     """
     arms = {}
     for name, arm in plan.arms.items():
@@ -84,7 +84,7 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
 
 
 def _placed(agent: str, catalogue: Catalogue, folder: Path) -> str:
-    """An agent's path, which is relative to the plan; ids and references stay."""
+    """Return an agent's path, resolved relative to the plan; ids and references are unchanged."""
     path = Path(os.path.normpath(folder.absolute() / agent))
     if agent in catalogue.entries("agents") or ":" in agent or not path.exists():
         return agent
@@ -92,10 +92,10 @@ def _placed(agent: str, catalogue: Catalogue, folder: Path) -> str:
 
 
 def check_measure(plan: Plan) -> None:
-    """Check that there is the primary measure of a plan.
+    """Check that the primary measure of a plan exists.
 
     Raises:
-        MlereduxError: There is not.
+        MlereduxError: The measure does not exist.
     """
     from mleredux_experiments.results.measures import MEASURES, measure
 
@@ -108,10 +108,10 @@ def check_measure(plan: Plan) -> None:
 
 
 def check_plan(plan: Plan, catalogue: Catalogue) -> None:
-    """Check that each run of a plan is possible here; the message names the field.
+    """Check that each run of a plan can be executed here; the message names the field.
 
     Raises:
-        MlereduxError: One is not.
+        MlereduxError: A run cannot be executed.
     """
     from mleredux_experiments.execution.sequence import check_sequence
 
@@ -144,17 +144,17 @@ def planned_cells(
     """Return all cells of a plan, each with its run, in the order in which they are started.
 
     Args:
-        pinned: Exact references of agents by the references that the plan names.
+        pinned: Exact references of agents, by the references in the plan.
 
     Raises:
-        MlereduxError: One of the runs is not possible here.
+        MlereduxError: A run cannot be executed here.
     """
     request = resolved(plan.request, catalogue).pinned(pinned or {})
     return list(zip(request.cells(), plan_runs(request, catalogue, own_machine=True), strict=True))
 
 
 class _field:
-    """Name the field of a plan in errors."""
+    """Add the name of the plan's field to errors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -208,7 +208,7 @@ def _fields(parents: list[str]) -> list[str]:
 
 
 def _nearest(parts: list[str]) -> str | None:
-    """The field that was probably meant: one of the same table, or of the same name in another."""
+    """Return the field that was probably meant: one of the same table, or one of the same name in another table."""
     if len(parts) == 3 and parts[-1] in PlanLimits.model_fields:
         return ".".join([*parts[:-1], "limits", parts[-1]])
     near = difflib.get_close_matches(parts[-1], _fields(parts[:-1]), n=1)

@@ -1,4 +1,4 @@
-"""The record of an experiment: its frozen plan, and every later change, in `experiment.json`."""
+"""The record of an experiment in `experiment.json`: its frozen plan and every later change."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mleredux_experiments.results.table import flat
 
 RECORD_FILE = "experiment.json"
 FOLDER = "experiments"
-"""The folder of all experiments in a runs folder."""
+"""The folder for all experiments in a runs folder."""
 
 
 class Change(BaseModel):
-    """A change of the plan, or of what is installed, after it was frozen."""
+    """A change of the plan or of installed versions after the plan was frozen."""
 
     time: datetime
     what: str
-    """One sentence."""
+    """A sentence that describes the change."""
     results: int
-    """Number of runs that had ended: a change after the first result is a deviation from the plan."""
+    """Number of runs that had ended; a change after the first result is a deviation from the plan."""
 
 
 class Record(BaseModel):
-    """`experiment.json`."""
+    """The content of `experiment.json`."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -41,21 +41,21 @@ class Record(BaseModel):
     """The folder of its runs, relative to this one."""
     plan: Plan
     digest: str
-    """SHA-256 of the plan as it is now, extensions included."""
+    """SHA-256 of the current plan, including extensions."""
     file_digest: str
-    """SHA-256 of the plan as it was last read from its file."""
+    """SHA-256 of the plan when it was last read from its file."""
     extra_tasks: tuple[str, ...] = ()
     extra_seeds: tuple[int, ...] = ()
-    """What `extend` added to the plan's file."""
+    """Seeds that `extend` added to those of the plan's file."""
     pinned: dict[str, str] = {}
-    """Exact references of agents by the references that the plan names."""
+    """Exact references of agents, by the references in the plan."""
     versions: dict[str, str] = {}
     """Versions of distributions and tasks."""
     data_dir: str
     created_at: datetime
     changes: list[Change] = []
     stopped: str | None = None
-    """Why no new runs are started, if a budget or the stopping rule ended it."""
+    """Why no new runs are started, if a budget or the stopping rule ended the experiment."""
 
     def save(self, folder: Path) -> None:
         """Write the record atomically."""
@@ -63,11 +63,11 @@ class Record(BaseModel):
         write_atomically(folder / RECORD_FILE, self.model_dump_json(indent=1) + "\n")
 
     def changed(self, what: str, results: int) -> None:
-        """Add a change."""
+        """Add a change to the record."""
         self.changes.append(Change(time=datetime.now(UTC), what=what, results=results))
 
     def extended(self, plan: Plan) -> Plan:
-        """A plan with the tasks and seeds that `extend` added."""
+        """Return a plan with the tasks and seeds that `extend` added."""
         design = plan.experiment
         update = {
             "tasks": tuple(dict.fromkeys((*design.tasks, *self.extra_tasks))),
@@ -77,17 +77,17 @@ class Record(BaseModel):
 
     @property
     def deviations(self) -> list[Change]:
-        """Changes after the first result."""
+        """Return the changes made after the first result."""
         return [change for change in self.changes if change.results]
 
     @property
     def told(self) -> list[str]:
-        """Each deviation in a sentence."""
+        """Return each deviation as a sentence."""
         return [f"After {change.results} results: {change.what}" for change in self.deviations]
 
 
 def digest_of(plan: Plan) -> str:
-    """SHA-256 of a plan; the order of its arms counts, the form of its file does not."""
+    """Return the SHA-256 of a plan; it depends on the order of arms, but not on the format of the file."""
     return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()
 
 
@@ -95,8 +95,8 @@ def open_record(folder: Path) -> Record:
     """Read the record of an experiment.
 
     Raises:
-        NotFound: There is none.
-        MlereduxError: It is damaged.
+        NotFound: The record does not exist.
+        MlereduxError: The record is damaged.
     """
     path = folder / RECORD_FILE
     try:
@@ -112,7 +112,7 @@ def open_record(folder: Path) -> Record:
 
 
 def differences(before: Plan, after: Plan) -> list[str]:
-    """The changed fields of a plan, as `field: before → after`; arms that are new or removed by name."""
+    """Return the changed fields of a plan as `field: before → after`, and new and removed arms by name."""
     old, new = (dict(flat(plan.model_dump(mode="json", exclude={"arms"}))) for plan in (before, after))
     found = [
         f"{key}: {_short(old.get(key))} → {_short(new.get(key))}" for key in old | new if old.get(key) != new.get(key)
@@ -124,9 +124,9 @@ def differences(before: Plan, after: Plan) -> list[str]:
 
 
 def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
-    """Arms whose runs would differ from those made before, each with the first field that differs.
+    """Return arms whose runs would differ from earlier ones, each with the first field that differs.
 
-    A context for a task that had none is for a new task.
+    A context for a task that had none belongs to a new task.
     """
     old, new = before.all_arms(), after.all_arms()
     found = {}

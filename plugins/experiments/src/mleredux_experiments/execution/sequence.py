@@ -12,7 +12,7 @@ from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.power import least_tasks
 
 _FIRST_LOOK = 2
-"""Seeds that are complete at the first test."""
+"""Number of complete seeds at the first test."""
 
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan
@@ -21,21 +21,22 @@ if TYPE_CHECKING:
 
 
 def spent_alpha(alpha: float, look: int) -> float:
-    """The level of the k-th look, α · 6/(π²k²): over any number of looks these add up to α at most (union bound)."""
+    """Return the level of the k-th look, α · 6/(π²k²); over any number of looks, the levels sum to at most α (union
+    bound)."""
     return alpha * 6 / (math.pi * look) ** 2
 
 
 def last_alpha(plan: Plan, seeds: int) -> float:
-    """The level of each comparison with the first arm once so many seeds are complete."""
+    """Return the level of each comparison with the first arm once this many seeds are complete."""
     alpha = spent_alpha(plan.experiment.alpha, seeds) if plan.stop.rule == "sequential" else plan.experiment.alpha
     return alpha / max(len(plan.all_arms()) - 1, 1)
 
 
 def check_sequence(plan: Plan, tasks: int) -> None:
-    """Check that a sequential plan has enough tasks to stop at any look.
+    """Check that a sequential plan has enough tasks to be able to stop at a look.
 
     Raises:
-        MlereduxError: It has too few.
+        MlereduxError: The plan has too few tasks.
     """
     alpha = last_alpha(plan, _FIRST_LOOK) * (2 if plan.experiment.analysis == "equivalence" else 1)
     if plan.stop.rule == "sequential" and tasks < (least := least_tasks(alpha)):
@@ -46,10 +47,10 @@ def check_sequence(plan: Plan, tasks: int) -> None:
 
 
 def reading_alpha(plan: Plan, results: Results) -> float:
-    """The level at which the results of a plan are read: with the sequential rule, that of the present look.
+    """Return the level for reading the results of a plan: with the sequential rule, the level of the current look.
 
-    So read, p-values and intervals hold however often anyone looks, and whenever the experiment stopped. The level is
-    that of all arms together.
+    At this level, p-values and intervals are valid however often results are inspected, and whenever the experiment
+    stopped. The level applies to all arms together.
     """
     if plan.stop.rule != "sequential":
         return plan.experiment.alpha
@@ -59,13 +60,13 @@ def reading_alpha(plan: Plan, results: Results) -> float:
 
 
 def decision(plan: Plan, results: Results, seeds: int) -> str | None:
-    """Test all arms against the first, at the level of the look after so many seeds.
+    """Test all arms against the first, at the level of the look after this many seeds.
 
     Args:
-        results: The runs of the seeds that are complete.
+        results: The runs of the complete seeds.
 
     Returns:
-        In a sentence that all comparisons are decided, if they are.
+        A sentence stating that all comparisons are decided, or None.
     """
     design, arms = plan.experiment, list(plan.all_arms())
     level = last_alpha(plan, seeds)
@@ -81,10 +82,10 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
 
 
 def complete(cells: Iterable[tuple[int, bool]]) -> set[int]:
-    """The seeds whose cells have all ended.
+    """Return the seeds whose cells have all ended.
 
     Args:
-        cells: The seed of each, and whether it has ended.
+        cells: The seed of each cell, and whether the cell has ended.
     """
     seeds: dict[int, bool] = {}
     for seed, ended in cells:

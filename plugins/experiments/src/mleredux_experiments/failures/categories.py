@@ -1,4 +1,4 @@
-"""Categories of failures; of several that ended a run together, the first of this order is the primary one."""
+"""Categories of failures; if several ended a run together, the first in this order is the primary one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 NONE = "none"
-"""In place of a category: nothing went wrong."""
+"""Used instead of a category if nothing went wrong."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Category:
     """A kind of failure.
 
     Attributes:
-        mast: Failure modes of MAST that it corresponds to.
-        of_agent: Whether it is the agent's.
+        mast: The corresponding failure modes of MAST.
+        of_agent: Whether the agent is responsible.
     """
 
     id: str
@@ -28,7 +28,7 @@ class Category:
 
     @property
     def words(self) -> str:
-        """Its id as words."""
+        """Return its id as words."""
         return self.id.replace("-", " ")
 
 
@@ -40,13 +40,13 @@ CATEGORIES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A failure that a rule found.
+    """A failure detected by a rule.
 
     Attributes:
-        kind: A finer name within the category, such as `columns` of an invalid submission.
-        line: The line that shows it.
-        where: Where that line is: a file of the run, a step, a version.
-        overcome: Whether the run continued after it, so that it is not why it failed.
+        kind: A finer name within the category, such as `columns` for an invalid submission.
+        line: The line that shows the failure.
+        where: The location of that line: a file of the run, a step or a version.
+        overcome: Whether the run continued afterwards, so that the failure is not why it failed.
     """
 
     category: str
@@ -56,15 +56,15 @@ class Finding:
     overcome: bool = False
 
     def record(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return the record that `--json` prints."""
         return {**asdict(self), "title": CATEGORIES[self.category].title, "mast": self.mast}
 
     @property
     def mast(self) -> Sequence[str]:
-        """Failure modes of MAST."""
+        """Return the corresponding failure modes of MAST."""
         return CATEGORIES[self.category].mast
 
 
 def primary(findings: Iterable[Finding]) -> str | None:
-    """The category of what ended a run or made it fall short; None if nothing did."""
+    """Return the category of the failure that ended a run or made it fall short; None if there is none."""
     return next((finding.category for finding in findings if not finding.overcome), None)

@@ -1,4 +1,4 @@
-"""Findings of runs, how often each category occurs in an arm, and whether two arms differ in it."""
+"""Findings of runs, the frequency of each category in an arm, and whether two arms differ in it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mleredux_experiments.results.table import Row
 
 
 def find(run: Run) -> list[Finding]:
-    """The findings of a run, the primary one first; none where nothing went wrong."""
+    """Return the findings of a run, the primary one first; empty if nothing went wrong."""
     from mleredux_experiments.results.sources import read_run
 
     return list(read_run(run.path, rollouts=True).findings or ())
 
 
 def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str, Counter[str]]:
-    """For each arm, how many of its runs have each category as their primary one; `none` counts those without.
+    """Count the runs of each arm by their primary category; `none` counts runs without one.
 
     Args:
-        findings: The arm of each run, and its findings.
+        findings: The arm and the findings of each run.
     """
     counts: dict[str, Counter[str]] = {}
     for arm, found in findings:
@@ -36,12 +36,12 @@ def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str
 
 @dataclass(frozen=True)
 class FailureCount:
-    """How often a category occurs in the runs of an arm.
+    """Frequency of a category in the runs of an arm.
 
     Attributes:
-        primary: Number of runs of which it is the primary failure.
-        runs: Number of runs that have it at all.
-        example: One of these, with the line that shows it.
+        primary: Number of runs with it as the primary failure.
+        runs: Number of runs with it among their failures.
+        example: One of these runs, with the line that shows the failure.
     """
 
     category: str
@@ -53,7 +53,8 @@ class FailureCount:
 
 
 def failure_counts(rows: Iterable[Row]) -> tuple[FailureCount, ...]:
-    """The failures of an arm's runs, the most frequent primary one first; runs of unknown failures are ignored."""
+    """Return the failures of an arm's runs, the most frequent primary one first; runs with unknown failures are
+    ignored."""
     first: Counter[str] = Counter()
     shown: dict[str, list[tuple[bool, Row, Finding]]] = {}
     for row in rows:
@@ -72,12 +73,12 @@ def failure_counts(rows: Iterable[Row]) -> tuple[FailureCount, ...]:
 
 @dataclass(frozen=True)
 class FailureDifference:
-    """How much more often runs of arm B have a failure than those of A, paired by task.
+    """How much more often runs of arm B have a failure than those of arm A, paired by task.
 
     Attributes:
-        a, b: Mean over tasks of the share of runs that have it, in per cent.
-        difference: b − a in points: positive if B fails more often in this way.
-        interval: For tasks like these; None with one task.
+        a, b: Mean over tasks of the share of runs with the failure, in percent.
+        difference: b − a in points: positive if B has the failure more often.
+        interval: Interval for tasks like these; None with one task.
         q: p-value by sign flips over tasks, adjusted over categories (Benjamini–Hochberg).
     """
 
@@ -96,13 +97,13 @@ def failure_differences(
     key: Callable[[Row], str],
     alpha: float = 0.05,
 ) -> tuple[FailureDifference, ...]:
-    """Compare two arms by each category that occurs, over the tasks that they have in common.
+    """Compare two arms in each category that occurs, over the tasks that they have in common.
 
     Args:
-        key: The name of a run's task among `tasks`.
+        key: Returns the name of a run's task, as in `tasks`.
 
     Returns:
-        The largest difference first; empty if the failures of some counted run are not known.
+        The differences, the largest first; empty if the failures of a counted run are unknown.
     """
     common = set(tasks)
     own = [[row for row in rows if row.counts and key(row) in common] for rows in (a, b)]

@@ -1,4 +1,5 @@
-"""What lines of consoles look like, in many languages, read from `lines.toml`; and measurements that programs print."""
+"""Patterns for lines of console output in many languages, read from `lines.toml`, and for measurements that programs
+print."""
 
 from __future__ import annotations
 
@@ -14,28 +15,28 @@ PATTERNS = {
     name: re.compile(filled("|".join(each), _TOLD["fragments"]), re.MULTILINE)
     for name, each in _TOLD["patterns"].items()
 }
-"""By what they are for."""
+"""Patterns by purpose."""
 WORDS = _TOLD["words"].split("|")
-"""Each error has one of these, in small letters."""
+"""Words in lower case; each error contains at least one."""
 INVALID = {name: re.compile(each, re.IGNORECASE) for name, each in _TOLD["invalid"].items()}
-"""Messages on invalid submissions by kind."""
+"""Messages about invalid submissions, by kind."""
 FRAME = " \t|│┃⎿>╎"
-"""What consoles and agents put before the lines of an output."""
+"""Characters that consoles and agents print before lines of output."""
 
 
 def is_error(line: str) -> bool:
-    """Whether a line shows an error."""
+    """Return whether a line shows an error."""
     return bool(PATTERNS["class"].match(line) or PATTERNS["command"].match(line))
 
 
 def is_prose(line: str) -> bool:
-    """Whether a line is a warning, a text on what may happen, or what an agent says."""
+    """Return whether a line is a warning, a text about possible problems, or prose by an agent."""
     named = PATTERNS["class"].match(line)
     return PATTERNS["prose"].search(line) is not None and (named is None or named[1].endswith("Warning"))
 
 
 def kind_of(line: str) -> str:
-    """The class of the exception of a line that shows an error, a signal, or the words of another message."""
+    """Return the exception class in a line that shows an error, the signal, or the words of another message."""
     if signals := [one.name for one in Signals if (strsignal(one) or "-") in line]:
         return signals[0]
     if named := PATTERNS["class"].match(line) or PATTERNS["thrown"].search(line) or PATTERNS["shell"].search(line):
@@ -44,7 +45,8 @@ def kind_of(line: str) -> str:
 
 
 def measurements(metric: str, text: str) -> list[float]:
-    """The values of a metric that programs print: on held-out rows if they say so of any, else all."""
+    """Return the values of a metric that programs print; only those on held-out rows if any are labelled so, else
+    all."""
     known = (each for name, each in _TOLD["metrics"].items() if name in metric.lower())
     names = next(known, re.sub(r"[\W_]+", ".?", metric))
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"

@@ -1,4 +1,4 @@
-"""What the rules read of a run: its row, log, steps and code. All of it may be hostile; reading is bounded."""
+"""The parts of a run that the rules read: its row, log, steps and code. All may be hostile; reading is bounded."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
 _NOT_PRINTED = ("command", "code", "arguments", "input", "thought")
-"""Names in logs of JSON lines of what was not printed by a program."""
+"""Keys in logs of JSON lines whose values were not printed by a program."""
 _GAP, _FOLLOWED, _QUOTED = 4, 60, 20
-"""Lines within an error's message; lines after it that show that work continued; characters of a quotation."""
+"""Maximum number of lines within an error's message; number of lines after it that show that work continued; number of
+characters in a quotation."""
 
 
 @dataclass
 class Step:
-    """One step of the rollout in which the agent acted; its texts are taken from the document when a rule asks."""
+    """A step of the rollout in which the agent acted; its texts are taken from the document when a rule needs them."""
 
     number: int
     told: Mapping[str, Any]
@@ -42,34 +43,34 @@ class Step:
 
     @cached_property
     def action(self) -> str:
-        """What it did: the arguments of its tool calls."""
+        """Return the action: the arguments of the tool calls."""
         return _texts(self.told.get("tool_calls"), "arguments")
 
     @cached_property
     def output(self) -> str:
-        """What came of it."""
+        """Return the output of the action."""
         observation = self.told.get("observation")
         return _texts(observation.get("results"), "content") if isinstance(observation, dict) else ""
 
     @property
     def code(self) -> str | None:
-        """The action without blanks; None where it is too short to mean anything."""
+        """Return the action without whitespace; None if it is too short to be meaningful."""
         text = "".join(self.action.split())
         return text if len(text) >= 40 else None
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a run; files are read when a rule asks for them.
+    """The evidence on a run; files are read when a rule needs them.
 
     Attributes:
         folder: The run's directory.
-        message: Why it failed, or why its submission has no score.
+        message: Why the run failed, or why its submission has no score.
         limit: The limit that ended the agent.
-        exit_code: Of the agent's command; None where it did not end by itself.
-        signal: That ended it.
+        exit_code: Exit code of the agent's command; None if it did not end by itself.
+        signal: The signal that ended it.
         llm: Use of language models, as in the report's ledger.
-        trace: The content of its rollout; None if there is none that can be read.
+        trace: The content of its rollout; None if there is no readable one.
     """
 
     row: Row
@@ -84,18 +85,18 @@ class Evidence:
 
     @property
     def killed_by(self) -> Signals | None:
-        """The signal that ended the agent, also if a shell reports it."""
+        """Return the signal that ended the agent, even if a shell reports it."""
         number = self.signal or (self.exit_code or 0) - 128
         return Signals(number) if number in set(Signals) else None
 
     @property
     def crashed(self) -> bool:
-        """Whether the agent ended with an error."""
+        """Return whether the agent ended with an error."""
         return self.row.cause == "agent_crashed" or bool(self.exit_code) or self.killed_by is not None
 
     @property
     def searches(self) -> bool:
-        """Whether the agent is one that could have continued: it called language models, or recorded its steps."""
+        """Return whether the agent could have continued: it called language models, or recorded its steps."""
         with suppress(MlereduxError):
             if "no-llm" in current().agent(self.row.agent).tags:
                 return False
@@ -106,14 +107,14 @@ class Evidence:
         return bool(self.llm.get("calls")) or (bool(self.steps) and not reconstructed)
 
     def is_error(self, at: int) -> bool:
-        """Whether a line shows an error that is not only the consequence of another."""
+        """Return whether a line shows an error that is not only the consequence of another error."""
         line = self.lines[at][0].lstrip(FRAME)
         shown = at in self.raised or ((is_error(line) or PATTERNS["http"].search(line)) and not is_prose(line))
         return bool(shown) and not PATTERNS["consequence"].search(line)
 
     @cached_property
     def errors(self) -> list[int]:
-        """The places of the last lines of errors: one for each traceback with what it was raised from."""
+        """Return the indices of the last lines of errors: one for each traceback, including its chained exceptions."""
         found: list[int] = []
         for at, (_, small, where) in enumerate(self.lines):
             if (at in self.raised or any(map(small.__contains__, WORDS))) and self.is_error(at):
@@ -123,20 +124,20 @@ class Evidence:
         return found
 
     def _is_of(self, at: int, other: int) -> bool:
-        """Whether an error before is a part of the message of an error, not the same once more."""
+        """Return whether an earlier error is part of the message of an error, rather than the same error repeated."""
         return self._start(at) <= other and (at in self.raised or self.shape(at) != self.shape(other))
 
     def error(self, at: int) -> str:
-        """The message of an error, of the place of its last line."""
+        """Return the message of the error whose last line has this index."""
         return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(FRAME)
 
     def shape(self, at: int) -> str:
-        """The message of an error without numbers, paths and quoted names."""
+        """Return the message of an error without numbers, paths and quoted names."""
         return PATTERNS["particulars"].sub("_", self.error(at))
 
     @cached_property
     def leaks(self) -> tuple[str, ...]:
-        """Columns that the task declares as leaks; none if it is not installed."""
+        """Return the columns that the task declares as leaks; empty if the task is not installed."""
         try:
             declared = current().task(self.row.task).known_leaks
         except MlereduxError:
@@ -145,7 +146,7 @@ class Evidence:
 
     @cached_property
     def _log(self) -> tuple[int, list[str]]:
-        """The number of lines before the end of the agent's log, and the lines of this end."""
+        """Return the number of lines before the end part of the agent's log, and the lines of this part."""
         try:
             with open_below(self.folder, "logs/agent.log") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -158,12 +159,12 @@ class Evidence:
 
     @property
     def log(self) -> list[str]:
-        """The lines of the agent's log, or of its end."""
+        """Return the lines of the agent's log, or of its end part."""
         return self._log[1]
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The steps of the rollout in which the agent acted."""
+        """Return the steps of the rollout in which the agent acted."""
         try:
             steps = enumerate(self.trace["steps"], start=1)
             return [_step(number, step) for number, step in steps if step.get("source") == "agent"]
@@ -172,7 +173,7 @@ class Evidence:
 
     @cached_property
     def code(self) -> str:
-        """The Python code among the output files."""
+        """Return the Python code among the output files."""
         found, output = [], self.folder / "output"
         code = output / "code"
         for path in sorted(code.rglob("*.py"))[:50] if code.is_dir() and not code.is_symlink() else []:
@@ -185,7 +186,8 @@ class Evidence:
 
     @cached_property
     def measured(self) -> float | None:
-        """What the agent's programs last printed of the task's metric; None if it may be on another scale."""
+        """Return the last value of the task's metric that the agent's programs printed; None if it may be on another
+        scale."""
         texts, row = "\n".join(line for line, *_ in self.lines), self.row
         if row.metric is None or (row.lower_is_better and PATTERNS["rescaled"].search(texts + self.code)):
             return None
@@ -195,7 +197,8 @@ class Evidence:
 
     @cached_property
     def distinct(self) -> int | None:
-        """How many different values the last column of the last submission has; None where they can't be counted."""
+        """Return the number of distinct values in the last column of the last submission; None if they cannot be
+        counted."""
         versions = sorted((self.folder / "submissions").glob("*.csv"))
         if not versions:
             return None
@@ -208,9 +211,9 @@ class Evidence:
 
     @cached_property
     def lines(self) -> list[tuple[str, str, str]]:
-        """Lines of the steps' outputs and of the log: the line, the same in small letters, and where it is.
+        """Return lines of the steps' outputs and of the log: the line, the line in lower case, and its location.
 
-        Of a long line its two ends, so that no pattern takes long.
+        Only both ends of long lines are included, so that no pattern takes long.
         """
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
         logged = enumerate(self.log, start=self._log[0] + 1)
@@ -221,7 +224,7 @@ class Evidence:
 
     @cached_property
     def _told(self) -> str:
-        """The instructions and the task's description, without blanks."""
+        """Return the instructions and the task's description, without whitespace."""
         texts = []
         for name in ("instructions.md", "description.md"):
             with suppress(OSError), open_below(self.folder, f"task/{name}") as file:
@@ -229,13 +232,14 @@ class Evidence:
         return "".join("".join(texts).split())
 
     def _is_quoted(self, line: str) -> bool:
-        """Whether a line is of the instructions or the task's description."""
+        """Return whether a line is quoted from the instructions or the task's description."""
         words = "".join(line.strip(f"{FRAME}-#*").split())
         return len(words) >= _QUOTED and words in self._told
 
     @cached_property
     def raised(self) -> dict[int, tuple[int, str]]:
-        """Exceptions by the places of their lines: where their traceback begins, with those before it, and the line."""
+        """Return exceptions by the indices of their lines: the index where the traceback (with earlier chained ones)
+        begins, and the line."""
         lines, found = [line for line, *_ in self.lines], {}
         start = chained = -1
         for at, line in enumerate(lines):
@@ -254,7 +258,8 @@ class Evidence:
         return found
 
     def ending(self, is_sign: Callable[[str, str], bool]) -> range:
-        """The places in `lines` of the last error, with its traceback or message; none if work continued after it."""
+        """Return the indices in `lines` of the last error, with its traceback or message; empty if work continued after
+        it."""
         lines, consequence, followed = self.lines, len(self.lines), 0
         for at in range(len(lines) - 1, -1, -1):
             line, small, _ = lines[at]
@@ -268,13 +273,14 @@ class Evidence:
         return range(consequence, len(lines))
 
     def _start(self, at: int) -> int:
-        """The place where the message begins of an error whose last line is at a place."""
+        """Return the index where the message begins of the error whose last line has this index."""
         raised = [place for place in range(max(at - _GAP, 0), at + 1) if place in self.raised]
         return self.raised[raised[-1]][0] if raised else max(at - _GAP, 0)
 
 
 def _parts(line: str) -> list[str]:
-    """A line of a log; of one that is a JSON object other than an error, the lines of its texts."""
+    """Return the parts of a line of a log: the lines of the texts in a JSON object other than an error, else the line
+    itself."""
     try:
         found = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
