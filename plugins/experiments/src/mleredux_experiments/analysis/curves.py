@@ -58,7 +58,7 @@ def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None
         most: The largest number of hours; None: that of the longest run.
 
     Returns:
-        Return None if no run has versions.
+        The curve, or None if no run has versions.
     """
     known = _with_versions(rows)
     if not any(row.versions for row in known):

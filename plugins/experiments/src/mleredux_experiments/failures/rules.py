@@ -1,4 +1,4 @@
-"""The rules, one a function: evidence in, findings out."""
+"""The rules, one per function: each takes evidence and yields findings."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Rule = Callable[[Evidence], Iterator[Finding]]
 Signs = list[tuple[str, str, Sign]]
 
 _STOPPED = ("agent_timed_out", "out_of_memory", "out_of_disk", "out_of_processes")
-"""Causes by the supervisor."""
+"""Causes recorded by the supervisor."""
 _PROBABILITIES = ("log-loss", "roc-auc", "auc", "brier", "cross-entropy")
 _EARLY, _HALF = 0.2, 0.5
 _SAME = 3
 _OWN = ("code-error", "package", "network")
-"""Categories of errors that a submission after them overcame."""
+"""Categories of errors that count as overcome if a submission follows them."""
 _MORE = {"network": {"api", "package"}, "code-error": {"debug-loop"}}
-"""Categories that say more of the same than another."""
+"""Categories that are more specific than another."""
 _LAST = 10
-"""Lines of a log that say why an agent ended."""
+"""Number of lines at the end of a log that show why an agent ended."""
 
 
 def environment(evidence: Evidence) -> Iterator[Finding]:
-    """Its user stopped it, or the environment or the task broke."""
+    """Yield a finding if the user stopped the run, or if the environment or the task broke."""
     row = evidence.row
     if row.status == "cancelled":
         yield Finding("cancelled", evidence.message or "Its user stopped it.", "events.jsonl")
@@ -42,7 +42,7 @@ def environment(evidence: Evidence) -> Iterator[Finding]:
 
 
 def calls(evidence: Evidence) -> Iterator[Finding]:
-    """A budget of calls was used up, or most of them failed, and no medal came of it."""
+    """Yield a finding if a budget of calls was used up, or most calls failed, and the run earned no medal."""
     llm = evidence.llm
     if evidence.row.above_median:
         return
@@ -53,7 +53,8 @@ def calls(evidence: Evidence) -> Iterator[Finding]:
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
-    """The time limit ended it, and nothing valid was there; avoidable where half of the time had passed."""
+    """Yield a finding if the time limit ended a run without a valid submission; avoidable if half of the time had
+    passed."""
     row = evidence.row
     if row.cause != "agent_timed_out" and evidence.limit != "time":
         return
@@ -66,7 +67,7 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
 
 
 def limits(evidence: Evidence) -> Iterator[Finding]:
-    """The supervisor stopped it at a limit other than that of time."""
+    """Yield a finding if the supervisor stopped the run at a limit other than the time limit."""
     for kind in SIGNS["resources"]:
         if kind != "time" and (evidence.limit == kind or evidence.row.cause == f"out_of_{kind}"):
             line = evidence.message or f"The limit of {kind} ended the agent."
@@ -74,7 +75,7 @@ def limits(evidence: Evidence) -> Iterator[Finding]:
 
 
 def submission_lost(evidence: Evidence) -> Iterator[Finding]:
-    """A valid version was followed by an invalid one."""
+    """Yield a finding if a valid version was followed by an invalid one."""
     versions = evidence.row.versions
     good = [number for number, version in enumerate(versions, start=1) if version.valid]
     if good and not (evidence.row.valid and versions[-1].valid):
@@ -83,14 +84,14 @@ def submission_lost(evidence: Evidence) -> Iterator[Finding]:
 
 
 def last_error(evidence: Evidence) -> Iterator[Finding]:
-    """What the last error says, and apart from it the errors that were overcome."""
+    """Yield a finding for the last error, and separate ones for errors that were overcome."""
     row = evidence.row
     stopped = evidence.limit is not None or row.cause in _STOPPED or row.status == "cancelled"
     there = _present(evidence)
     ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in there))
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
-    ended = row.made and not evidence.crashed  # with a submission, after errors of its own
+    ended = row.made and not evidence.crashed  # with a submission, after errors of the agent
     found = [*_named(evidence, there, ending, errors_only=ended)] or [*_unnamed(evidence, there, ending)]
     found = [replace(one, overcome=ended and one.category in _OWN) for one in found]
     if not found and not stopped and evidence.killed_by is not None:
@@ -104,7 +105,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _present(evidence: Evidence) -> Signs:
-    """The signs, by category and kind, of which some word is in what the run printed."""
+    """Return the signs, by category and kind, that have at least one word in the run's output."""
     text = "\n".join(small for _, small, _ in evidence.lines)
     return [
         (category, kind, sign)
@@ -116,7 +117,7 @@ def _present(evidence: Evidence) -> Signs:
 
 
 def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
-    """For each category and kind of resources the last of some lines with its sign, warnings aside."""
+    """For each category and kind, yield the last of some lines with its sign, ignoring warnings."""
     seen: set[str] = set()
     for at in reversed(places) if there else ():
         line, small, where = evidence.lines[at]
@@ -130,7 +131,7 @@ def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool
 
 
 def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Finding]:
-    """The last of some lines that shows an error and no sign, as one of code: its kind is the exception."""
+    """Yield the last of some lines that shows an error without a sign, as a code error; its kind is the exception."""
     for at in reversed(places):
         line, small, where = evidence.lines[at]
         if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
@@ -139,7 +140,7 @@ def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Findin
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
-    """Three errors or more in succession that are the same but for numbers, paths and quoted names."""
+    """Yield a finding for three or more successive errors that are equal except for numbers, paths and quoted names."""
     errors = evidence.errors
     for error, same in groupby(errors, key=evidence.shape):
         looped = list(same)
@@ -150,7 +151,7 @@ def debug_loop(evidence: Evidence) -> Iterator[Finding]:
 
 
 def submission(evidence: Evidence) -> Iterator[Finding]:
-    """The last submission is missing or invalid."""
+    """Yield a finding if the last submission is missing or invalid."""
     row = evidence.row
     if not row.made:
         yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
@@ -160,7 +161,8 @@ def submission(evidence: Evidence) -> Iterator[Finding]:
 
 
 def misread(evidence: Evidence) -> Iterator[Finding]:
-    """The agent optimizes in the wrong direction, or gives labels where the metric wants probabilities."""
+    """Yield a finding if the agent optimizes in the wrong direction, or submits labels where the metric expects
+    probabilities."""
     row = evidence.row
     wrong = [step for step in evidence.steps if step.lower_is_better is not None and step.validation is not None]
     if row.made and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
@@ -183,9 +185,9 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
 
 
 def generalization(evidence: Evidence) -> Iterator[Finding]:
-    """The own measurement promises far more than the score: by a leak, or by overfitting."""
+    """Yield a finding if the agent's own measurement is far better than the score, because of a leak or overfitting."""
     row = evidence.row
-    own = row.validation is not None  # of the solution that was submitted; else of one of those that were tried
+    own = row.validation is not None  # of the submitted solution, else of one that was tried
     measured, scored = (row.validation, row.score) if own else (evidence.measured, _best(row))
     if measured is None or scored is None or row.score is None:
         return
@@ -203,7 +205,8 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
 
 
 def selection(evidence: Evidence) -> Iterator[Finding]:
-    """An earlier valid version would have earned a better medal, or is clearly better without one."""
+    """Yield a finding if an earlier valid version would have earned a better medal or, without medals, is clearly
+    better."""
     row = evidence.row
     final = _rank(row.medal)
     ranked = [(_rank(row.medal_of(version.score)), number) for number, version in _valid(row.versions)]
@@ -224,7 +227,7 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
 
 
 def repetition(evidence: Evidence) -> Iterator[Finding]:
-    """The same code three times or more, by its steps or by what the agent itself says."""
+    """Yield a finding if the same code ran three or more times, according to its steps or to the agent itself."""
     if evidence.row.medal:
         return
     counts = Counter(step.code for step in evidence.steps if step.code is not None)
@@ -236,7 +239,7 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
 
 
 def ended_early(evidence: Evidence) -> Iterator[Finding]:
-    """An agent that searches ended by itself in a fifth of its time, and is not above the median."""
+    """Yield a finding if an agent that searches ended by itself in a fifth of its time, and is not above the median."""
     row = evidence.row
     last = "\n".join(evidence.log[-_LAST:])
     finished = row.status == "done" and evidence.exit_code == 0 and not PATTERNS["spent"].search(last)
@@ -248,7 +251,7 @@ def ended_early(evidence: Evidence) -> Iterator[Finding]:
 
 
 def no_validation(evidence: Evidence) -> Iterator[Finding]:
-    """Code that trains, and measures nothing."""
+    """Yield a finding for code that trains but measures nothing."""
     row = evidence.row
     measured = any(one.validation is not None for one in evidence.steps)
     if not row.made or row.above_median or row.median is None or measured:
@@ -265,7 +268,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
-    """The findings of a run, the primary one first and those that were overcome last."""
+    """Return the findings of a run, the primary one first and those that were overcome last."""
     if evidence.row.status not in ("done", "failed", "timed_out", "cancelled"):
         return ()
     order = list(CATEGORIES)
@@ -278,7 +281,7 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     found = [one for one in found if one in earlier or not now & _MORE.get(one.category, set())]
     if "ended-early" in now:  # errors before it did not end the search
         found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
-    if "debug-loop" in now:  # what used up the steps
+    if "debug-loop" in now:  # the cause of using up the steps
         found = [one for one in found if (one.category, one.kind) != ("api", "budget")]
     named = {(one.category, one.kind) for one in found if not one.overcome}
     found = [one for one in found if not one.overcome or (one.category, one.kind) not in named]
@@ -286,13 +289,14 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _best(row: Row) -> float | None:
-    """The best score of the submission and its valid versions."""
+    """Return the best score among the submission and its valid versions."""
     scores = [one for one in (row.score, *(version.score for _, version in _valid(row.versions))) if one is not None]
     return (min if row.lower_is_better else max)(scores, default=None)
 
 
 def _is_worse(row: Row, score: float, than: float, share: float, least: float = 0.02) -> bool:
-    """Whether a score is worse by more than a share of the other's error: its distance from 1, or from 0 of a loss."""
+    """Return whether a score is worse by more than a share of the other's error: its distance from 1, or from 0 for a
+    loss."""
     if row.lower_is_better:
         return score - than > share * abs(than)
     return than - score > max(share * (1 - than), least) if max(score, than) <= 1 else than - score > share * abs(than)

@@ -1,4 +1,4 @@
-"""What error messages look like, read from `signs.toml`: words of which a line needs one, and its pattern."""
+"""Patterns of error messages, read from `signs.toml`: words, of which a line needs one, and a pattern."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Sign:
     """A family of messages.
 
     Attributes:
-        words: In small letters; a line needs one of them. They are searched for first, since that is fast.
-        pattern: What it must match besides, if there is one.
+        words: Words in lower case, of which a line needs one. They are searched for first, since this is fast.
+        pattern: A pattern that the line must also match, if there is one.
     """
 
     words: tuple[str, ...]
     pattern: re.Pattern[str] | None = None
 
     def __call__(self, line: str, small: str) -> bool:
-        """Whether a line, given in small letters too, is such a message."""
+        """Return whether a line, also passed in lower case, is such a message."""
         return any(map(small.__contains__, self.words)) and (self.pattern is None or bool(self.pattern.search(line)))
 
 
@@ -37,7 +37,7 @@ def _sign(told: Mapping[str, Any], fragments: Mapping[str, str]) -> Sign:
 
 
 def filled(text: str, fragments: Mapping[str, str]) -> str:
-    """A text with fragments, which may hold others, in place of their names."""
+    """Return a text with the names of fragments replaced by the fragments, which may contain other fragments."""
     while (filled := re.sub("<([A-Z_]+)>", lambda name: fragments[name[1]], text)) != text:
         text = filled
     return text

@@ -1,4 +1,4 @@
-"""What readers see of an analysis.
+"""Presentation of an analysis: tables, plots, reports and exports.
 
 | module | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""Exports of an analysis: the runs as a table, and what was found as tables for papers."""
+"""Exports of an analysis: the runs as a table, and the results as tables for papers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def export(analysis: Analysis, form: str, path: Path) -> list[Path]:
-    """Write an analysis.
+    """Write an analysis to files.
 
     Args:
         form: `parquet` (the runs), `csv` (a folder: the runs, and each table), `latex`, `markdown` or `json`.
 
     Raises:
-        MlereduxError: The file can't be written, or `parquet` needs a package that is not installed.
+        MlereduxError: The file cannot be written, or `parquet` needs a package that is not installed.
     """
     try:
         if form == "parquet":

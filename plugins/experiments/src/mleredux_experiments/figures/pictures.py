@@ -1,4 +1,4 @@
-"""Pictures of an analysis: each has a question as its title, and one sentence that answers it."""
+"""Plots of an analysis: each has a question as its title, and one sentence that answers it."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""Okabe and Ito's, which people with color vision deficiency can tell apart."""
+"""Okabe and Ito's colors, which people with color vision deficiency can distinguish."""
 _OUTCOMES = {"gold": "#c9a227", "silver": "#9aa5b1", "bronze": "#b5713c", "above median": "#56b4e9", "valid": "#a6cee3"}
 _FAILURES = (
     "#8c2d04", "#d55e00", "#fdae6b", "#7b3294", "#c2a5cf", "#cc79a7", "#e7298a", "#1b7837", "#7fbc41", "#444444",
     "#888888", "#bbbbbb",
 )  # fmt: skip
-"""For the failures that occur, in their order."""
+"""Colors of the failures that occur, in their order."""
 _MOST_TASKS, _LABEL = 40, 44
 _SIZES = (8, 12, 22, 40, 75, 150)
-"""Numbers of tasks whose power is shown."""
+"""Numbers of tasks for which power is shown."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its question and the sentence that answers it."""
+    """A figure with its question, and the sentence that answers it."""
 
     name: str
     question: str
@@ -49,13 +49,13 @@ class Picture:
     figure: Figure
 
     def _repr_png_(self) -> bytes:
-        """For notebooks."""
+        """Return the figure as PNG, for notebooks."""
         content = io.BytesIO()
         self.figure.savefig(content, format="png", dpi=90)
         return content.getvalue()
 
     def svg(self) -> str:
-        """The picture as SVG, the same bytes for the same data."""
+        """Return the figure as SVG, the same bytes for the same data."""
         import matplotlib as mpl
 
         text = io.StringIO()
@@ -64,7 +64,7 @@ class Picture:
         return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]
 
     def save(self, path: Path) -> None:
-        """Write it; the format is that of the name: .svg, .png or .pdf."""
+        """Write the figure; the format is taken from the name: .svg, .png or .pdf."""
         if path.suffix == ".svg":
             path.write_text(self.svg(), encoding="utf-8")
         else:
@@ -72,7 +72,7 @@ class Picture:
 
 
 def pictures(analysis: Analysis) -> Iterator[Picture]:
-    """All pictures that the data allow; none of what is the same for all arms and tasks."""
+    """Yield all plots that the data allow, except those that would be the same for all arms and tasks."""
     for number, comparison in enumerate(analysis.comparisons):
         if not any(one.difference for one in comparison.tasks):
             continue
@@ -96,7 +96,7 @@ def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
 
 
 def forest(found: Comparison) -> Figure:
-    """The differences of the tasks, largest first, with their mean and its interval above them."""
+    """Plot the differences of the tasks, the largest first, below their mean and its interval."""
     told = sorted(found.tasks, key=lambda one: abs(one.difference), reverse=True)
     told = sorted(told[:_MOST_TASKS], key=lambda one: one.difference)
     figure, axes = _axes(1.6 + 0.2 * (len(told) + 2))
@@ -254,7 +254,7 @@ def _outcomes(analysis: Analysis) -> Picture | None:
 
 
 def _differing_failures(analysis: Analysis) -> str:
-    """Where two arms differ in how often their runs fail in some way."""
+    """Return the failures whose frequency differs between two arms, as text."""
     told = [
         f"{two.b} has {CATEGORIES[one.category].words} {'more' if one.difference > 0 else 'less'} often than {two.a} "
         f"({one.b:.0f} and {one.a:.0f} % of runs)"

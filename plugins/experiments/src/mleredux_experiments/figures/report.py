@@ -1,4 +1,4 @@
-"""The report: one offline page, for a reader who knows no statistics."""
+"""The report: one offline page for readers without a background in statistics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WORDS = {
 
 
 def body(analysis: Analysis, made: list[Picture] | None = None) -> str:
-    """The content of the page."""
+    """Return the content of the page."""
     found = list(pictures(analysis)) if made is None else made
     parts = [f"<h1>{escape(analysis.name)}</h1>"]
     if analysis.question:
@@ -83,17 +83,17 @@ def _table(table: Table) -> str:
 
 
 def page(analysis: Analysis, made: list[Picture] | None = None) -> str:
-    """The whole page; it loads nothing."""
+    """Return the whole page, which loads no other files."""
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"<head>{meta}<title>{escape(analysis.name)}</title><style>{_STYLE}</style></head>"
     return f'<!doctype html>\n<html lang="en">{head}<body>\n{body(analysis, made)}\n</body></html>\n'
 
 
 def write(analysis: Analysis, folder: Path, formats: tuple[str, ...] = ("svg",)) -> list[Path]:
-    """Write `report.html`, `analysis.json` and the pictures.
+    """Write `report.html`, `analysis.json` and the plots.
 
     Returns:
-        The files, the page first.
+        The paths of the files, the page first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made = list(pictures(analysis))

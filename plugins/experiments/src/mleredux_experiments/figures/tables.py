@@ -1,4 +1,4 @@
-"""Tables of results: for the terminal, and as Markdown, LaTeX and CSV."""
+"""Tables of results for the terminal, and as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 _LONG = 120
-"""Characters of a quoted line."""
+"""Maximum number of characters of a quoted line."""
 _ZERO = 1e-9
-"""Less than this is an error of rounding."""
+"""Smaller values are rounding errors."""
 _LEAST = 8
-"""Columns are not made narrower than this."""
+"""Minimum width of columns, in characters."""
 _BOUNDS = ("if missing fail", "if they succeed")
 _FEW = 3
-"""Groups of fewer tasks tell nothing, and are left out of tables."""
+"""Groups with fewer tasks are not informative, and are left out of tables."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Table:
     """A table with a title; cells are text, or numbers that are shown with few digits.
 
     Attributes:
-        optional: Columns that a narrow terminal omits, the first of them first.
+        optional: Columns that are omitted in a narrow terminal, in this order.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Table:
 
 
 def cell(value: Any) -> str:
-    """One cell as text."""
+    """Return a cell as text."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -63,7 +63,8 @@ def cell(value: Any) -> str:
 def echo(table: Table, width: int | None = None) -> None:
     """Print a table that fits the terminal.
 
-    Optional columns are omitted first, and named, then the first column and headings are shortened, the longest most.
+    Optional columns are omitted first, and their names printed; then the first column and headings are shortened, the
+    longest most.
     """
     room = width or shutil.get_terminal_size((120, 24)).columns
     shown = list(range(len(table.columns)))
@@ -98,7 +99,7 @@ def _numeric(table: Table, column: int) -> bool:
 
 
 def cut(text: str, size: int) -> str:
-    """Return a text, with its end left out if it is longer than a size."""
+    """Return a text, truncated if it is longer than a size."""
     return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
@@ -107,7 +108,7 @@ def _cut_middle(text: str, size: int) -> str:
 
 
 def markdown(table: Table) -> str:
-    """GitHub's Markdown."""
+    """Return a table in GitHub's Markdown."""
     lines = [table.columns, ["---"] * len(table.columns), *table.rows]
     body = "\n".join("| " + " | ".join(cell(value).replace("|", "\\|") for value in line) + " |" for line in lines)
     return f"### {table.title}\n\n{body}\n"
@@ -118,7 +119,7 @@ _LATEX |= {char: f"\\{char}" for char in "&%$#_{}"} | {"^": r"\textasciicircum{}
 
 
 def latex(table: Table) -> str:
-    """A `table` with `booktabs` rules."""
+    """Return a table as a LaTeX `table` with `booktabs` rules."""
 
     def line(values: Sequence[Any]) -> str:
         return " & ".join("".join(_LATEX.get(char, char) for char in cell(value)) for value in values) + r" \\"
@@ -135,14 +136,14 @@ def latex(table: Table) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """CSV with all digits."""
+    """Return a table as CSV with all digits."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
     return text.getvalue()
 
 
 def shown(found: Estimate | None, deterministic: bool = False) -> str:
-    """An estimate as tables show it: the mean, and its error over seeds."""
+    """Return an estimate as text for tables: the mean, and its error over seeds."""
     if found is None:
         return "–"
     error = "deterministic" if deterministic else "one seed" if found.sem is None else f"± {found.sem:.2f}"
@@ -151,7 +152,7 @@ def shown(found: Estimate | None, deterministic: bool = False) -> str:
 
 
 def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal") -> list[Table]:
-    """The published table by split, and the intervals for tasks like these."""
+    """Return the published table by split, and the intervals for tasks like these."""
     splits = [name for name in ("all", "low", "medium", "high") if any(name in one.splits for one in standings)]
     title = measure(chosen).title
     rows, intervals = [], []
@@ -177,14 +178,14 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
 
 
 def _without_bounds(table: Table) -> Table:
-    """The table without the columns for missing runs if none is missing."""
+    """Return the table without the columns for missing runs if none are missing."""
     if table.columns[-2:] != _BOUNDS or any(row[-1] is not None for row in table.rows):
         return table
     return replace(table, columns=table.columns[:-2], rows=tuple(row[:-2] for row in table.rows))
 
 
 def score_table(found: Sequence[TaskScores]) -> Table:
-    """Each task with the scores of the arms on it; the better arm is marked."""
+    """Return a table of each task with the scores of the arms; the better arm is marked."""
     names = [one.arm for one in found[0].arms] if found else []
     rows = []
     for one in found:
@@ -198,7 +199,7 @@ def score_table(found: Sequence[TaskScores]) -> Table:
 
 
 def comparison_tables(found: Comparison) -> list[Table]:
-    """Where the differences are, and each task."""
+    """Return tables of the groups of tasks that differ, and of each task."""
     places = [
         (one.name, one.kind, one.tasks, one.difference, *_limits(one.interval), f"{one.wins}/{one.ties}/{one.losses}")
         for one in found.places
@@ -239,7 +240,7 @@ def _limits(interval: Interval | None) -> tuple[float | None, float | None, str]
 
 
 def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
-    """A measure of all arms; times in the unit that suits them."""
+    """Return the row of a measure for all arms; times have a suitable unit."""
     estimates, unit = [arm.estimates.get(name) for arm in found.arms], _unit(name)
     if name == "hours":
         word, scale = time_unit(max(one.mean for one in estimates if one))
@@ -254,7 +255,7 @@ def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
 
 
 def analysis_tables(found: Analysis) -> list[Table]:
-    """What an analysis tells in tables: scores by task, measures by arm, groups, ranking, and each comparison."""
+    """Return the tables of an analysis: scores by task, measures by arm, groups, ranking, and each comparison."""
     columns = ("measure", *(arm.name for arm in found.arms))
     names = [name for name in MEASURES if any(name in arm.estimates for arm in found.arms)]
     rows = [_measure_row(found, name) for name in names]

@@ -1,4 +1,4 @@
-"""Inference over runs.
+"""Statistical inference over runs.
 
 | module | contents |
 |---|---|

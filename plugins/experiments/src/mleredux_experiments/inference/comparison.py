@@ -1,4 +1,4 @@
-"""The paired comparison of two arms: tasks differ much more than agents do, so each task is its own control."""
+"""Paired comparison of two arms: tasks differ much more than agents do, so each task is its own control."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mleredux_experiments.results.uniformity import check_arms, check_limits
 
 _TIE = 1e-12
 _OF_SCORES = ("score", "reward", "gap_to_median", "gap_to_gold")
-"""Measures that a run with an infinite score does not have."""
+"""Measures that are undefined for a run with an infinite score."""
 
 
 def compare(
@@ -37,12 +37,13 @@ def compare(
     """Compare arm B with arm A, its baseline.
 
     Args:
-        a, b: Arms, as `Results.arm` takes them.
-        margin: The difference that does not matter, in the measure's unit.
-        equivalence: The question is whether they differ by less than the margin, not whether they differ.
+        a, b: Arms, as passed to `Results.arm`.
+        margin: The largest difference that does not matter, in the measure's unit.
+        equivalence: Whether the question is if they differ by less than the margin, instead of whether they differ.
 
     Raises:
-        MlereduxError: Equivalence has no margin; the arms have no task in common, or their runs are not comparable.
+        MlereduxError: Equivalence is requested without a margin, the arms have no task in common, or their runs are not
+            comparable.
     """
     what = measure(chosen) if isinstance(chosen, str) else chosen
     rows = {"a": results.arm(a), "b": results.arm(b)}
@@ -101,7 +102,7 @@ def compare(
 def _paired(
     both: Results, a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]
 ) -> tuple[dict[str, tuple[Array, Array]], dict[str, int]]:
-    """Values of both arms by task."""
+    """Return the values of both arms by task, and the number of runs left out by reason."""
     left_out = both.left_out
     infinite = sum(row.counts and row.valid and row.score is None for row in both.rows)
     unknown = sum(row.counts and what.of(row) is None for row in both.rows if not what.technique or "@" in row.task)
@@ -133,7 +134,8 @@ def _record_of(differences: Array) -> dict[str, int]:
 
 
 def _improvement(a: Array, b: Array) -> float:
-    """U/(K_A·K_B), the chance that a run of B is better, ties half (Agarwal et al. 2021, arXiv:2108.13264)."""
+    """Return U/(K_A·K_B), the probability that a run of B is better, counting ties half (Agarwal et al. 2021,
+    arXiv:2108.13264)."""
     delta = b[:, None] - a[None, :]
     return float(np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE)))
 
@@ -148,9 +150,9 @@ def _by_source(tasks: Sequence[str], differences: Array, scale: Scale, alpha: fl
 
 
 def _again(a: Sequence[Array], b: Sequence[Array], alpha: float, reach: float) -> Interval | None:
-    """The interval on these tasks, by Welch's t with Satterthwaite's degrees of freedom over all tasks and arms.
+    """Return the interval on these tasks, by Welch's t with Satterthwaite's degrees of freedom over all tasks and arms.
 
-    It is cut to the differences that there can be.
+    It is clipped to the possible differences.
     """
     parts = [(np.var(v, ddof=1) / len(v), len(v) - 1) for v in (*a, *b) if len(v) > 1]
     if len(parts) < len(a) + len(b):
@@ -165,7 +167,7 @@ def _again(a: Sequence[Array], b: Sequence[Array], alpha: float, reach: float) -
 
 
 class Question(NamedTuple):
-    """What is asked, at which level, and whether there are too few tasks for any answer."""
+    """The question, its level, and whether there are too few tasks to answer it."""
 
     alpha: float
     margin: float
@@ -174,9 +176,9 @@ class Question(NamedTuple):
 
 
 def _verdict(difference: float, p: float, evidence: Evidence, within: float | None, asked: Question) -> Outcome:
-    """The answer: whether the arms are equivalent if that is the question, else whether B is better.
+    """Return the answer: whether the arms are equivalent if that is the question, else whether B is better.
 
-    A difference that the test finds is named before smaller claims, but for a loss that is within the margin.
+    A significant difference takes precedence over weaker claims, except for a loss within the margin.
     """
     alpha, margin = asked.alpha, asked.margin
     found = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if asked.equivalence else p <= alpha
@@ -208,7 +210,7 @@ def _task_differences(
 
 
 def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scale: Scale) -> list[Place]:
-    """Where the differences are: by split, category and metric, if there are several."""
+    """Return the differences by split, category and metric, for each of these that has several values."""
     found = []
     for kind in ("split", "category", "metric"):
         groups: dict[str, list[float]] = {}
@@ -225,7 +227,7 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scal
 
 
 def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]) -> Interval | None:
-    """The difference over all tasks and seeds of either arm if missing runs were the worst or the best for B."""
+    """Return the difference over all tasks and seeds of either arm if missing runs were the worst or the best for B."""
     found = [cells(rows, what, key) for rows in (a, b)]
     if what.bounds is None:
         return None

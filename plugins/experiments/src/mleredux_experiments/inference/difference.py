@@ -1,4 +1,4 @@
-"""The result of a comparison: is arm B better than arm A, by how much, how sure, and where."""
+"""The result of a comparison: whether arm B is better than arm A, by how much, how certain, and on which tasks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def level(alpha: float) -> str:
-    """The level of an interval as text: `95 %`."""
+    """Return the level of an interval as text, such as `95 %`."""
     return f"{100 * (1 - alpha):.4g} %"
 
 
 def limits(interval: Interval | None) -> dict[str, float | None]:
-    """The limits of an interval and its level by name, for JSON."""
+    """Return the limits of an interval and its level by name, for JSON."""
     return dict(zip(Interval._fields, interval or (None, None, None), strict=True))
 
 
@@ -33,14 +33,14 @@ Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided", "ca
 
 @dataclass(frozen=True)
 class TaskDifference:
-    """What is known of one task.
+    """The difference on one task.
 
     Attributes:
         a, b: Means of the arms over their runs.
         difference: b − a, positive if B is better.
-        shrunken: The difference as estimated with all tasks: d̄ + ω²/(ω² + σ²/K) · (d − d̄).
+        shrunken: The difference estimated from all tasks: d̄ + ω²/(ω² + σ²/K) · (d − d̄).
         q: Adjusted p-value of the difference on this task (Benjamini–Hochberg over tasks).
-        runs: Number of runs of each arm.
+        runs: Number of runs in each arm.
     """
 
     task: str
@@ -54,7 +54,7 @@ class TaskDifference:
 
 @dataclass(frozen=True)
 class Place:
-    """The difference on some of the tasks: those of a category, split or metric."""
+    """The difference on some of the tasks: those of one category, split or metric."""
 
     kind: str
     name: str
@@ -68,23 +68,24 @@ class Place:
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A by one measure, paired by task. Differences are positive if B is better.
+    """Comparison of B with A by one measure, paired by task. Differences are positive if B is better.
 
     Attributes:
-        difference: Mean over tasks of the difference of the means over runs, in the measure's unit.
-        interval: Tasks like these, at the level that holds: of sign flips, for shares by `bounded_limits`. Zero is
-            outside just if `p` is not above its level. None with one task.
+        difference: Mean over tasks of the differences between mean values over runs, in the measure's unit.
+        interval: Interval for tasks like these, with its actual level: by sign flips, or for shares by
+            `bounded_limits`. It excludes zero if and only if `p` is at most its level of significance. None with one
+            task.
         p: Sign-flip permutation test over tasks.
-        adjusted: p adjusted for the number of arms that are compared with the baseline, which decides then.
-        again: These tasks again: the interval if only the seeds changed; None if no seed made a difference.
-        by_source: The interval of the mean over data sources; None if no source has several tasks.
-        improvement: The chance that a run of B is better than one of A on the same task (ties count half).
-        equivalence: The p-value of two one-sided tests that the difference is within ± margin; None without margin.
-        least: The smallest number of tasks with which the test can decide.
-        bounds: The difference if missing runs had all been worst or best for B; None if none is missing.
-        left_out: Why runs or tasks do not take part, with their number.
-        notes: In what the arms differ besides the agent.
-        failures: How often runs of either arm fail in which way; empty if that is not known.
+        adjusted: p adjusted for the number of arms compared with the baseline; if set, it replaces `p` in decisions.
+        again: Interval for these tasks again, if only the seeds changed; None if the seeds made no difference.
+        by_source: Interval of the mean over data sources; None if no source has several tasks.
+        improvement: Probability that a run of B is better than one of A on the same task (ties count half).
+        equivalence: p-value of two one-sided tests that the difference is within ± margin; None without a margin.
+        least: The smallest number of tasks for which the test can be significant.
+        bounds: The difference if all missing runs were the worst or the best for B; None if none are missing.
+        left_out: Number of runs or tasks that are left out, by reason.
+        notes: Differences between the arms other than the agent.
+        failures: Differences in the frequency of each category of failure; empty if failures are unknown.
     """
 
     a: str
@@ -118,7 +119,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         count = len(self.tasks)
         head = f"{self.b} wins {self.wins} and loses {self.losses} of {count} task{'s' * (count != 1)}; "
         head += f"{self.amount(self.difference, plus=True)} {self.unit}, {self.between(self.interval)}"
@@ -126,19 +127,19 @@ class Comparison:
 
     @property
     def medals(self) -> str:
-        """In how many runs each arm has a medal; empty if none has."""
+        """Return the number of runs with a medal in each arm, as text; empty if there are none."""
         runs = {arm: [task.arms[number] for task in self.table] for number, arm in enumerate((self.a, self.b))}
         counts = {arm: (sum(one.medals for one in own), sum(one.runs for one in own)) for arm, own in runs.items()}
         told = [f"{arm} in {medals} of {total} runs" for arm, (medals, total) in counts.items()]
         return ", ".join(told) if any(medals for medals, _ in counts.values()) else ""
 
     def amount(self, value: float, *, plus: bool = False) -> str:
-        """A difference as text, without its unit."""
+        """Return a difference as text, without its unit."""
         text = f"{value:+z.1f}" if self.unit == "points" else f"{value:+z.3g}"
         return (text if plus else text.removeprefix("+")).replace("-", "−")
 
     def between(self, interval: Interval | None) -> str:
-        """An interval as text: `95 % −1.2 to 19.0`."""
+        """Return an interval as text, such as `95 % −1.2 to 19.0`."""
         if interval is None:
             return "no interval from one task"
         text = f"{level(1 - interval.level)} {self.amount(interval.low)} to {self.amount(interval.high)}"
@@ -164,7 +165,7 @@ class Comparison:
         return f"undecided; {len(self.tasks)} tasks detect {self.amount(smallest)} {self.unit} with a power of 80 %"
 
     def record(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the record that `--json` prints."""
         told = asdict(self)
         told.pop("interval")
         intervals = {"these_tasks_again": self.again, "by_source": self.by_source, "bounds": self.bounds}
@@ -181,14 +182,14 @@ class Comparison:
         }
 
     def plot(self) -> Picture:
-        """The differences of the tasks; notebooks show it, and `figure` is matplotlib's."""
+        """Plot the differences of the tasks; notebooks display the result, and its `figure` is a matplotlib figure."""
         from mleredux_experiments.figures.pictures import Picture, forest
 
         return Picture("difference", f"On which tasks is {self.b} better than {self.a}?", self.sentence, forest(self))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a task."""
+        """Return one row per task."""
         import pandas as pd
 
         return pd.DataFrame([asdict(one) for one in self.tasks])
@@ -197,7 +198,7 @@ class Comparison:
         return self.sentence
 
     def _repr_markdown_(self) -> str:
-        """For notebooks."""
+        """Return the result as Markdown, for notebooks."""
         from mleredux_experiments.figures.tables import comparison_tables, markdown, score_table
 
         first, *others = map(markdown, (score_table(self.table), *comparison_tables(self)))

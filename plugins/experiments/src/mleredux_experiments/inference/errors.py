@@ -15,11 +15,11 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Cells = Sequence[Array]
-"""One array of values, one a run, for each task."""
+"""For each task, an array with one value per run."""
 
 
 class Interval(NamedTuple):
-    """Limits of an interval in the unit of the value, and the level that holds: 0.95 for 95 %."""
+    """Limits of an interval in the unit of the value, and its actual level: 0.95 for 95 %."""
 
     low: float
     high: float
@@ -27,33 +27,33 @@ class Interval(NamedTuple):
 
 
 def means_of(cells: Cells) -> Array:
-    """The mean of each task."""
+    """Return the mean of each task."""
     sizes = np.array([len(values) for values in cells])
     return np.asarray(np.add.reduceat(np.concatenate(cells), np.concatenate([[0], np.cumsum(sizes)[:-1]])) / sizes)
 
 
 def normal(probability: float) -> float:
-    """The standard normal quantile."""
+    """Return the quantile of the standard normal distribution."""
     from scipy.special import ndtri
 
     return float(ndtri(probability))
 
 
 def student(probability: float, df: float) -> float:
-    """The quantile of Student's t."""
+    """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, probability))
 
 
 def seeds_sem(cells: Cells) -> float | None:
-    """Standard error of the mean over tasks if the same tasks were run again with other seeds.
+    """Return the standard error of the mean over tasks if the same tasks were run again with other seeds.
 
-    With the same number K of runs for each task, in order of seeds, this is the published sd(M, ddof=1)/√K of the K
-    means over tasks; otherwise √Σ s²_t/K_t / T, its expectation for independent runs.
+    If each task has the same number K of runs, in order of seeds, this is the published sd(M, ddof=1)/√K of the K means
+    over tasks; otherwise it is √Σ s²_t/K_t / T, its expected value for independent runs.
 
     Returns:
-        None if a task has a single run.
+        The standard error, or None if a task has a single run.
     """
     sizes = {len(values) for values in cells}
     if not sizes or min(sizes) < 2:
@@ -65,14 +65,15 @@ def seeds_sem(cells: Cells) -> float | None:
 
 
 def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, corrected: bool = True) -> float | None:
-    """Standard error of a mean whose values are dependent within groups: √Σ_c(Σ_{i∈c}(s_i−s̄))²/N² (Miller 2024, eq. 4).
+    """Return the standard error of a mean whose values are dependent within groups: √Σ_c(Σ_{i∈c}(s_i−s̄))²/N² (Miller
+    2024, eq. 4).
 
     Args:
         groups: The group of each value; None: each value is its own group, which gives sd(ddof=1)/√N.
-        corrected: Multiply the variance by G/(G−1), as for `cov_type="cluster"` of statsmodels.
+        corrected: Whether to multiply the variance by G/(G−1), as for `cov_type="cluster"` in statsmodels.
 
     Returns:
-        None if there are fewer than two groups.
+        The standard error, or None if there are fewer than two groups.
     """
     _, index = np.unique(np.arange(len(values)) if groups is None else np.asarray(groups), return_inverse=True)
     count = int(index.max()) + 1 if len(values) else 0
@@ -85,7 +86,7 @@ def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, correcte
 
 @lru_cache(maxsize=6)
 def _weights(count: int) -> Array:
-    """Weights of so many values and one more, uniform on the simplex, from quasi-random numbers."""
+    """Return weights for this number of values and one more, uniform on the simplex, from quasi-random numbers."""
     from scipy.stats import qmc
 
     size = max(11, min(15, int(math.log2(2_000_000 / count))))
@@ -94,14 +95,15 @@ def _weights(count: int) -> Array:
 
 
 def padded_means(values: Array, bound: float) -> Array:
-    """Weighted means of values and one more at a bound of their measure; weights are uniform on the simplex.
+    """Return weighted means of the values and one more value at a bound of the measure, with weights uniform on the
+    simplex.
 
-    Their quantiles limit the mean of any bounded distribution, with as few values as there are (Gaffke 2005;
-    Learned-Miller & Thomas 2019, arXiv:1905.06208). Of values 0 and 1, these are the limits of Clopper and Pearson; of
-    differences −1, 0 and 1, zero is outside where the sign test rejects it.
+    Their quantiles are confidence limits for the mean of any bounded distribution, at any sample size (Gaffke 2005;
+    Learned-Miller & Thomas 2019, arXiv:1905.06208). For values of 0 and 1, these are the limits of Clopper and Pearson;
+    for differences of −1, 0 and 1, they exclude zero where the sign test rejects it.
 
     Args:
-        values: One a task; or a row a task, with several measurements as columns.
+        values: One value per task, or one row per task with several measurements as columns.
     """
     padded = np.concatenate([np.sort(values, axis=0), np.full_like(values[:1], bound)])
     means = _weights(len(values)) @ padded
@@ -109,17 +111,18 @@ def padded_means(values: Array, bound: float) -> Array:
 
 
 def bounded_limits(values: Array, bounds: tuple[float, float], alpha: float = 0.05) -> tuple[Array, Array]:
-    """The limits of the mean of each column of values that have bounds."""
+    """Return the confidence limits of the mean of each column of bounded values."""
     low, high = (padded_means(values, bound) for bound in bounds)
     place = max(int(alpha / 2 * (len(low) + 1) + 1e-9), 1)
     return np.partition(low, place - 1, axis=0)[place - 1], np.partition(high, -place, axis=0)[-place]
 
 
 def mean_interval(means: Array, bounds: tuple[float, float] | None, alpha: float = 0.05) -> Interval | None:
-    """Interval of the mean for tasks like these, from the means of the tasks; never of width zero with bounds.
+    """Return the interval of the mean for tasks like these from the means of the tasks; with bounds, its width is never
+    zero.
 
     Returns:
-        By `bounded_limits`, without bounds by Student's t; None if there are fewer than two tasks.
+        The interval by `bounded_limits`, or by Student's t without bounds; None if there are fewer than two tasks.
     """
     if len(means) < 2:
         return None
@@ -131,7 +134,7 @@ def mean_interval(means: Array, bounds: tuple[float, float] | None, alpha: float
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjusted p-values that control the chance of any false alarm (Holm 1979)."""
+    """Adjust p-values to control the probability of any false positive (Holm 1979)."""
     values = np.asarray(p, dtype=float)
     order = np.argsort(values, kind="stable")
     adjusted = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -139,7 +142,8 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def holm_levels(p: Sequence[float], alpha: float) -> list[float]:
-    """The level at which each p-value is tested by Holm's steps; those after the first failure at its level."""
+    """Return the level at which Holm's steps test each p-value; those after the first non-rejection are tested at its
+    level."""
     order, levels = np.argsort(p, kind="stable"), [0.0] * len(p)
     level, failed = alpha / max(len(p), 1), False
     for rank, number in enumerate(order):
@@ -150,7 +154,7 @@ def holm_levels(p: Sequence[float], alpha: float) -> list[float]:
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Adjusted p-values that control the share of false alarms among alarms (Benjamini & Hochberg 1995)."""
+    """Adjust p-values to control the false discovery rate (Benjamini & Hochberg 1995)."""
     from scipy.stats import false_discovery_control
 
     return [float(value) for value in false_discovery_control(p)] if p else []

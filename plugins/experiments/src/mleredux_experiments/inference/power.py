@@ -1,7 +1,8 @@
-"""Power of the test that decides: how many tasks or seeds a difference needs, and what a design detects.
+"""Power of the test used in comparisons: the tasks or seeds needed for a difference, and the difference that a design
+detects.
 
-The test is that of the comparison, sign flips over tasks. Up to 12 tasks its power is simulated with all flips; that of
-shares, whose differences have few values, up to 30. With more tasks the test has the power of Student's t.
+The test is that of the comparison: sign flips over tasks. For up to 12 tasks (up to 30 for shares, whose differences
+take few values), its power is simulated with all flips. With more tasks, the test has the power of Student's t.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from mleredux_experiments.inference.resampling import subsets
 _FEW, _FEW_SHARES = 12, 30
 _SAMPLES, _FLIPS = 1_000, 2_000
 _MOST = 100_000
-"""Tasks; more are never planned."""
+"""Maximum number of tasks in a plan."""
 _MOST_SEEDS = 100
 _STEPS = 8
-"""Steps of a share's difference between 0 and 100 that are simulated at most; with more it is as good as continuous."""
+"""Maximum number of simulated steps of a share's difference between 0 and 100; with more, it is practically
+continuous."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,10 @@ class Variance:
     """The variance of a paired difference.
 
     Attributes:
-        between: ω², of the true difference between tasks.
-        within_a: σ²_A, of the runs of an arm on one task.
-        within_b: σ²_B.
-        separated: Whether the two can be distinguished: each arm has several runs of some task.
+        between: ω², the variance of the true difference between tasks.
+        within_a: σ²_A, the variance between runs of arm A on one task.
+        within_b: σ²_B, the same for arm B.
+        separated: Whether the two kinds can be distinguished: each arm has several runs of some task.
     """
 
     between: float
@@ -42,14 +44,14 @@ class Variance:
     separated: bool = True
 
     def of_mean(self, seeds: float) -> float:
-        """Variance of a task's difference with so many seeds in each arm."""
+        """Return the variance of a task's difference with this number of seeds in each arm."""
         return self.between + (self.within_a + self.within_b) / seeds
 
 
 def variance_of(a: Cells, b: Cells) -> Variance:
-    """The variance components of a paired difference, ω² by the method of moments.
+    """Estimate the variance components of a paired difference, ω² by the method of moments.
 
-    Without two runs of a task in each arm, all variance counts as between tasks, which is conservative.
+    Without two runs of a task in each arm, all variance counts as variance between tasks, which is conservative.
     """
     difference = means_of(b) - means_of(a)
     total = float(np.var(difference, ddof=1)) if len(difference) > 1 else 0.0
@@ -70,7 +72,8 @@ def _inverse_size(cells: Cells) -> float:
 
 
 def least_tasks(alpha: float) -> int:
-    """The smallest number of tasks with which the test can decide: two of all 2^n flips are as extreme as any."""
+    """Return the smallest number of tasks for which the test can be significant: two of all 2^n flips are the most
+    extreme."""
     return math.ceil(1 - math.log2(alpha) - 1e-9)
 
 
@@ -79,7 +82,7 @@ class Sample:
     """The size of a comparison.
 
     Attributes:
-        seeds: Runs of each task and arm.
+        seeds: Number of runs per task and arm.
         reach: The largest difference that the measure allows; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
     """
@@ -93,7 +96,7 @@ class Sample:
     share: bool = False
 
     def chance(self, difference: float) -> float:
-        """The chance that a true difference is detected."""
+        """Return the probability that a true difference is detected."""
         scale = self.reach or 1.0
         spread = math.sqrt(self.variance.of_mean(self.seeds)) / scale
         steps = min(max(round(self.seeds), 1), _STEPS) if self.share else 0
@@ -101,7 +104,7 @@ class Sample:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest difference that is detected with the desired power; None if no possible one is."""
+        """Return the smallest difference that is detected with the desired power; None if no possible difference is."""
         spread = math.sqrt(self.variance.of_mean(self.seeds))
         high = self.reach or 8 * spread
         if not spread or self.tasks < least_tasks(self.alpha) or self.chance(high) < self.power:
@@ -113,13 +116,13 @@ class Sample:
         return high
 
     def tasks_for(self, difference: float) -> int | None:
-        """The smallest number of tasks that detects a difference; None if it is beyond any plan."""
+        """Return the smallest number of tasks that detects a difference; None if it exceeds the maximum."""
         return _smallest(
             least_tasks(self.alpha), _MOST, lambda n: replace(self, tasks=n).chance(difference) >= self.power
         )
 
     def seeds_for(self, difference: float) -> int | None:
-        """The smallest number of seeds that detects a difference on these tasks; None if no number does."""
+        """Return the smallest number of seeds that detects a difference on these tasks; None if no number does."""
         return _smallest(1, _MOST_SEEDS, lambda n: replace(self, seeds=n).chance(difference) >= self.power)
 
 
@@ -168,7 +171,8 @@ def _by_student(shift: float, freedom: int, alpha: float) -> float:
 
 @lru_cache(maxsize=100)
 def _normal_limits(tasks: int, alpha: float) -> Array:
-    """The lower limits of the intervals of standard normal samples: a shifted sample is rejected if its is above 0."""
+    """Return the lower interval limits of standard normal samples: a shifted sample is rejected if its limit is above
+    0."""
     flips = subsets(tasks)
     samples = np.random.default_rng(tasks).normal(size=(_SAMPLES, tasks)).astype(np.float32)
     means = samples @ (flips / flips.sum(axis=1, keepdims=True)).T
@@ -177,7 +181,8 @@ def _normal_limits(tasks: int, alpha: float) -> Array:
 
 
 def _lattice_values(difference: float, spread: float, steps: int, tasks: int) -> Array:
-    """Samples of differences of shares with so many seeds, of the given mean and variance, else as random as can be."""
+    """Draw differences of shares on a lattice of this many steps, with a given mean and variance and maximum
+    entropy."""
     from scipy.optimize import minimize
     from scipy.special import logsumexp, softmax
 

@@ -1,4 +1,4 @@
-"""Ranking many arms: Bradley–Terry, a hierarchical model, interquartile mean, performance profiles."""
+"""Ranking of many arms: Bradley–Terry, a hierarchical model, interquartile means, performance profiles."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from mleredux_experiments.inference.power import least_tasks
 
 _BOOTSTRAPS = 200
 _MOST_RUNS = 2_000
-"""Of the hierarchical model, whose matrices grow with the square."""
+"""Maximum number of runs for the hierarchical model, whose matrices grow with the square."""
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class Rank:
-    """An arm among others, on the tasks that all of them have.
+    """The rank of an arm among others, on the tasks that all of them have.
 
     Attributes:
-        strength: Bradley–Terry score, of a geometric mean of 1 over arms: A beats B with chance s_A/(s_A + s_B).
-        rank: By strength, from 1.
-        low, high: 95 % of the bootstrap's ranks for tasks like these; all ranks if so few tasks cannot tell arms apart.
-        best: The chance of being ranked first; None with so few tasks.
+        strength: Bradley–Terry strength, scaled to a geometric mean of 1 over arms: A beats B with probability s_A/(s_A
+            + s_B).
+        rank: Rank by strength, from 1.
+        low, high: 95 % interval of the bootstrap's ranks for tasks like these; all ranks if there are too few tasks to
+            distinguish arms.
+        best: Probability of being ranked first; None with too few tasks.
         mean: Mean over tasks.
         iqm: Interquartile mean over all runs (Agarwal et al. 2021, arXiv:2108.13264).
-        iqm_interval: By stratified bootstrap of runs within tasks: these tasks again; None if a task has a single run.
-        ability: Posterior mean of the hierarchical model, in logits; None for measures that are not shares.
+        iqm_interval: Its interval by stratified bootstrap of runs within tasks (these tasks again); None if a task has
+            a single run.
+        ability: Posterior mean in the hierarchical model, in logits; None for measures that are not shares.
         ability_sd: Its posterior standard deviation.
     """
 
@@ -47,14 +50,14 @@ class Rank:
 
 
 def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0) -> list[Rank]:
-    """Rank arms by the tasks that all have in common, the strongest first.
+    """Rank arms on the tasks that all have in common, the strongest first.
 
     Args:
-        table: Arm → task → values of the runs, higher is better.
-        share: Whether values are 0 or 100, so that the hierarchical model applies.
+        table: Values of the runs by arm and task; higher is better.
+        share: Whether all values are 0 or 100, so that the hierarchical model applies.
 
     Returns:
-        Empty if there are fewer than two arms, or no common task.
+        The ranks; empty if there are fewer than two arms, or no common task.
     """
     arms = list(table)
     tasks = sorted(set.intersection(*(set(table[arm]) for arm in arms))) if arms else []
@@ -93,7 +96,8 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
 
 
 def _duels(values: Sequence[Array]) -> Array:
-    """W[i, j]: the share of pairs of runs in which arm i is better than j, ties half; each task weighs the same."""
+    """Return W[i, j], the share of pairs of runs in which arm i is better than arm j, counting ties half; tasks have
+    equal weight."""
     wins = np.zeros((len(values), len(values)))
     for i, own in enumerate(values):
         for j, other in enumerate(values[:i]):
@@ -104,7 +108,8 @@ def _duels(values: Sequence[Array]) -> Array:
 
 
 def _strengths(wins: Array) -> Array:
-    """Bradley–Terry by evalica, from weighted wins; half a win each way keeps an undefeated arm finite."""
+    """Fit Bradley–Terry with evalica to weighted wins; half a win each way keeps the strength of an undefeated arm
+    finite."""
     import evalica
 
     winners, losers = np.nonzero(~np.eye(len(wins), dtype=bool))
@@ -117,12 +122,12 @@ def _strengths(wins: Array) -> Array:
 
 
 def _ranks(strengths: Array) -> Array:
-    """From 1; equal strengths share the smallest rank."""
+    """Return ranks from 1; equal strengths share the smallest rank."""
     return np.array([1 + np.sum(strengths > one * (1 + 1e-4)) for one in strengths])
 
 
 def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tuple[float, Interval | None]:
-    """The mean of the middle half of all runs, and its interval by resampling runs within tasks."""
+    """Return the mean of the middle half of all runs, and its interval by resampling runs within tasks."""
     from scipy.stats import trim_mean
 
     mean = float(trim_mean(np.concatenate(list(cells)), 0.25))
@@ -138,18 +143,18 @@ def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tupl
 
 
 def profile(cells: Cells, thresholds: Array) -> Array:
-    """Performance profile: the share of runs, in per cent, above each threshold; tasks weigh the same."""
+    """Return the performance profile: the share of runs, in percent, above each threshold; tasks have equal weight."""
     above = [100 * (values[:, None] > thresholds[None, :]).mean(axis=0) for values in cells]
     return np.asarray(np.mean(above, axis=0))
 
 
 def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, tuple[float, float]]:
-    """Arms' abilities in logits with tasks as random effects: logit s = β_arm + α_task + u_arm,task.
+    """Estimate arms' abilities in logits with tasks as random effects: logit s = β_arm + α_task + u_arm,task.
 
-    Bayes by variational approximation (`BinomialBayesMixedGLM` of statsmodels).
+    The fit is Bayesian, by variational approximation (`BinomialBayesMixedGLM` of statsmodels).
 
     Returns:
-        Arm → posterior mean and standard deviation; empty if all runs have the same outcome, or there are over 2,000.
+        Posterior mean and standard deviation by arm; empty if all runs have the same outcome, or there are over 2,000.
     """
     if sum(len(values) for own in table.values() for values in own.values()) > _MOST_RUNS:
         return {}
@@ -166,7 +171,7 @@ def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, tuple[fl
     arm, task = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     fixed = np.eye(len(arms))[arm]
     effects: list[Any] = [np.eye(len(tasks))[task]]
-    if len(rows) > len(arms) * len(tasks):  # with single runs, an arm's own effect on a task can't be told from noise
+    if len(rows) > len(arms) * len(tasks):  # with single runs, an arm-task effect cannot be distinguished from noise
         effects.append(np.eye(len(arms) * len(tasks))[arm * len(tasks) + task])
     kind = np.concatenate([np.full(one.shape[1], number) for number, one in enumerate(effects)])
     model = BinomialBayesMixedGLM(outcome, fixed, np.hstack(effects), kind, vcp_p=1.0, fe_p=2.0)

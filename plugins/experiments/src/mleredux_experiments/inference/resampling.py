@@ -13,15 +13,16 @@ import numpy as np
 from mleredux_experiments.inference.errors import Array, Interval, padded_means
 
 EXACT = 15
-"""Up to this many differing tasks, all 2^n sign flips are enumerated."""
+"""The maximum number of differing tasks for which all 2^n sign flips are enumerated."""
 _SUBSETS = 20_000
 _TIE = 1e-12
 
 
 def sign_flip(differences: Array) -> float:
-    """Two-sided p-value of a mean of paired differences, by flipping their signs.
+    """Return the two-sided p-value of a mean of paired differences, by flipping their signs.
 
-    Exact up to `EXACT` differences that are not zero, otherwise by random flips, the observed one counted.
+    The test is exact for up to `EXACT` nonzero differences, and otherwise uses random flips, counting the observed
+    ones.
     """
     values = differences[np.abs(differences) > _TIE]
     if not len(values):
@@ -33,10 +34,10 @@ def sign_flip(differences: Array) -> float:
 
 
 class Scale(NamedTuple):
-    """The values of a measure.
+    """The scale of a measure.
 
     Attributes:
-        reach: The largest difference that it allows; None: unbounded.
+        reach: The largest possible difference; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
     """
 
@@ -46,11 +47,11 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """All one-sided tests of a mean of paired differences over tasks, and so its intervals.
+    """All one-sided tests of a mean of paired differences over tasks, and thus its intervals.
 
     Attributes:
-        low, high: The mean is above a value with a p-value of the share of `low` that is not above it, and
-            below it with that of `high` that is not below it.
+        low, high: Reference means. The p-value against a mean of at most a value is the share of `low` that is not
+            above the value; against a mean of at least a value, the share of `high` that is not below it.
     """
 
     low: Array
@@ -58,9 +59,10 @@ class Evidence:
 
     @classmethod
     def of(cls, differences: Array, scale: Scale) -> Evidence:
-        """By sign flips: the means of all subsets of the differences divide the line evenly (Hartigan 1969).
+        """Compute the evidence by sign flips: the means of all subsets of the differences divide the line evenly
+        (Hartigan 1969).
 
-        Differences of shares have few values, and ties make sign flips err; for these, `padded_means` are used.
+        Differences of shares take few values, and ties make sign flips inaccurate; for these, `padded_means` are used.
         """
         reach = scale.reach
         if reach is not None and (scale.share or _tied(differences)):
@@ -70,18 +72,19 @@ class Evidence:
         return cls(means, means)
 
     def above(self, value: float) -> float:
-        """The p-value of the hypothesis that the mean is at most this."""
+        """Return the p-value of the hypothesis that the mean is at most this value."""
         return float((1 + np.sum(self.low <= value + _TIE)) / (len(self.low) + 1))
 
     def below(self, value: float) -> float:
-        """The p-value of the hypothesis that the mean is at least this."""
+        """Return the p-value of the hypothesis that the mean is at least this value."""
         return float((1 + np.sum(self.high >= value - _TIE)) / (len(self.high) + 1))
 
     def interval(self, alpha: float, p: float) -> Interval:
-        """The interval at this level, or at the highest that so few tasks allow.
+        """Return the interval at this level, or at the highest level possible with few tasks.
 
         Args:
-            p: Of the test that the mean is zero; the interval contains zero just if this test does not reject it.
+            p: p-value of the test that the mean is zero; the interval contains zero if and only if this test does not
+                reject it.
         """
         place = max(int(alpha / 2 * (len(self.low) + 1) + 1e-9), 1)
         level = min(1 - alpha, 1 - 2 / (len(self.low) + 1))
@@ -95,14 +98,14 @@ class Evidence:
 
 
 def _tied(differences: Array) -> bool:
-    """Whether most differences are alike, or more than a quarter of them (and at least two) are zero."""
+    """Return whether most differences are equal, or more than a quarter of them (and at least two) are zero."""
     zeros = int(np.sum(np.abs(differences) < _TIE))
     alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
     return 2 * alike > len(differences) or (zeros > 1 and 4 * zeros > len(differences))
 
 
 def paired_interval(differences: Array, scale: Scale, alpha: float) -> Interval | None:
-    """The interval of a mean paired difference for tasks like these; None with one task."""
+    """Return the interval of a mean paired difference for tasks like these; None with one task."""
     if len(differences) < 2:
         return None
     return Evidence.of(differences, scale).interval(alpha, sign_flip(differences))
@@ -110,7 +113,7 @@ def paired_interval(differences: Array, scale: Scale, alpha: float) -> Interval 
 
 @lru_cache(maxsize=8)
 def subsets(count: int) -> Array:
-    """Subsets as rows of 0 and 1: all that are not empty up to `EXACT` elements, otherwise random ones."""
+    """Return subsets as rows of 0 and 1: all nonempty ones for up to `EXACT` elements, otherwise random ones."""
     if count <= EXACT:
         return ((np.arange(1, 2**count)[:, None] >> np.arange(count)) & 1).astype(float)
     draws = max(4_000, min(_SUBSETS, 2_000_000 // count))
@@ -119,10 +122,10 @@ def subsets(count: int) -> Array:
 
 
 def shuffled(a: Array, b: Array, seed: int = 0) -> float:
-    """Two-sided p-value of the difference between two arms' runs on one task, by exchanging runs between the arms.
+    """Return the two-sided p-value of the difference between two arms on one task, by exchanging runs between the arms.
 
-    Exact for two distinct values (hypergeometric) and up to 1,000 ways to divide the runs, otherwise by 4,000 random
-    divisions.
+    The test is exact for two distinct values (hypergeometric) and for up to 1,000 divisions of the runs; otherwise, it
+    uses 4,000 random divisions.
     """
     values, size = np.concatenate([a, b]), len(a)
     expected, observed = values.mean() * size, abs(a.sum() - values.mean() * size) - 1e-9
