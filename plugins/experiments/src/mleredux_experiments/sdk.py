@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Experiment:
-    """An experiment in a runs folder: what `mleredux experiment` does, as values.
+    """An experiment in a runs folder, with the operations of `mleredux experiment` as methods that return values.
 
     Attributes:
         plan: The frozen plan.
@@ -34,56 +34,56 @@ class Experiment:
 
     @property
     def plan(self) -> Plan:
-        """The frozen plan, extensions included."""
+        """Return the frozen plan, including extensions."""
         return self._execution.record.plan
 
     @property
     def path(self) -> Path:
-        """The experiment's folder."""
+        """Return the experiment's folder."""
         return self._execution.folder
 
     def run(self, *, jobs: int = 1) -> Experiment:
         """Execute all cells that have no result, each once; return the experiment.
 
         Raises:
-            MlereduxError: Another process executes it.
+            MlereduxError: Another process is executing the experiment.
         """
         self._execution.stop.clear()
         self._execution.run(jobs=jobs)
         return self
 
     def retry(self, *, jobs: int = 1) -> Experiment:
-        """Rerun runs that the environment or the task broke, and those without a result."""
+        """Rerun runs broken by the environment or the task, and those without a result; return the experiment."""
         self._execution.stop.clear()
         self._execution.run(jobs=jobs, broken=True)
         return self
 
     def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> Experiment:
-        """Add tasks (or sets as `set:NAME`) and seeds; `run` then makes the new runs."""
+        """Add tasks (or sets as `set:NAME`) and seeds; `run` then executes the new runs."""
         extend(self._execution, tasks=tasks, seeds=seeds)
         return self
 
     def status(self) -> dict[str, Any]:
-        """How far it is, as `mleredux experiment status --json` prints it."""
+        """Return the progress, as printed by `mleredux experiment status --json`."""
         return self._execution.status()
 
     @property
     def results(self) -> Results:
-        """The table of its runs."""
+        """Return the table of its runs."""
         from mleredux_experiments.results.sources import load
 
         return load(self.path, rollouts=True)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a run."""
+        """Return one row per run."""
         return self.results.frame
 
     def analyse(self, measure: str | None = None) -> Analysis:
         """Analyse the runs so far; the first arm of the plan is the baseline.
 
         Args:
-            measure: Another than the plan's primary measure.
+            measure: The measure, if it is not the plan's primary measure.
 
         Raises:
             MlereduxError: There are no runs, or they are not comparable.
@@ -95,7 +95,7 @@ class Experiment:
         return f"Experiment({told['name']!r}, {told['ended']} of {told['total']} runs ended)"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the runs by arm."""
+        """Return the runs by arm as HTML, for notebooks."""
         told = self.status()
         columns = ("arm", "total", *(state for state in STATES if state == "ended" or told[state]))
         head = "".join(f"<th>{name}</th>" for name in columns)
@@ -113,16 +113,16 @@ def experiment(
     runs_dir: Path | str | None = None,
     data_dir: Path | str | None = None,
 ) -> Experiment:
-    """Freeze a plan, or open the experiment of its name.
+    """Freeze a plan, or open the experiment with its name.
 
     Args:
-        plan: A plan, its fields as in the file, the path of a plan file, or a folder or name of an experiment.
-        runs_dir: Folder for runs; None: the default one.
-        data_dir: Folder for data; None: the default one.
+        plan: A plan, its fields as in a plan file, the path of a plan file, or the folder or name of an experiment.
+        runs_dir: Folder for runs; None: the default folder.
+        data_dir: Folder for data; None: the default folder.
 
     Raises:
-        NotFound: There is no such file, experiment, task or agent.
-        MlereduxError: The plan is not possible here.
+        NotFound: The file, experiment, task or agent does not exist.
+        MlereduxError: The plan cannot be executed here.
     """
     if isinstance(plan, Mapping):
         plan = with_contexts(make_plan(plan), current(), Path.cwd())
@@ -144,7 +144,7 @@ def analysed(
     changes: Sequence[str] = (),
     whole: bool = True,
 ) -> Analysis:
-    """Analyse results as their plan says; what is given replaces what it says."""
+    """Analyse results as the plan specifies; other arguments override the plan."""
     from mleredux_experiments.analysis.analysis import analyse
     from mleredux_experiments.execution.sequence import reading_alpha
 

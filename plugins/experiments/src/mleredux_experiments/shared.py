@@ -1,7 +1,8 @@
-"""What other programs use of experiments: the table of runs, its analysis, checks of plans, stopping rule, failures.
+"""Functions of experiments for other programs: the table of runs, its analysis, checks of plans, stopping rule,
+failures.
 
-Services import it where it is installed (extra `experiments`), as scripts and notebooks do. Runs are given by their
-directories, so that it makes no difference who stores them.
+Services import this module if it is installed (extra `experiments`), as do scripts and notebooks. Runs are passed as
+directories, so that it does not matter who stores them.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None = None, measure: str | 
     """Analyse the runs in these directories.
 
     Args:
-        plan: The plan of their experiment, if it has one; then its first arm is the baseline.
-        measure: Another than the plan's primary measure.
+        plan: The plan of their experiment, if it has one; its first arm is then the baseline.
+        measure: The measure, if it is not the plan's primary measure.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
@@ -55,10 +56,10 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None = None, measure: str | 
 
 
 def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterable[Path]) -> Check:
-    """Estimate time and cost of a plan's cells by past runs, and the difference that it detects.
+    """Estimate time and cost of a plan's cells from past runs, and the difference that the plan detects.
 
     Raises:
-        MlereduxError: There is no such measure, or the sequential rule can't stop the plan.
+        MlereduxError: The measure does not exist, or the sequential rule cannot stop the plan.
     """
     check_measure(plan)
     check_sequence(plan, len({cell.task for cell, _ in cells}))
@@ -66,11 +67,11 @@ def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterab
 
 
 def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
-    """Return in a sentence what the sequential test of a plan has decided, or None.
+    """Return a sentence on the decision of a plan's sequential test, or None if it has not decided.
 
     Args:
-        runs: Of the seeds that are complete.
-        seeds: Their number.
+        runs: The runs of the complete seeds.
+        seeds: Number of complete seeds.
     """
     return decision(plan, load_runs(runs), seeds)
 

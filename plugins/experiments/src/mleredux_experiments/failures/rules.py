@@ -205,8 +205,7 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
 
 
 def selection(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if an earlier valid version would have earned a better medal or, without medals, is clearly
-    better."""
+    """Yield a finding if three or more steps have the same code, unless the run earned a medal."""
     row = evidence.row
     final = _rank(row.medal)
     ranked = [(_rank(row.medal_of(version.score)), number) for number, version in _valid(row.versions)]

@@ -1,1 +1,1 @@
-"""Web pages of experiments and comparisons; everything shown is of the analysis that the commands print."""
+"""Web pages of experiments and comparisons; their content comes from the same analysis as that of the commands."""

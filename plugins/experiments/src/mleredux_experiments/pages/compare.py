@@ -1,4 +1,4 @@
-"""The page that compares arms: of an experiment, or of runs that were selected."""
+"""The page that compares arms of an experiment, or of selected runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limi
 
 MOST_RUNS = 5_000
 MOST_FILTERED = 200
-"""Of runs that are selected by filters, the newest ones: a page is made within a moment however many there are."""
+"""Maximum number of runs selected by filters, the newest first, so that a page renders quickly regardless of their
+total."""
 _FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _KEPT = 8
@@ -37,7 +38,7 @@ Stamps = tuple[tuple[Any, ...], ...]
 
 
 class Shown(NamedTuple):
-    """A picture of the analysis as the address of an image: styles in it are not styles of the page."""
+    """A plot of the analysis as an image URL, so that its styles do not affect the page."""
 
     question: str
     answer: str
@@ -49,7 +50,7 @@ _drawn: dict[int, tuple[Analysis, list[Shown]]] = {}
 
 @dataclass(frozen=True)
 class Pair:
-    """Runs of one task and seed, one of each arm or None, and whether their medals differ."""
+    """Runs of one task and seed, with one run or None per arm, and whether their medals differ."""
 
     task: str
     seed: int
@@ -58,7 +59,7 @@ class Pair:
 
 
 class Line(NamedTuple):
-    """An arm in the first table: its figures as text, and whether it leads by the measure."""
+    """An arm in the first table: its figures as text, and whether it is the best by the measure."""
 
     arm: str
     runs: int
@@ -70,9 +71,9 @@ class Line(NamedTuple):
 
 
 def compare(visit: Visit) -> dict[str, Any]:
-    """Compare the arms of the runs that the address names: by `run`, or by the filters of the list; by a `measure`.
+    """Compare the arms of the runs that the URL selects: by `run`, or by the filters of the list; with a `measure`.
 
-    Pictures and further tables, which take most of the time, are the part `analysis` of the page.
+    Plots and further tables, which take most of the time, are the part `analysis` of the page.
     """
     known = {name: ["" if value == "none" else value for value in visit.query.get(name, [])] for name in _FILTERS}
     wanted = {name: accepted for name, accepted in known.items() if accepted}
@@ -99,7 +100,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "experiment": record.name if record else None,
         "lines": list(lines(found, scores)),
         "scores": scores,
-        "tables": values["tables"][1:],  # without the scores, which the page shows already
+        "tables": values["tables"][1:],  # without the scores, which the page already shows
         "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
@@ -109,7 +110,7 @@ def compare(visit: Visit) -> dict[str, Any]:
 
 
 def lines(found: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
-    """The arms, in the order of the analysis."""
+    """Yield the arms, in the order of the analysis."""
     differing = differing_limits(found.results)
     leader = _leader(found, scores)
     for arm, rows in found.results.arms.items():
@@ -129,7 +130,7 @@ def lines(found: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
 
 
 def _leader(found: Analysis, scores: Sequence[TaskScores]) -> str | None:
-    """The arm with the best mean by the measure; None if two are equally good."""
+    """Return the arm with the best mean by the measure; None if several are equally good."""
     what = measure(found.measure)
     if not what.averaged:
         return scores[0].better if len(scores) == 1 else None
@@ -140,7 +141,7 @@ def _leader(found: Analysis, scores: Sequence[TaskScores]) -> str | None:
 
 
 def shown(found: Analysis, whole: bool = True) -> dict[str, Any]:
-    """The values of `analysis.html.j2`; without pictures and tables unless the analysis is whole."""
+    """Return the values for `analysis.html.j2`; without plots and tables unless the analysis is whole."""
     notes = [*found.changes, *found.notes, *(note for one in found.comparisons for note in one.notes)]
     return {
         "analysis": found,
@@ -152,7 +153,7 @@ def shown(found: Analysis, whole: bool = True) -> dict[str, Any]:
 
 
 def pairs(found: Analysis) -> Iterator[Pair]:
-    """The runs by task and seed."""
+    """Yield the runs by task and seed."""
     arms = [one.name for one in found.arms]
     cells: dict[tuple[str, int], dict[str, Row]] = {}
     for row in found.results.rows:
@@ -164,7 +165,7 @@ def pairs(found: Analysis) -> Iterator[Pair]:
 
 
 def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
-    """The directories of runs; those that can't be read yet are left out."""
+    """Return the directories of runs, except those that cannot be read yet."""
     paths = []
     for row in rows:
         with suppress(MlereduxError):
@@ -173,7 +174,7 @@ def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
 
 
 def record_of(visit: Visit, name: str) -> Record | None:
-    """The record of an experiment of the directory of runs, or of the server; None if there is none of this name."""
+    """Return the record of an experiment in the directory of runs or on the server; None if it does not exist."""
     if visit.folder is None:
         return next((record_from(one) for one in visit.experiments(name)), None)
     if Path(name).name != name:
@@ -183,7 +184,7 @@ def record_of(visit: Visit, name: str) -> Record | None:
 
 
 def record_from(stored: StoredExperiment) -> Record:
-    """The record of an experiment that a server stores."""
+    """Return the record of an experiment that is stored on a server."""
     return Record.model_validate(
         {
             "name": stored.id, "plan": stored.plan, "digest": digest_of(stored.plan), "file_digest": "", "data_dir": "",
@@ -195,11 +196,11 @@ def record_from(stored: StoredExperiment) -> Record:
 def analysis_of(
     folders: Sequence[Path], record: Record | None, chosen: str | None = None, whole: bool = True
 ) -> Analysis:
-    """The analysis of runs; kept as long as their files do not change.
+    """Analyse runs; the analysis is cached until their files change.
 
     Args:
-        chosen: The measure; None: the plan's, or the usual one.
-        whole: As for `analyse`.
+        chosen: The measure; None: that of the plan, or the usual one.
+        whole: Passed to `analyse`.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
@@ -211,7 +212,7 @@ def analysis_of(
 
 
 def stamps_of(folders: Sequence[Path]) -> Stamps:
-    """The folders of runs, each with what changes when it does."""
+    """Return the folders of runs, each with a stamp that changes when the run does."""
     return tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
 
 
@@ -230,14 +231,14 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
 
 @lru_cache(maxsize=16)
 def results_of(stamps: Stamps) -> Results:
-    """The table of runs; kept as long as their files do not change."""
+    """Return the table of runs, which is cached until their files change."""
     from mleredux_experiments.results.sources import load_runs
 
     return load_runs(path for path, *_ in stamps)
 
 
 def _pictures(found: Analysis) -> list[Shown]:
-    """The pictures of an analysis; kept as long as it is one of the latest."""
+    """Return the plots of an analysis; those of the latest analyses are cached."""
     with _lock:  # Matplotlib's settings are global
         if id(found) not in _drawn:
             _drawn[id(found)] = found, [Shown(one.question, one.answer, _image(one.svg())) for one in pictures(found)]

@@ -1,4 +1,4 @@
-"""Scores of several runs over time, over each other, with mean and spread of each arm; the site's script draws them."""
+"""Charts of the scores of several runs over time, with mean and spread of each arm; the site's script draws them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mleredux_experiments.results.table import Row
 
 _MOST_TASKS = 6
 _MOST_LINES = 60
-"""Single runs in a chart; means and spreads are of all."""
+"""Maximum number of single runs in a chart; means and spreads include all runs."""
 _COLOURS = 8
 _POINTS = 200
 
 
 class ScoreChart(NamedTuple):
-    """A chart of one task: the data that the site's script draws, and how many of its runs have a line."""
+    """A chart of one task: the data that the site's script draws, and the number of runs that have a line."""
 
     task: str
     data: dict[str, Any]
@@ -57,7 +57,7 @@ def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> 
         for line in table[:share]:
             series.append({"label": arm, "colour": colour, "class": "single", "width": 1, "alpha": 0.35, **common})
             data.append(_numbers(np.where(np.diff(line, prepend=math.nan) == 0, math.nan, line), line[-1]))
-        mean = table.mean(axis=0)  # from when on every run has a score
+        mean = table.mean(axis=0)  # after the time from which every run has a score
         series.append({"label": f"{arm}, mean of {len(found)}", "colour": colour, "width": 3, **common})
         data.append(_numbers(mean))
         if len(found) > 1:
@@ -76,13 +76,13 @@ def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> 
 
 
 def _held(points: Sequence[tuple[float, float]], x: Any) -> Any:
-    """Return the score of the last version until each time; NaN before the first."""
+    """Return the score of the last version at each time; NaN before the first version."""
     times, scores = zip(*points, strict=True)
     places = np.searchsorted(times, x, side="right")
     return np.array([math.nan, *scores])[places]
 
 
 def _numbers(values: Any, last: float = math.nan) -> list[float | None]:
-    """Return values as JSON has them; with `last` instead of a missing one at the end."""
+    """Return values in JSON form, with `last` instead of missing values at the end."""
     values = [*values[:-1], values[-1] if math.isnan(last) else last]
     return [None if math.isnan(value) else round(float(value), 6) for value in values]

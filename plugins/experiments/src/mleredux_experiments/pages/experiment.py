@@ -1,4 +1,4 @@
-"""The pages of experiments: the list, and one as it fills."""
+"""The pages of experiments: the list, and a page that shows an experiment's progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MOST_PAST = 1_000
 
 
 class Stored(Execution):
-    """An experiment of a server, by the runs that a visitor sees: all of them exist, and the server executes them."""
+    """An experiment on a server, limited to the runs that a visitor may see; all runs exist, and the server executes
+    them."""
 
     def __init__(self, visit: Visit, stored: StoredExperiment) -> None:
         super().__init__(record_from(stored), Path(), RunStore(Path()), current())
@@ -37,20 +38,20 @@ class Stored(Execution):
         self._visit, self._rows = visit, visit.rows(MOST_RUNS, experiment=[stored.id])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of its runs, the newest first."""
+        """Return the rows of its runs, the newest first."""
         return self._rows
 
     def is_alive(self, _run_id: str) -> bool:
-        """Whether a run that has not ended is executed."""
+        """Return whether a run that has not ended is being executed."""
         return True
 
     def ended(self) -> Iterator[Run]:
-        """Its runs that have ended and can be read."""
+        """Yield its runs that have ended and can be read."""
         return map(Run, readable(self._visit, self.ended_rows()))
 
 
 def experiments(visit: Visit) -> dict[str, Any]:
-    """All experiments, by name."""
+    """Return all experiments, by name."""
     folder = visit.folder
     stored = [(one.id, one.title, record_from(one)) for one in visit.experiments()]
     paths = sorted(folder.glob(f"{FOLDER}/*/{RECORD_FILE}")) if folder else []
@@ -65,12 +66,12 @@ def experiments(visit: Visit) -> dict[str, Any]:
 
 
 def experiment(visit: Visit) -> dict[str, Any]:
-    """One experiment: its matrix, budget, estimate, deviations, and the analysis so far.
+    """Return an experiment: its matrix, budget, estimate, deviations, and the analysis so far.
 
-    The analysis, which takes seconds, is asked for once the others are shown, as the part `analysis` of the page.
+    The analysis, which takes seconds, is the part `analysis` of the page, requested after the others are shown.
 
     Raises:
-        NotFound: There is none of this name.
+        NotFound: There is no experiment with this name.
     """
     title, execution = _opened(visit, visit.parts["name"])
     record = execution.record
@@ -104,7 +105,7 @@ def experiment(visit: Visit) -> dict[str, Any]:
 
 
 def _opened(visit: Visit, name: str) -> tuple[str, Execution]:
-    """An experiment and its title."""
+    """Open an experiment; return its title and the experiment."""
     if visit.folder is None:
         for one in visit.experiments(name):
             return one.title, Stored(visit, one)

@@ -1,4 +1,4 @@
-"""The panel of runs; by itself, so that pages of other runs do not wait for what analyses import."""
+"""The panel of runs; a separate module, so that pages of other runs do not import the analysis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mleredux.plugin.page import Visit
 
 
 def panel(visit: Visit, run: Run) -> dict[str, Any] | None:
-    """The experiment that a run belongs to, if its record is here."""
+    """Return the experiment that a run belongs to, if its record is available."""
     if not (name := run.spec.experiment):
         return None
     from mleredux_experiments.pages.compare import record_of

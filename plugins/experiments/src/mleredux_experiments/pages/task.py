@@ -1,4 +1,4 @@
-"""The panel of a task: the agents on it, with intervals over their runs."""
+"""The panel of a task: its agents, with intervals over their runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_RUNS = 2_000
 
 
 class Figure(NamedTuple):
-    """A measure of an agent: its mean over runs, and why there is no interval, or the interval."""
+    """A measure of an agent: its mean over runs, with the interval or the reason why there is none."""
 
     mean: str
     error: str
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
 
 
 def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
-    """The agents with runs on the task, the best first."""
+    """Return the agents with runs on the task, the best first."""
     found = readable(visit, visit.rows(_MOST_RUNS, task=[task.id]))
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The table of runs that everything else is computed from.
+"""The table of runs from which everything else is computed.
 
 | module | contents |
 |---|---|

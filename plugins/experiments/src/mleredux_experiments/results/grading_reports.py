@@ -1,4 +1,4 @@
-"""Grading reports of MLE-bench as results: published rows, and those that a user brings."""
+"""Grading reports of MLE-bench as results: published rows, and reports provided by users."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mleredux_experiments.results.sources import row_of, task_facts
 from mleredux_experiments.results.table import MEDALS, SPLITS, Results, Row
 
 PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
-"""Published results that come with this package; its README names the sources."""
+"""Published results included in this package; its README names the sources."""
 _MANY_BYTES = 64 << 20
 
 
 def benchmark() -> dict[str, list[str]]:
-    """MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
+    """Return MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
     splits: dict[str, list[str]] = {}
     for name, entry in current().entries("tasks").items():
         facts = entry.ref.summary
@@ -29,13 +29,13 @@ def benchmark() -> dict[str, list[str]]:
 
 
 def load_reports(folder: Path) -> Results:
-    """Published results: one folder a row, in it one grading report of MLE-bench a run (`*.json`).
+    """Load published results: one subfolder per row, with one grading report of MLE-bench (`*.json`) per run.
 
-    A report names a row's runs of all its tasks; tasks that a report lacks count as failures. Files of other forms are
-    left out with a note; folders of our own runs are no rows.
+    A report lists a row's runs of all tasks; tasks missing from a report count as failures. Files in other formats are
+    left out with a note; folders of mleredux runs are not rows.
 
     Raises:
-        NotFound: The folder has no such reports.
+        NotFound: The folder contains no such reports.
     """
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder per row.")
@@ -60,10 +60,10 @@ def load_reports(folder: Path) -> Results:
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
-    """The competition reports of one grading report of MLE-bench, of a list of such reports, or a single one.
+    """Read the competition reports from a grading report of MLE-bench, a list of such reports, or a single one.
 
     Raises:
-        MlereduxError: It is no such report, or lists a competition twice.
+        MlereduxError: The file is not such a report, or lists a competition twice.
     """
     try:
         if path.stat().st_size > _MANY_BYTES:

@@ -1,4 +1,4 @@
-"""Importing published results: MLE-bench's grading reports, and submissions, which are graded first."""
+"""Import of published results: grading reports of MLE-bench, and submissions, which are graded first."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mleredux_experiments.results.grading_reports import read_report
 def import_reports(
     origins: Sequence[Path], into: Path, name: str | None = None, data_dir: str | None = None
 ) -> list[tuple[Path, Path]]:
-    """Copy reports into a reports folder: one folder a row, one report a run.
+    """Copy reports into a reports folder, with one subfolder per row and one report per run.
 
-    Importing the same report twice keeps one. Nothing is written if any of them is invalid.
+    A report that is imported twice is stored once. Nothing is written if any report is invalid.
 
     Args:
-        name: Of the row; None: the name of each file's folder.
-        data_dir: Where answers are, to grade submissions.
+        name: Name of the row; None: the name of each file's folder.
+        data_dir: Location of the answers, for grading submissions.
 
     Raises:
-        MlereduxError: A file is not a grading report, or a submission's competition is unknown.
+        MlereduxError: A file is not a grading report, or the competition of a submission is unknown.
     """
     ready: list[tuple[Path, Path, str]] = []
     for origin, content in (found for path in origins for found in _contents(path, data_dir)):
@@ -42,7 +42,7 @@ def import_reports(
 
 
 def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Grading reports of what a user names."""
+    """Yield the grading reports in a file or folder."""
     if path.is_file() and path.suffix == ".jsonl":
         yield path, _graded(path, data_dir)
     elif path.is_file():

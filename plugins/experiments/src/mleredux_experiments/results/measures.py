@@ -1,4 +1,4 @@
-"""What is measured of a run, and the summary of an arm over tasks and seeds."""
+"""Measures of a run, and the summary of an arm over tasks and seeds."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mleredux_experiments.results.table import Results, Row, source
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run.
+    """A numerical property of a run.
 
     Attributes:
-        unit: `%`, `points` of a bounded scale, `$`, `h`, or empty.
-        value: The number of a counted run; None if it does not apply.
+        unit: `%`, `points` on a bounded scale, `$`, `h`, or empty.
+        value: Returns the value for a run that counts; None if the measure does not apply.
         bounds: The smallest and largest possible value; None: unbounded.
         failure: The value of a run without a valid submission.
-        lower: Whether lower is better.
+        lower: Whether lower values are better.
         averaged: Whether values of different tasks can be averaged.
-        technique: Whether it applies to technique tasks only.
+        technique: Whether the measure applies only to technique tasks.
     """
 
     name: str
@@ -39,21 +39,21 @@ class Measure:
 
     @property
     def share(self) -> bool:
-        """Whether a run has 0 or 100 %: a medal, a threshold."""
+        """Return whether a run has either 0 or 100 %, as for a medal or a threshold."""
         return self.unit == "%" and self.name != "percentile"
 
     @property
     def reach(self) -> float | None:
-        """The largest possible difference of two runs; None: unbounded."""
+        """Return the largest possible difference between two runs; None: unbounded."""
         return self.bounds[1] - self.bounds[0] if self.bounds else None
 
     @property
     def points(self) -> str:
-        """The unit of a difference."""
+        """Return the unit of a difference."""
         return "points" if self.unit == "%" else self.unit or "units"
 
     def of(self, row: Row) -> float | None:
-        """The number of a run, by the rule that an agent's failure is a failure."""
+        """Return the value for a run, counting an agent's failure as a failure."""
         found = self.value(row)
         return self.failure if found is None and not row.valid else found
 
@@ -63,7 +63,7 @@ def _share(name: str, title: str, holds: Callable[[Row], bool]) -> Measure:
 
 
 def _gap(row: Row, origin: float | None, floor: float) -> float | None:
-    """Distance of a score from a threshold in units of gold − median, not below `floor`."""
+    """Return the distance of a score from a threshold in units of gold − median, not below `floor`."""
     if row.score is None or origin is None or row.gold is None or row.median is None or row.gold == row.median:
         return None
     sign = -1 if row.lower_is_better else 1
@@ -93,22 +93,22 @@ MEASURES = {
 }
 """All measures by name. `NAME@2h` measures what a run that ended after two hours would have submitted."""
 RESOURCES = ("cost_usd", "tokens", "hours")
-"""What a run uses; it varies where scores do not."""
+"""Resources that a run uses, which vary even if scores do not."""
 PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
-"""The measures of MLE-bench's tables, in per cent of tasks."""
+"""The measures in MLE-bench's tables, in percent of tasks."""
 _TIMED = (*PUBLISHED, "gap_to_median", "gap_to_gold", "score", "reward")
 
 
 def time_unit(hours: float) -> tuple[str, float]:
-    """The unit that suits a time, and how many of them an hour has."""
+    """Return a suitable unit for a time, and the number of these units per hour."""
     return ("hours", 1.0) if hours >= 1 else ("minutes", 60.0) if hours >= 1 / 30 else ("seconds", 3600.0)
 
 
 def measure(name: str) -> Measure:
-    """A measure by its name, also `any_medal@2h`.
+    """Return a measure by its name, which may include a time: `any_medal@2h`.
 
     Raises:
-        MlereduxError: There is no such measure.
+        MlereduxError: The measure does not exist.
     """
     base, at, time = name.partition("@")
     if base not in MEASURES or (at and base not in _TIMED):
@@ -130,9 +130,9 @@ def measure(name: str) -> Measure:
 
 
 def usual_measure(arms: Sequence[Sequence[Row]]) -> str:
-    """The measure by which arms are compared if none is named: the percentile where there is a leaderboard.
+    """Return the default measure for comparing arms: the percentile if there is a leaderboard.
 
-    Without one, it is the score, or the medal if the tasks have several metrics; of technique tasks, their reward.
+    Otherwise, it is the score, or the medal if the tasks have several metrics; for technique tasks, it is the reward.
     """
     rows = [row for own in arms for row in own if row.counts]
     if _is_known("percentile", arms):
@@ -144,13 +144,13 @@ def usual_measure(arms: Sequence[Sequence[Row]]) -> str:
 
 
 def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
-    """Whether valid submissions of each arm that has any have a measure."""
+    """Return whether, in each arm with valid submissions, these have a value of a measure."""
     known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
     return any(any(own) for own in known) and all(any(own) for own in known if own)
 
 
 def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
-    """Refuse to average raw scores of different metrics.
+    """Check that raw scores of different metrics are not averaged.
 
     Raises:
         MlereduxError: The measure is a raw score, and the tasks have several metrics.
@@ -164,7 +164,8 @@ def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
 
 
 def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lambda row: row.task) -> dict[str, Array]:
-    """Values of each task's counted runs, in order of seeds; tasks that the measure does not apply to are absent."""
+    """Return the values of each task's runs that count, in order of seeds, without tasks to which the measure does not
+    apply."""
     found: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row.counts and (not chosen.technique or "@" in row.task):
@@ -175,7 +176,7 @@ def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lamb
 
 
 def deterministic(rows: Iterable[Row]) -> bool:
-    """Whether the scores of an arm are the same for every seed of each task, and some task has several."""
+    """Return whether the scores of an arm are the same for every seed of each task, and some task has several seeds."""
     scores: dict[str, list[float | None]] = {}
     for row in rows:
         if row.counts:
@@ -187,18 +188,18 @@ def deterministic(rows: Iterable[Row]) -> bool:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over tasks, with its two errors.
+    """A mean over tasks, with both kinds of error.
 
     Attributes:
-        mean: Mean over tasks of the means over runs, in the measure's unit.
-        sem: These tasks again: standard error over seeds; None with one seed.
-        low, high: Tasks like these: the limits of the interval; None with one task.
+        mean: Mean over tasks of the mean over runs, in the measure's unit.
+        sem: Standard error over seeds (these tasks again); None with one seed.
+        low, high: Limits of the interval for tasks like these; None with one task.
         se_tasks: Standard error for tasks like these, clustered by task.
-        se_sources: The same, clustered by data source; None if no source has several tasks.
+        se_sources: Standard error clustered by data source; None if no source has several tasks.
         tasks: Number of tasks.
         runs: Number of runs.
-        missing: Number of runs that are missing, counted as failures.
-        bounds: The mean if all missing runs failed, and if all succeeded; None if none is missing.
+        missing: Number of missing runs, which count as failures.
+        bounds: The mean if all missing runs failed, and if all succeeded; None if none are missing.
         seeds: The mean over tasks for each seed, if all tasks have the same seeds.
     """
 
@@ -216,7 +217,7 @@ class Estimate:
 
 
 def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> Estimate | None:
-    """The mean over tasks; None if there are none."""
+    """Estimate the mean over tasks; None if there are no tasks."""
     if not values:
         return None
     found = list(values.values())
@@ -241,11 +242,11 @@ def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> 
 def summarise(
     results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str] | None = None, alpha: float = 0.05
 ) -> Estimate | None:
-    """An arm's mean over tasks, and its bounds if runs are missing.
+    """Estimate an arm's mean over tasks, with bounds if runs are missing.
 
     Args:
         tasks: The tasks to average over; None: those of the arm. If the results have a universe, runs that an arm lacks
-            count as failures, as in published tables; otherwise the mean is over the tasks that it has.
+            count as failures, as in published tables; otherwise the mean is over the tasks that the arm has.
     """
     if chosen.name == "percentile" and not any(row.percentile is not None for row in rows):
         return None
@@ -271,7 +272,7 @@ def summarise(
 def _padded(
     results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str], kept: dict[str, Array]
 ) -> tuple[dict[str, Array], int]:
-    """The values of all tasks, with failures for runs that are missing, and the number of these."""
+    """Return the values of all tasks, with failures for missing runs, and the number of missing runs."""
     failure = chosen.failure or 0.0
     if not results.by_report:
         padded = {task: kept.get(task, np.array([failure])) for task in tasks}
@@ -284,7 +285,7 @@ def _padded(
 
 
 def universe(results: Results) -> dict[str, list[str]]:
-    """Tasks by split, and `all` of them: those that an arm is measured on."""
+    """Return the tasks on which arms are measured: by split, and `all`."""
     if results.universe:
         return {split: list(tasks) for split, tasks in results.universe.items()}
     splits: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""How runs end, for counting: one word a run, its medal or why it failed."""
+"""Outcomes of runs, for counting: the medal, or why the run failed, as one word or phrase."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mleredux_experiments.results.table import UNTRUSTED, Row
 
 REACHED = ("gold", "silver", "bronze", "above median", "valid")
 ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))
-"""From the best outcome downwards; others follow by name."""
+"""Outcomes from the best downwards; others follow by name."""
 
 
 def outcome(row: Row) -> str:
-    """The outcome of a run: its medal, else its primary failure, else what it reached."""
+    """Return the outcome of a run: its medal, else its primary failure, else what it achieved."""
     if not row.counts:
         return (row.cause or row.status).replace("_", " ")
     if row.verdict in UNTRUSTED:
@@ -33,7 +33,7 @@ def outcome(row: Row) -> str:
 
 
 def counts(rows: Iterable[Row], of: Callable[[Row], str] = outcome) -> dict[str, int]:
-    """Number of runs by outcome, in the order of `ORDER`."""
+    """Count runs by outcome, in the order of `ORDER`."""
     found = Counter(map(of, rows))
     known = [name for name in ORDER if name in found]
     return {name: found[name] for name in [*known, *sorted(found.keys() - set(ORDER))]}

@@ -1,4 +1,4 @@
-"""What the rollout of a run adds to its versions: the agent's own measurements, and the cost until then."""
+"""Data that rollouts add to a run's versions: the agent's own measurements, and the cost at each time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 1 << 16
 
 
 def content(path: str, most: int = sys.maxsize) -> bytes:
-    """The bytes of a file, with few calls of the system for a small one; of a large one, no more than so many."""
+    """Read a file, with few system calls if it is small; at most this many bytes if it is large."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         found = os.read(descriptor, _PIECE)
@@ -32,7 +32,7 @@ def content(path: str, most: int = sys.maxsize) -> bytes:
 
 
 def read_rollout(path: str) -> Any:
-    """The content of a rollout; None if there is none that can be read."""
+    """Return the content of a rollout; None if there is no readable one."""
     try:
         found = content(path, MAX_BYTES)
         return parse(found) if len(found) <= MAX_BYTES else None
@@ -41,10 +41,10 @@ def read_rollout(path: str) -> Any:
 
 
 def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
-    """The versions with what the rollout tells of them, and the agent's measurement of its last version.
+    """Return the versions with data from the rollout, and the agent's measurement of its last version.
 
-    A version's measurement is that of the step that wrote it; of steps that name no version, the last one before it. An
-    agent may write anything into a rollout: what can't be used is ignored.
+    A version's measurement is that of the step that wrote it or, if steps do not name versions, the last one before it.
+    An agent may write anything into a rollout, so unusable values are ignored.
     """
     try:
         steps = [step for step in told["steps"] if isinstance(step, dict)]
@@ -82,14 +82,14 @@ def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Versio
 
 
 def _last(values: list[tuple[float, float]], seconds: float) -> float | None:
-    """The last value that was known by then."""
+    """Return the last value known at this time."""
     ordered = sorted(values)
     place = bisect_right(ordered, (seconds, float("inf")))
     return ordered[place - 1][1] if place else None
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is a number that calculations can take."""
+    """Return whether a value is a finite number suitable for calculations."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 

@@ -1,4 +1,4 @@
-"""The scores of arms on each task: what a comparison shows first, whatever its measure."""
+"""Scores of arms on each task, which a comparison shows first, whatever its measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux_experiments.results.table import Row
 
 _TIE = 1e-12
 _LONG = 1e9
-"""Larger scores are written with an exponent."""
+"""Larger scores are written in exponential notation."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class ArmScore:
     """The runs of an arm on a task.
 
     Attributes:
-        mean: Of their scores; None if no run has a finite one.
-        spread: Standard deviation of their scores (n − 1 in the denominator); None with fewer than two.
+        mean: Mean score; None if no run has a finite score.
+        spread: Standard deviation of the scores (n − 1 in the denominator); None for fewer than two scores.
         scored: Number of runs with a finite score.
         runs: Number of runs that count.
-        percentile: Mean over runs, failures as 0; None without a leaderboard.
+        percentile: Mean over runs, counting failures as 0; None without a leaderboard.
         medals: Number of runs with a medal.
     """
 
@@ -37,7 +37,7 @@ class ArmScore:
 
     @property
     def text(self) -> str:
-        """Mean, spread and number of runs: `0.95556 ± 0.00123 (3)`."""
+        """Return mean, spread and number of runs as text, such as `0.95556 ± 0.00123 (3)`."""
         count = f"({self.runs})" if self.scored == self.runs else f"({self.scored} of {self.runs})"
         if self.mean is None:
             return f"– {count}"
@@ -47,10 +47,10 @@ class ArmScore:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """The arms on a task, in their order.
+    """The scores of arms on a task, in the order of the arms.
 
     Attributes:
-        better: The arm with the best mean; None if it is tied, has more runs without a score, or none has one.
+        better: The arm with the best mean; None if it is tied, has more runs without a score, or no arm has a score.
     """
 
     task: str
@@ -60,18 +60,18 @@ class TaskScores:
 
 
 def number(score: float) -> str:
-    """A score with five decimals, as reports round it."""
+    """Return a score with five decimals, rounded as in reports."""
     return f"{score:.5e}" if abs(score) >= _LONG else f"{score:.5f}"
 
 
 def task_scores(
     arms: Mapping[str, Sequence[Row]], key: Callable[[Row], str] = lambda row: row.task
 ) -> tuple[TaskScores, ...]:
-    """The scores of arms by task.
+    """Return the scores of arms by task.
 
     Args:
-        arms: Their runs, by name.
-        key: By what tasks of different arms are matched.
+        arms: Runs by arm.
+        key: Returns the key by which tasks of different arms are matched.
     """
     found: dict[str, dict[str, list[Row]]] = {}
     for arm, rows in arms.items():

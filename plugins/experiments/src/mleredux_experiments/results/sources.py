@@ -1,4 +1,4 @@
-"""Where results come from: a runs folder, an experiment's folder, a server; reports are in `grading_reports`."""
+"""Sources of results: a runs folder, an experiment's folder, a server; reports are read by `grading_reports`."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from mleredux_experiments.results.rollouts import content, read_rollout, with_ro
 from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What reading a damaged run raises."""
+"""Exceptions raised when a damaged run is read."""
 _MANY = 2_000
-"""Number of runs from which reading them in two processes is worth starting one."""
+"""The minimum number of runs for which starting a second process to read them is worthwhile."""
 TECHNIQUE_USE = "technique_use.json"
-"""What `mleredux runs techniques` keeps in a run."""
+"""The file in a run's directory that `mleredux runs techniques` writes."""
 
 
 def load(path: Path | str | None = None, *, experiment: str | None = None, rollouts: bool = False) -> Results:
-    """The results of a folder: runs, an experiment's, or MLE-bench's reports, whichever it holds.
+    """Load the results of a folder that contains runs, an experiment, or grading reports of MLE-bench.
 
     Args:
-        path: None: the default folder for runs.
-        experiment: Only the runs of this experiment.
-        rollouts: Read the agents' own measurements, costs over time and failures too, which takes longer.
+        path: The folder; None: the default folder for runs.
+        experiment: The experiment whose runs are loaded; None: all runs.
+        rollouts: Whether to also read the agents' own measurements, costs over time and failures, which takes longer.
 
     Raises:
-        NotFound: There is no such folder, or it has no results.
+        NotFound: The folder does not exist, or contains no results.
     """
     folder = Path(path) if path is not None else default_runs_dir()
     if not folder.is_dir():
@@ -60,19 +60,19 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
 
 
 def runs_below(folder: Path, *, rollouts: bool = False) -> Results:
-    """The results of all runs of a folder; none if there is no such folder."""
+    """Load the results of all runs in a folder; none if the folder does not exist."""
     records = sorted(folder.glob("*/run.json"), key=str)
     return load_runs((record.parent for record in records), rollouts=rollouts)
 
 
 def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
-    """The results of some runs, by their directories; those that can't be read are left out with a note."""
+    """Load the results of runs from their directories; those that cannot be read are left out with a note."""
     own = list(folders)
     if len(own) > _MANY and threading.active_count() == 1 and hasattr(os, "fork"):
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        half = len(own) // 2  # reading is work for the processor, so that a second one halves it
+        half = len(own) // 2  # reading is CPU-bound, so a second process halves the time
         with ProcessPoolExecutor(1, get_context("fork")) as other:
             rest = other.submit(_read_all, own[half:], rollouts)
             found = [*_read_all(own[:half], rollouts), *rest.result()]
@@ -83,7 +83,7 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
 
 
 def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
-    """For each run its row, or a note why it is left out."""
+    """Return the row of each run, or a note why it is left out."""
     found: list[Row | Left] = []
     for folder in folders:
         try:
@@ -100,7 +100,7 @@ def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
 
 
 def _short_arms(rows: list[Row]) -> Iterable[Row]:
-    """The rows, with arms that are references by their short names, unless two references have the same."""
+    """Yield the rows, replacing references as arm names by short names, unless two references share a short name."""
     short = {arm: short_reference(arm) for arm in {row.arm for row in rows}}
     number = Counter(short.values())
     shorter = {arm: name for arm, name in short.items() if arm != name and number[name] == 1}
@@ -108,10 +108,10 @@ def _short_arms(rows: list[Row]) -> Iterable[Row]:
 
 
 def locate(argument: str, runs_dir: str | None = None) -> Path:
-    """The folder of results that a user names: a folder, a plan's file, or an experiment's name.
+    """Return the folder of results for a folder, a plan file, or an experiment's name.
 
     Raises:
-        NotFound: There is none.
+        NotFound: There are no such results.
     """
     from mleredux_experiments.execution.record import FOLDER, RECORD_FILE
 
@@ -141,16 +141,16 @@ def _object(path: Path | str) -> dict[str, Any]:
 
 
 def _is_oracle(folder: Path) -> bool:
-    """Whether a run is an author's, whose agent was given the answers."""
+    """Return whether a run is one by an author, whose agent had access to the answers."""
     verdict = _object(folder / "report.json").get("verdict") or {}
     return any(one.get("kind") == "oracle" for one in verdict.get("evidence") or ())
 
 
 def read_run(folder: Path, rollouts: bool) -> Row:
-    """One run, from its files as they are: this is read ten thousand times.
+    """Read a run directly from its files, since this function is called ten thousand times.
 
     Args:
-        rollouts: Read the agent's own measurements, costs over time and failures too.
+        rollouts: Whether to also read the agent's own measurements, costs over time and failures.
     """
     place = f"{folder}{os.sep}"  # joining paths takes longer than reading the files
     record = _object(place + "run.json")
@@ -220,7 +220,7 @@ def row_of(
     use: Mapping[str, Any] | None = None,
     findings: tuple[Finding, ...] | None = None,
 ) -> Row:
-    """A row from a run's specification and report."""
+    """Return a row from a run's specification and report."""
     use, llm = use or {}, llm or (report.get("ledger") or {}).get("llm") or {}
     limits = spec.get("limits") or {}
     verdict = str((report.get("verdict") or {}).get("status") or "not checked")
@@ -272,7 +272,7 @@ def _number(value: Any) -> float | None:
 
 
 class _Happened(NamedTuple):
-    """The last event of each type: the end of the run and of its agent."""
+    """The last event of each type: the end of the run, and the end of its agent."""
 
     status: str = "queued"
     cause: str | None = None
@@ -296,7 +296,7 @@ def _happened(path: str) -> _Happened:
 
 
 def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
-    """The data of the last line that has the mark near its start; empty if there is none."""
+    """Return the data of the last line with the mark near its start; empty if there is none."""
     at = events.rfind(mark)
     while at >= 0:
         start = events.rfind(b"\n", 0, at) + 1
@@ -312,7 +312,7 @@ _MARKS = (b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"')
 
 
 def task_facts() -> dict[str, Facts]:
-    """Return what the installed plugins declare of tasks; none of them is imported."""
+    """Return the facts that installed plugins declare about tasks, without importing the tasks."""
     return {
         name: Facts(*map(entry.ref.summary.get, ("complexity", "category", "metric")))
         for name, entry in current().entries("tasks").items()
@@ -320,7 +320,7 @@ def task_facts() -> dict[str, Facts]:
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
-    """Results from records as `mleredux run --json` prints them, for runs of a server."""
+    """Return results from records as printed by `mleredux run --json`, for runs of a server."""
     rows = []
     for record in records:
         seconds = seconds_between(record.get("started_at"), record.get("ended_at"))
@@ -331,7 +331,7 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
 
 
 def seconds_between(start: Any, end: Any) -> float | None:
-    """The time between two ISO timestamps; None if one is missing."""
+    """Return the number of seconds between two ISO timestamps; None if one is missing."""
     try:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (TypeError, ValueError):

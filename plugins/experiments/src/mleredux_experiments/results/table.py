@@ -1,4 +1,4 @@
-"""The table of runs that everything here is computed from: one row a run."""
+"""The table of runs from which everything in this package is computed: one row per run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 MEDALS = ("gold", "silver", "bronze")
 SPLITS = ("low", "medium", "high")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
-"""Verdicts on results that earn no medal."""
+"""Verdicts on results for which no medal is earned."""
 NOT_COUNTED = frozenset({"environment_broke", "task_broken", "cancelled"})
-"""Causes that are not the agent's: such runs are left out and counted."""
+"""Causes not attributable to the agent: such runs are left out and counted separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class Version:
     """One version of a run's submission, graded after the run."""
 
     seconds: float
-    """After the agent's start."""
+    """Time since the agent's start."""
     score: float | None
     valid: bool
     cost_usd: float | None = None
-    """What the run had cost by then."""
+    """The cost of the run up to then."""
     validation: float | None = None
     """The agent's own measurement of this version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run. Thresholds, directions and percentiles are those of its report."""
+    """A run. Thresholds, directions and percentiles are taken from its report."""
 
     run: str
     arm: str
@@ -68,36 +68,36 @@ class Row:
     tokens: int | None = None
     hours: float | None = None
     time_limit: float | None = None
-    """In seconds."""
+    """The time limit in seconds."""
     validation: float | None = None
     """The agent's own measurement of the solution that it submitted."""
     technique_use: float | None = None
-    """The reward of `mleredux runs techniques`, from 0 to 1, if it was asked for."""
+    """The reward from `mleredux runs techniques`, from 0 to 1, if it was computed."""
     versions: tuple[Version, ...] = ()
     task_version: str | None = None
     setup: Mapping[str, Any] = field(default_factory=dict)
-    """What must be equal within an arm: the agent's version, options, context, network, limits."""
+    """Settings that must be equal within an arm: the agent's version, options, context, network, limits."""
     experiment: str | None = None
     findings: tuple[Finding, ...] | None = None
     """Why it failed or fell short, the primary failure first; None: not analysed."""
 
     @property
     def failure(self) -> str | None:
-        """The category of its primary failure."""
+        """Return the category of its primary failure."""
         return primary(self.findings or ())
 
     @property
     def counts(self) -> bool:
-        """Whether the run counts: it has ended, and neither the environment nor the task broke."""
+        """Return whether the run counts: it has ended, and neither the environment nor the task broke."""
         return self.status in ("done", "failed", "timed_out") and self.cause not in NOT_COUNTED
 
     @property
     def base(self) -> str:
-        """The competition behind the task: without a technique and without a variant."""
+        """Return the task's competition, without technique and variant."""
         return re.sub(r"\+.*", "", self.task.rpartition("@")[2])
 
     def medal_of(self, score: float | None) -> str | None:
-        """The medal that a score earns by the thresholds of this run's report."""
+        """Return the medal that a score earns by the thresholds in this run's report."""
         if score is None or self.verdict in UNTRUSTED:
             return None
         sign = -1 if self.lower_is_better else 1
@@ -108,7 +108,7 @@ class Row:
         return None
 
     def at(self, seconds: float) -> Row:
-        """What the run would be had it ended then: its last valid version by that time counts, not its best."""
+        """Return the run as if it had ended at this time: its last valid version until then counts, not its best."""
         if self.hours is not None and self.hours * 3600 <= seconds:
             return self
         last = next((version for version in reversed(self.versions) if version.seconds <= seconds), None)
@@ -131,7 +131,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a task besides its runs."""
+    """Facts about a task that do not depend on its runs."""
 
     split: str | None = None
     """`low`, `medium` or `high`."""
@@ -140,9 +140,9 @@ class Facts:
 
 
 def source(task: str) -> str:
-    """The data source of a task: its competition without technique, variant, year and edition.
+    """Return the data source of a task: its competition without technique, variant, year and edition.
 
-    Tasks of one source are not independent: `cv@digits` and `digits+fixed`, `herbarium-2020-fgvc7` and
+    Tasks from the same source are not independent: `cv@digits` and `digits+fixed`, `herbarium-2020-fgvc7` and
     `herbarium-2021-fgvc8`.
     """
     base = re.sub(r"\+.*", "", task.rpartition("@")[2])
@@ -150,13 +150,14 @@ def source(task: str) -> str:
 
 
 def pairing(arms: Iterable[Sequence[Row]]) -> Callable[[Row], str]:
-    """How tasks of arms are matched: by name; by competition if the arms have variants of the same ones."""
+    """Return the key for matching tasks of arms: their name, or their competition if the arms have variants of the same
+    one."""
     common = set.intersection(*({row.task for row in rows} for rows in arms))
     return (lambda row: row.task) if common else (lambda row: row.base)
 
 
 class Left(NamedTuple):
-    """A run that is left out, why, and what it would be; None if it can't be read."""
+    """A run that is left out, with the reason and its row; the row is None if it cannot be read."""
 
     run: str
     why: str
@@ -170,16 +171,16 @@ def _plain_name(arm: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """Runs, in any order, with what is known of their tasks.
+    """Runs in any order, with facts about their tasks.
 
     Attributes:
-        rows: One row a run.
-        facts: Of each task.
-        universe: Tasks of each split that an arm is measured on even if it has no run of them (as failures); empty: the
-            tasks of which any arm has runs.
+        rows: One row per run.
+        facts: Facts by task.
+        universe: Tasks by split on which an arm is measured even if it has no runs of them (they count as failures);
+            empty: the tasks for which any arm has runs.
         notes: Sentences on what was left out when the runs were read.
-        left: Runs that were left out then.
-        by_report: Whether a seed is one grading report over all tasks.
+        left: Runs that were left out when reading.
+        by_report: Whether each seed is a grading report over all tasks.
     """
 
     rows: tuple[Row, ...]
@@ -190,7 +191,7 @@ class Results:
     left: tuple[Left, ...] = ()
 
     def remarks(self, arms: Iterable[str] | None = None) -> list[str]:
-        """Return sentences on what was left out: one for each reason, on runs of these arms, if they are named."""
+        """Return a sentence for each reason why runs were left out, only for runs of these arms if any are named."""
         wanted = None if arms is None else {_plain_name(arm) for arm in arms}
         reasons: dict[str, list[str]] = {}
         for one in self.left:
@@ -204,7 +205,7 @@ class Results:
 
     @cached_property
     def arms(self) -> dict[str, tuple[Row, ...]]:
-        """Rows by arm, in order of first appearance."""
+        """Return the rows by arm, in order of first appearance."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row.arm, []).append(row)
@@ -212,19 +213,20 @@ class Results:
 
     @property
     def tasks(self) -> list[str]:
-        """All tasks, sorted."""
+        """Return all tasks, sorted."""
         return sorted({row.task for row in self.rows})
 
     def fact(self, task: str) -> Facts:
-        """What is known of a task; of a variant or a technique task, what is known of its competition."""
+        """Return the facts of a task; for a variant or a technique task, those of its competition."""
         return self.facts.get(task) or self.facts.get(re.sub(r"\+.*", "", task.rpartition("@")[2])) or Facts()
 
     def keep(self, rows: Iterable[Row]) -> Results:
-        """The same with other rows."""
+        """Return the same results with other rows."""
         return replace(self, rows=tuple(rows))
 
     def without_samples(self) -> Results:
-        """The same without runs on debug samples (`wine+debug-200`), unless there are no others: they never mix."""
+        """Return the results without runs on debug samples (`wine+debug-200`), unless there are only such runs: they
+        are never mixed."""
         whole = tuple(row for row in self.rows if not is_sample(row.task))
         if not 0 < len(whole) < len(self.rows):
             return self
@@ -232,7 +234,8 @@ class Results:
         return replace(self, rows=whole, notes=(*self.notes, note))
 
     def ranked(self) -> Results:
-        """The same without runs whose test score was given out: who learned from it is not tested by the task."""
+        """Return the results without runs whose test score was disclosed: an agent that learned from it is not tested
+        by the task."""
         rows = tuple(row for row in self.rows if row.verdict != "score given")
         if len(rows) == len(self.rows):
             return self
@@ -240,7 +243,7 @@ class Results:
         return replace(self, rows=rows, notes=(*self.notes, note))
 
     def where(self, conditions: Iterable[str]) -> Results:
-        """The rows that meet all conditions, each `FIELD=VALUE`: a field of the row, of its setup or its task.
+        """Return the rows that meet all conditions, each `FIELD=VALUE` with a field of the row, its setup or its task.
 
         Raises:
             MlereduxError: A condition has no `=`, or no row has the field.
@@ -274,12 +277,13 @@ class Results:
         return setup.get(key, next((value for name, value in setup.items() if name.endswith(f".{key}")), _ABSENT))
 
     def arm(self, selector: str) -> tuple[Row, ...]:
-        """The rows of an arm, given as `NAME` or `NAME[FIELD=VALUE,…]`.
+        """Return the rows of an arm, selected by `NAME` or `NAME[FIELD=VALUE,…]`.
 
-        An agent's full reference will do, and its name or path without a version, which means the newest one.
+        The name may be an agent's full reference, or its name or path without a version, which means the newest
+        version.
 
         Raises:
-            NotFound: There is no such arm, or it has no such runs.
+            NotFound: The arm does not exist, or has no such runs.
         """
         name, bracket, rest = selector.partition("[")
         if selector in self.arms:
@@ -296,13 +300,13 @@ class Results:
         return tuple(replace(row, arm=selector) for row in rows)
 
     def _versions(self, name: str) -> list[str]:
-        """The arms that a name without a version means, the newest last."""
+        """Return the arms that a name without a version may refer to, the newest last."""
         plain = name.rstrip("/").rpartition("/")[2]
         same = [arm for arm, rows in self.arms.items() if name == rows[0].agent or plain == arm.partition("@")[0]]
         return sorted(same, key=lambda arm: max(row.run for row in self.arms[arm]))
 
     def note_on(self, selector: str) -> str | None:
-        """Which version is used, if a name means several."""
+        """Return a sentence that states which version is used, if a name is ambiguous."""
         name = selector.partition("[")[0]
         same = self._versions(name)
         if {selector, name} & self.arms.keys() or len(same) < 2:
@@ -311,26 +315,27 @@ class Results:
 
     @cached_property
     def left_out(self) -> dict[str, int]:
-        """Number of runs that do not count, by reason."""
+        """Return the number of runs that do not count, by reason."""
         reasons = (row.cause if row.cause in NOT_COUNTED else row.status for row in self.rows if not row.counts)
         return dict(Counter(str(reason).replace("_", " ") for reason in reasons))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a run, without versions; settings as columns `agent_version`, `limits.time_limit`, …"""
+        """Return one row per run, without versions; settings are columns such as `agent_version` and
+        `limits.time_limit`."""
         import pandas as pd
 
         return pd.DataFrame(list(self.records()))
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Results:
-        """The table from its document, as a server sends it."""
+        """Return the table from its document, as sent by a server."""
         from pydantic import TypeAdapter
 
         return TypeAdapter(cls).validate_python(document)
 
     def document(self) -> dict[str, Any]:
-        """The whole table for JSON, with versions, failures and the facts of its tasks alone."""
+        """Return the whole table for JSON, with versions, failures and only the facts of its own tasks."""
         from pydantic_core import to_jsonable_python
 
         own = replace(self, facts={task: self.fact(task) for task in self.tasks})
@@ -338,7 +343,7 @@ class Results:
         return found
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One flat dictionary a run."""
+        """Yield one flat dictionary per run."""
         for row in self.rows:
             fact = self.fact(row.task)
             yield {
@@ -359,11 +364,11 @@ class Results:
 
 _ABSENT: Any = object()
 _TOLD = tuple(item.name for item in fields(Row) if item.name not in ("versions", "setup", "findings"))
-"""Fields of a row that are columns of a table."""
+"""Fields of a row that become columns of a table."""
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and values of nested settings, as `limits.time_limit`."""
+    """Yield names and values of nested settings, such as `limits.time_limit`."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -372,7 +377,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def text_of(value: Any) -> str:
-    """A value as conditions name it."""
+    """Return a value as written in conditions."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Runs that are averaged must be comparable: the same setup within an arm, the same version of each task."""
+"""Checks that averaged runs are comparable: the same setup within an arm, the same version of each task."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mleredux.plugin.command import current
 from mleredux_experiments.results.table import Results, Row, flat, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
-"""How sentences on limits begin."""
+"""The beginnings of sentences on limits."""
 
 
 def check_arms(results: Results) -> None:
-    """Refuse to average over runs of different settings, or different versions of a task.
+    """Check that runs of different settings, or of different versions of a task, are not averaged.
 
     Raises:
-        MlereduxError: Within an arm, the agent's version, options, context, network, sandbox or limits differ; or for
-            some task, its version.
+        MlereduxError: Within an arm, the agent's version, options, context, network, sandbox or limits differ; or the
+            version of some task differs between runs.
     """
     for arm, every in results.arms.items():
-        rows = [row for row in every if row.counts]  # cancelled ones may lack what is recorded at start
+        rows = [row for row in every if row.counts]  # cancelled runs may lack what is recorded at the start
         if not rows:
             continue
         first = rows[0].setup
@@ -54,9 +54,10 @@ def check_arms(results: Results) -> None:
 
 
 def by_settings(results: Results) -> Results:
-    """The results with an arm for each of an arm's settings, as in `baseline[folds=3]`, so that none are mixed.
+    """Return the results with a separate arm for each of an arm's settings, such as `baseline[folds=3]`, so that none
+    are mixed.
 
-    These names select the same runs in `Results.arm`. Runs that don't count keep the name of the arm's first setting.
+    These names select the same runs in `Results.arm`. Runs that do not count keep the name of the arm's first setting.
     """
     renamed: dict[str, str] = {}
     for arm, every in results.arms.items():
@@ -78,10 +79,11 @@ def by_settings(results: Results) -> Results:
 
 
 def check_limits(results: Results) -> tuple[str, ...]:
-    """In which limits the arms differ, as sentences: by what the agents declare, or else by plan.
+    """Return a sentence for each limit that differs between arms: limits that agents declare themselves, or those of a
+    plan.
 
     Raises:
-        MlereduxError: Somebody gave arms outside an experiment different limits.
+        MlereduxError: A user set different limits for arms outside an experiment.
     """
     unknown = [arm for arm, rows in results.arms.items() if not rows[0].setup.get("limits")]
     if unknown:
@@ -110,7 +112,7 @@ def check_limits(results: Results) -> tuple[str, ...]:
 
 
 def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
-    """The limits in which arms differ: for each, as `limits.cpus`, the value of each arm."""
+    """Return the limits that differ between arms: for each limit, such as `limits.cpus`, the value in each arm."""
     limits = {arm: dict(flat({"limits": rows[0].setup.get("limits") or {}})) for arm, rows in results.arms.items()}
     keys = dict.fromkeys(key for own in limits.values() for key in own)
     found = {key: {arm: own.get(key) for arm, own in limits.items()} for key in keys}
@@ -118,10 +120,10 @@ def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def _declared(row: Row) -> dict[str, Any]:
-    """The limits that an agent declares; of one that is not installed, those of its run without time and budgets."""
+    """Return the limits that an agent declares; if it is not installed, those of its run without time and budgets."""
     try:
         agent = current().agent(row.agent)
-    except Exception:  # it may be of another machine, or any third party's
+    except Exception:  # it may come from another machine or a third party
         own = dict(flat({"limits": row.setup.get("limits") or {}}))
         return {**own, "limits.time_limit": None, "limits.gpus": None, "limits.llm_cost_usd": None}
     return dict(flat({"limits": agent.limits.model_dump()}))
