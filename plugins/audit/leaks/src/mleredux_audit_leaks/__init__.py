@@ -21,6 +21,6 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `audit`."""
+    """Return the command `audit`."""
     title = "Find leaks in a prepared task."
     yield Ref("audit", f"{__name__}.command:command", {"title": title, "section": "Tasks"})

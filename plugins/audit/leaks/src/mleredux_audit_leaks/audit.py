@@ -31,22 +31,22 @@ from mleredux_audit_leaks.truth import Truth, joined_tables, known_tables
 TABLE_BYTES = 1 << 30
 """Maximum total bytes of tables that are read."""
 MOST_ALIKE = 24
-"""Files of a kind below one folder, beyond which those with names of their own are samples, not tables."""
+"""Maximum number of similar files in a folder; beyond it, files with irregular names are samples rather than tables."""
 SMALL_BYTES = 16 << 20
-"""Files up to this size come first: many can be read."""
+"""Maximum size of files that are read first, since many of them can be read."""
 
 
 def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditReport:
     """Find ways to score on a prepared task without learning.
 
     Args:
-        task: The task; its submission's columns and its answers' file say what is held out.
-        public: Its public files. They are only read.
+        task: The task; the columns of its submission and the file of its answers determine what is held out.
+        public: Its public files, which are only read.
         private: Its private files.
-        seed: For samples and permutations; the same seed and data give the same report.
+        seed: Seed for samples and permutations; the same seed and data give the same report.
 
     Raises:
-        DataError: The answers can't be read as a table.
+        DataError: The answers cannot be read as a table.
     """
     truth = Truth(task, private)
     inventory = take_inventory(public)
@@ -92,13 +92,13 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
 
 
 def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
-    """Yield tables among the files; folders full of similar files (samples, one each) are skipped."""
+    """Return the tables among the files; folders full of similar files (one per sample) are skipped."""
     crowds = Counter(map(_crowd, files))
     samples = _sample_trees(files)
     tables: list[Table] = []
     damaged: list[str] = []
     left = TABLE_BYTES
-    # TFRecords come in many parts, and any of them may be that of the test.
+    # TFRecords are split into many parts, any of which may belong to the test set.
     for file in sorted(files, key=lambda file: (file.size > SMALL_BYTES, len(file.parts), file.name)):
         if crowds[_crowd(file)] > (MOST_SEQUENCES if "tfrec" in file.name else 12):
             continue
@@ -136,7 +136,7 @@ def _once(tables: list[Table], notes: list[str]) -> list[Table]:
 
 
 def _whole(tables: list[Table]) -> list[Table]:
-    """Join parts of one table (names that differ in digits only, the same columns, in one folder)."""
+    """Join parts of one table: files in one folder with the same columns, whose names differ only in digits."""
     parts: dict[tuple[str, tuple[str, ...]], list[Table]] = {}
     for table in tables:
         parts.setdefault((re.sub(r"\d+", "#", table.name), tuple(table.frame.columns)), []).append(table)
@@ -154,7 +154,8 @@ def _whole(tables: list[Table]) -> list[Table]:
 
 
 def _sample_trees(files: list[PublicFile]) -> set[tuple[str, str]]:
-    """Trees of many files of a kind with names of their own: samples, though each folder has few of them."""
+    """Return trees of many similar files with irregular names: these are samples, although each folder has few of
+    them."""
     names: dict[tuple[str, str], list[str]] = {}
     for file in files:
         names.setdefault(_tree(file), []).append(file.parts[-1])

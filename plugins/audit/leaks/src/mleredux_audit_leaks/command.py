@@ -9,10 +9,10 @@ from mleredux.plugin.command import CommandGroup, catalogue, data_dir_option, ec
 
 
 class Audit(CommandGroup):
-    """`audit TASK` is `audit leaks TASK`; plugins add other audits."""
+    """The group in which `audit TASK` means `audit leaks TASK`; plugins add other audits."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in click; `leaks` is the default."""
+        """Parse arguments as click does, with `leaks` as the default command."""
         if args and args[0] not in ("-h", "--help") and args[0] not in self.shown(ctx):
             args = ["leaks", *args]
         return super().parse_args(ctx, args)

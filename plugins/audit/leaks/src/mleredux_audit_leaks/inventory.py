@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 
 MOST_FILES = 300_000
 KEPT_BYTES = 256 << 20
-"""Bytes of members kept of an archive that can only be read from one end to the other (7z, compressed tar)."""
+"""Maximum total bytes of members kept from an archive that can only be read sequentially (7z, compressed tar)."""
 PASSED_BYTES = 4 << 30
-"""Bytes of such an archive that are unpacked to get at its members."""
+"""Maximum bytes of such an archive that are unpacked to reach its members."""
 LARGEST_MEMBER = 96 << 20
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".nmea", ".dat", ".xml")
 _PACKED_TARS = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -27,12 +27,12 @@ class PublicFile:
 
     Attributes:
         name: Its path below the public folder.
-        size: In bytes.
+        size: Its size in bytes.
         time: Its modification time in seconds.
-        read: `read(limit)` gives its first bytes.
+        read: Returns the first bytes of the file, up to a limit.
         packed: Whether it is a member of an archive.
-        listed_only: Whether only its name, size and time are known; reading it gives nothing.
-        traces: What else shows when it was created: numbers by name.
+        listed_only: Whether only its name, size and time are known; reading it returns nothing.
+        traces: Other indications of when it was created, as numbers by name.
     """
 
     name: str
@@ -45,7 +45,7 @@ class PublicFile:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Folders and file name; an archive counts as a folder."""
+        """Return the folders and the file name; an archive counts as a folder."""
         return PurePosixPath(self.name.replace("!", "/")).parts
 
 
@@ -82,7 +82,7 @@ def take_inventory(public: Path) -> Inventory:
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Files sorted by path, and their places in the unsorted listings of their folders."""
+    """Yield files sorted by path, with their positions in the unsorted listings of their folders."""
     for home, folders, names in os.walk(folder):
         folders.sort()
         for name, place in sorted(zip(names, range(len(names)), strict=True)):
@@ -112,7 +112,7 @@ def _members(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
 
 
 def _of_zip(path: Path, name: str) -> Iterator[PublicFile]:
-    # Open as long as its members are known: listing a million members again for each would take hours.
+    # The archive stays open while its members are in use: listing a million members again for each would take hours.
     archive = zipfile.ZipFile(path)
     members = [member for member in archive.infolist()[:MOST_FILES] if not member.is_dir()]
     for member in members:
@@ -142,13 +142,13 @@ def _of_tar(path: Path, name: str) -> Iterator[PublicFile]:
 
 
 class _Budget:
-    """Which members' contents to keep: tables first of all, of others as many as fit into half of the bytes."""
+    """Chooses the members whose contents are kept: tables first, then as many others as fit into half of the bytes."""
 
     def __init__(self) -> None:
         self.left = KEPT_BYTES
 
     def keeps(self, name: str, size: int) -> bool:
-        """Return whether to keep a member, whose size is taken off what is left."""
+        """Return whether to keep a member, and deduct its size from the remaining bytes."""
         reserved = 0 if name.lower().endswith(_TABLES) else KEPT_BYTES // 2
         if size > LARGEST_MEMBER or size > self.left - reserved:
             return False
@@ -157,7 +157,7 @@ class _Budget:
 
 
 def _of_packed_tar(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
-    """Members of a compressed tar, in one pass."""
+    """Yield the members of a compressed tar file in one pass."""
     budget, passed, without = _Budget(), 0, 0
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
@@ -185,7 +185,7 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     budget = _Budget()
     with py7zr.SevenZipFile(path) as archive:
         listed = [one for one in archive.list() if not one.is_directory][:MOST_FILES]
-        # Members are packed together, so that any of them may take unpacking all of them.
+        # Members are compressed together, so that reading any of them may require unpacking all of them.
         whole = sum(one.uncompressed or 0 for one in listed) <= PASSED_BYTES
         chosen = [one.filename for one in listed if whole and budget.keeps(one.filename, one.uncompressed or 0)]
         factory = py7zr.io.BytesIOFactory(LARGEST_MEMBER)

@@ -1,4 +1,4 @@
-"""Record formats that need no library: TFRecords, and the sentences of satellite receivers."""
+"""Readers of record formats that need no library: TFRecords, and NMEA sentences of satellite receivers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_CELL = 512
 
 
 def positions(data: bytes) -> Iterator[dict[str, str]]:
-    """Time of day, latitude and longitude in degrees of each fix in an NMEA 0183 log (sentences GGA and RMC)."""
+    """Yield time of day, latitude and longitude in degrees for each fix in an NMEA 0183 log (sentences GGA and RMC)."""
     for line in data.decode("ascii", "replace").splitlines():
         parts = line.partition("*")[0].split(",")
         first = {"GGA": 2, "RMC": 3}.get(parts[0][-3:])
@@ -21,7 +21,7 @@ def positions(data: bytes) -> Iterator[dict[str, str]]:
 
 
 def _degrees(text: str, side: str) -> float | None:
-    """Degrees of `dddmm.mmmm` (degrees and minutes), south and west below nought."""
+    """Convert `dddmm.mmmm` (degrees and minutes) to degrees, negative for south and west."""
     try:
         number = float(text)
     except ValueError:
@@ -31,7 +31,8 @@ def _degrees(text: str, side: str) -> float | None:
 
 
 def examples(data: bytes) -> Iterator[dict[str, str]]:
-    """Scalar features of each `tf.train.Example`: records are length (8 bytes), its CRC (4), data, its CRC (4)."""
+    """Yield the scalar features of each `tf.train.Example`; a record consists of length (8 bytes), its CRC (4), data,
+    its CRC (4)."""
     place = 0
     while place + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, place)
@@ -65,7 +66,7 @@ def _feature(value: bytes) -> str | None:
 
 
 def _fields(data: bytes | int) -> Iterator[tuple[int, bytes | int]]:
-    """Fields of a protocol buffer message: (number, value)."""
+    """Yield the fields of a protocol buffer message as (number, value)."""
     place = 0
     while isinstance(data, bytes) and place < len(data):
         key, place = _varint(data, place)

@@ -19,7 +19,7 @@ class Statistic(Model):
     baseline: float | None = None
     """The same statistic without a leak: the mean over random permutations, or the value expected by chance."""
     threshold: float
-    """The value from which it is reported."""
+    """The minimum value at which it is reported."""
     z: float | None = None
     """Distance from the baseline in standard deviations of the permutations."""
 
@@ -30,12 +30,12 @@ class AuditFinding(Model):
     kind: Kind
     severity: Severity
     message: str
-    """One sentence."""
+    """A one-sentence description."""
     statistic: Statistic
     figures: dict[str, float | int | str] = {}
     """Additional evidence."""
     examples: tuple[str, ...] = ()
-    """Locations: files, columns, ids; never answers."""
+    """Locations: files, columns or ids; never answers."""
 
 
 class AuditReport(Model):
@@ -49,18 +49,18 @@ class AuditReport(Model):
     """Number of public files, including members of archives."""
     tables: int
     findings: tuple[AuditFinding, ...] = ()
-    """Most severe first."""
+    """Findings, the most severe first."""
     notes: tuple[str, ...] = ()
-    """What was sampled or could not be checked."""
+    """Notes on what was sampled or could not be checked."""
     seed: int = 0
 
     @property
     def clean(self) -> bool:
-        """Whether nothing of high severity was found."""
+        """Return whether no finding has high severity."""
         return all(finding.severity != "high" for finding in self.findings)
 
     def text(self) -> str:
-        """Render the report for people."""
+        """Render the report as text."""
         lines = [f"{self.task} (version {self.task_version}): {self.answers} answers, {self.files} public files, ", ""]
         lines[0] += f"{self.tables} tables checked."
         for finding in self.findings:
@@ -80,6 +80,6 @@ class AuditReport(Model):
 
 
 def by_severity(findings: list[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Return the most severe first, without duplicates."""
+    """Return the findings without duplicates, the most severe first."""
     unique = {finding.message: finding for finding in findings}.values()
     return tuple(sorted(unique, key=lambda finding: (_RANK[finding.severity], finding.kind, finding.message)))

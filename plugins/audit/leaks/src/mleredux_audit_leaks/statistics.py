@@ -1,4 +1,4 @@
-"""How well something tells the target, against what random permutations of the target give."""
+"""Measures of how well data predicts the target, compared with random permutations of the target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 Z = 6.0
-"""Standard deviations of the permutations from which a figure counts; chance passes them once in 10^9 normal tries."""
+"""Minimum number of standard deviations of the permutations; chance exceeds it once in 10^9 normally distributed
+trials."""
 PERMUTATIONS = 100
 MOST_CLASSES = 40
 
@@ -26,23 +27,24 @@ class Labels:
     """A target as numbers.
 
     Attributes:
-        kind: `class` (codes), `number`, or `text` (nearly unique values, told only by copies).
-        values: Shape (rows,); codes of classes, the commonest first, as floats; NaN where unknown.
+        kind: `class` (codes), `number`, or `text` (nearly unique values, predicted only by copies).
+        values: Values of shape (rows,); codes of classes as floats, the most frequent class first; NaN if unknown.
     """
 
     kind: str
     values: Floats
 
     def take(self, rows: Ints) -> Labels:
-        """The labels of some rows."""
+        """Return the labels of some rows."""
         return Labels(self.kind, self.values[rows])
 
     def shuffled(self, rng: np.random.Generator) -> Labels:
-        """The labels in random order."""
+        """Return the labels in random order."""
         return Labels(self.kind, rng.permutation(self.values))
 
     def one_hot(self) -> Floats:
-        """Shape (rows, classes), or (rows, 1) for numbers; rare classes share the last column."""
+        """Return a one-hot encoding of shape (rows, classes), or numbers of shape (rows, 1); rare classes share the
+        last column."""
         if self.kind == "number":
             return self.values[:, None]
         codes = np.minimum(self.values, MOST_CLASSES - 1).astype(int)
@@ -52,7 +54,8 @@ class Labels:
 
 
 def skill(truth: Labels, predicted: Floats) -> float:
-    """1 for a perfect prediction, 0 for the best constant one: of accuracy for classes, R² for numbers."""
+    """Return 1 for a perfect prediction and 0 for the best constant one, from accuracy for classes and R² for
+    numbers."""
     y = truth.values
     if truth.kind == "number":
         spread = float(((y - y.mean()) ** 2).sum())
@@ -62,7 +65,7 @@ def skill(truth: Labels, predicted: Floats) -> float:
 
 
 def _decide(votes: Floats, weights: Floats, hot: Floats, kind: str) -> Floats:
-    """Predictions from summed neighbours; the commonest class, or the mean, where votes tie or there are none."""
+    """Return predictions from summed votes; if votes tie or are absent, the most frequent class or the mean."""
     prior = hot.mean(axis=0)
     if kind == "number":
         return np.where(weights > 0, votes[:, 0] / np.maximum(weights, 1), prior[0])
@@ -70,7 +73,7 @@ def _decide(votes: Floats, weights: Floats, hot: Floats, kind: str) -> Floats:
 
 
 def neighbour_skill(labels: Labels, reach: int = 2) -> float:
-    """Skill of the vote of the `reach` rows before and after each row."""
+    """Return the skill of predictions by the `reach` rows before and after each row."""
     hot = labels.one_hot()
     votes, weights = np.zeros(hot.shape), np.zeros(len(hot))
     for step in range(1, min(reach, len(hot) - 1) + 1):
@@ -82,7 +85,7 @@ def neighbour_skill(labels: Labels, reach: int = 2) -> float:
 
 
 def lookup_skill(groups: Ints, labels: Labels) -> float:
-    """Skill of the vote of the other rows with the same value."""
+    """Return the skill of predictions by other rows with the same value."""
     hot = labels.one_hot()
     size = int(groups.max(initial=-1)) + 1
     sums = np.stack([np.bincount(groups, weights=hot[:, place], minlength=size) for place in range(hot.shape[1])], 1)
@@ -91,7 +94,7 @@ def lookup_skill(groups: Ints, labels: Labels) -> float:
 
 
 def transfer(known: Ints, known_labels: Labels, asked: Ints) -> Floats:
-    """Predictions for groups from the labels of rows elsewhere with the same group; -1 is no group."""
+    """Return predictions for groups from the labels of other rows in the same group; -1 means no group."""
     hot = known_labels.one_hot()
     size = int(max(known.max(initial=-1), asked.max(initial=-1))) + 1
     seen = known >= 0
@@ -106,7 +109,7 @@ def transfer(known: Ints, known_labels: Labels, asked: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure and what it is for permuted targets."""
+    """A statistic, with its distribution under permuted targets."""
 
     value: float
     mean: float
@@ -115,16 +118,17 @@ class Judged:
 
     @property
     def stands_out(self) -> bool:
-        """Whether no permutation comes near."""
+        """Return whether the value exceeds those of all permutations by far."""
         return self.z >= Z and self.value > self.largest
 
     def statistic(self, name: str, threshold: float) -> Statistic:
-        """For a finding."""
+        """Return the statistic for a finding."""
         return Statistic(name=name, value=self.value, baseline=self.mean, threshold=threshold, z=self.z)
 
 
 def judge(measure: Callable[[Labels], float], labels: Labels, *, least: float, seed: int = 0) -> Judged | None:
-    """A figure against its permutations; None where it is below `least` or does not stand out."""
+    """Compare a measure with its values under permutations; return None if it is below `least` or does not stand
+    out."""
     value = measure(labels)
     if not value >= least:
         return None
@@ -136,7 +140,8 @@ def judge(measure: Callable[[Labels], float], labels: Labels, *, least: float, s
 
 
 def column_skill(column: pd.Series, labels: Labels, *, least: float, seed: int = 0) -> Judged | None:
-    """How well a column tells the target of the same rows: by equal values, and for numbers by near ones."""
+    """Measure how well a column predicts the target of the same rows: by equal values and, for numbers, by near
+    ones."""
     numbers = as_numbers(column)
     codes = pd.factorize(column)[0].astype(np.int64)
     codes = np.where(codes < 0, codes.max(initial=-1) + 1, codes)
@@ -154,7 +159,7 @@ def column_skill(column: pd.Series, labels: Labels, *, least: float, seed: int =
 
 
 def as_numbers(column: pd.Series) -> Floats | None:
-    """A column as numbers, blanks last; None where it is not of numbers."""
+    """Return a column as numbers, with blanks as the largest value; None if it is not numeric."""
     numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
     filled = (column.astype(str).str.strip() != "").to_numpy() & column.notna().to_numpy()
     if not filled.any() or np.isnan(numbers[filled]).mean() > 0.02:
@@ -163,7 +168,8 @@ def as_numbers(column: pd.Series) -> Floats | None:
 
 
 def log10_arrangements(labels: Labels) -> float:
-    """Decimal logarithm of how many ways there are to order the labels: what agreeing by chance would take."""
+    """Return the decimal logarithm of the number of arrangements of the labels, which measures how unlikely a chance
+    match is."""
     if labels.kind == "class":
         counts = np.bincount(labels.values.astype(int))
     else:

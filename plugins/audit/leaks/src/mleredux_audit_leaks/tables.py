@@ -1,4 +1,4 @@
-"""Tables among files, whatever their format, as text: CSV, JSON, Parquet, NumPy arrays, TFRecords, NMEA."""
+"""Tables among files of any format, read as text: CSV, JSON, Parquet, NumPy arrays, TFRecords, NMEA."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mleredux_audit_leaks.inventory import PublicFile
 from mleredux_audit_leaks.records import examples, positions
 
 LARGEST_TABLE = 96 << 20
-"""Bytes read of one file."""
+"""Maximum bytes read of one file."""
 MOST_ROWS = 300_000
 MOST_CELLS = 1_000_000
-"""Cells of an array that are read as text."""
+"""Maximum cells of an array that are read as text."""
 MOST_TABLES = 120
 MOST_SEQUENCES = 400
-"""Files of one kind in one folder, beyond which they are samples, not tables."""
+"""Maximum number of similar files in a folder; beyond it, they are samples rather than tables."""
 _LONGEST_CELL = 512
 
 
@@ -32,11 +32,11 @@ class Table:
     """A table of texts.
 
     Attributes:
-        name: The file; a part of a JSON document is named behind `#`.
-        frame: All cells as text, blanks as empty text.
-        cut: Whether it is only the beginning of the file.
-        rows: How many rows the file has, where that is known without reading it.
-        matrix: The same as numbers, of an array; may have more rows than the frame.
+        name: The file; a part of a JSON document is appended after `#`.
+        frame: All cells as text, with blanks as empty strings.
+        cut: Whether the table is only the beginning of the file.
+        rows: Number of rows in the file, if known without reading all of it.
+        matrix: The same data of an array as numbers; may have more rows than the frame.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Table:
 
 
 def read_tables(file: PublicFile, limit: int = LARGEST_TABLE) -> Iterator[Table]:
-    """Tables of one file; none where it is no table.
+    """Yield the tables in a file; none if it is not a table.
 
     Raises:
-        ValueError: It looks like a table by its name, but is damaged.
+        ValueError: The file is named like a table, but is damaged.
     """
     suffixes = PurePosixPath(file.parts[-1].lower()).suffixes
     suffix = suffixes[-1] if suffixes else ""
@@ -128,7 +128,7 @@ def _json(file: PublicFile, limit: int) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _parts(content: Any, name: str, depth: int) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Lists of objects, objects of values, objects of objects and columns in a JSON document."""
+    """Yield lists of objects, objects of values, objects of objects and columns in a JSON document."""
     if isinstance(content, list) and content and all(isinstance(item, dict) for item in content[:50]):
         yield name, _texts(pd.DataFrame([item for item in content[:MOST_ROWS] if isinstance(item, dict)]))
     elif isinstance(content, dict) and content:
@@ -167,7 +167,7 @@ def _arrays(file: PublicFile, suffix: str, limit: int) -> Iterator[Table]:
 
 
 def _array(data: bytes, size: int) -> tuple[NDArray[Any], int]:
-    """The array of an .npy file, or its first rows where that is cut, and how many rows it has."""
+    """Return the array of an .npy file (its first rows if the data is truncated), and its number of rows."""
     if len(data) >= size:
         array = np.load(io.BytesIO(data), allow_pickle=False)
         return array, len(array) if array.ndim else 0
@@ -184,7 +184,7 @@ def _array(data: bytes, size: int) -> tuple[NDArray[Any], int]:
 
 
 def _texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """All cells as text; cells of lists and long texts are cut."""
+    """Return all cells as text; cells of lists and long texts are truncated."""
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     made = {}
     for name in frame.columns:

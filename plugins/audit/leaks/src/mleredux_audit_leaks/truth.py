@@ -1,4 +1,4 @@
-"""The answers, and the tables and files of the public folder as seen from them."""
+"""The answers, and their relation to the tables and files of the public folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mleredux_audit_leaks.tables import Table, read_tables
 
 MOST_TARGETS = 8
 MOST_CLASS_SHARE = 0.5
-"""Share of distinct values up to which a text target is a class."""
+"""Maximum share of distinct values for which a text target is a class."""
 _SUFFIX = (
     r"\.(?:jpe?g|png|tiff?|bmp|gif|dcm|nii|wav|aiff?|mp3|flac|ogg|mp4|avi|npy|npz|h5|mat|csv|tsv|json|txt|xml|parquet"
     r"|feather|bson|dat|bin|gz)$"
@@ -26,7 +26,7 @@ _SUFFIX = (
 
 
 def normal_ids(column: pd.Series) -> pd.Series:
-    """Ids in one spelling: no folders, no file suffix, no `.0`."""
+    """Normalize ids: without folders, file suffix and `.0`."""
     texts = column.astype(str).str.strip()
     sample = texts.head(2000)
     if sample.str.contains("/", regex=False).any():
@@ -36,7 +36,7 @@ def normal_ids(column: pd.Series) -> pd.Series:
 
 
 def normal_values(column: pd.Series) -> pd.Series:
-    """Values in one spelling: numbers as Python writes them, truth values as 1 and 0."""
+    """Normalize values: numbers as Python prints them, truth values as 1 and 0."""
     texts = column.astype(str).str.strip()
     numbers = pd.to_numeric(texts, errors="coerce")
     if len(texts) and numbers.notna().mean() > 0.98:
@@ -51,9 +51,9 @@ class Target:
     """One held-out column.
 
     Attributes:
-        values: Shape (rows,), texts in one spelling.
-        labels: The same as numbers.
-        classes: Value → code, for classes.
+        values: Normalized texts of shape (rows,).
+        labels: The same values as numbers.
+        classes: Code by value, for classes.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Target:
     classes: dict[str, int] = field(default_factory=dict)
 
     def encode(self, column: pd.Series) -> Floats:
-        """Values of the same meaning elsewhere as numbers; NaN where they are none."""
+        """Return values of a column with the same meaning as numbers; NaN if they are not values of the target."""
         values = normal_values(column)
         if self.labels.kind == "class":
             return np.asarray(values.map(self.classes).astype(float))
@@ -70,14 +70,14 @@ class Target:
 
 
 class Truth:
-    """The answers of a task, one row each.
+    """The answers of a task, one row per answer.
 
     Args:
         task: The task.
         private: The folder of its answers.
 
     Raises:
-        DataError: The answers are no table.
+        DataError: The answers are not a table.
     """
 
     def __init__(self, task: Task, private: Path) -> None:
@@ -106,12 +106,12 @@ class Truth:
         return len(self.frame)
 
     def is_sample(self, name: str) -> bool:
-        """Return whether a public file is a sample submission, the declared one or another spelling of it."""
+        """Return whether a public file is a sample submission: the declared one, or a variant of it."""
         last = PurePosixPath(name.replace("!", "/")).name.lower()
         return name == self.task.submission.sample or ("sample" in last and "subm" in last)
 
     def settle_targets(self, tables: list[Table], notes: list[str]) -> None:
-        """Where no column of the answers is declared, those that no public table of the test rows has are held out."""
+        """Determine the held-out columns if none is declared: those that no public table of the test rows has."""
         if set(self.target_columns) & set(self.task.submission.target_columns):
             return
         public: set[str] = set()
@@ -127,18 +127,18 @@ class Truth:
 
     @cached_property
     def ids(self) -> pd.Index:
-        """Ids in one spelling; row numbers where the task has none."""
+        """Return normalized ids; row numbers if the task has no ids."""
         return pd.Index(join_keys(self.frame, self.id_columns)) if self.id_columns else pd.Index(range(len(self)))
 
     @cached_property
     def first_rows(self) -> pd.Series:
-        """Row by id, the first where it occurs more than once."""
+        """Return the row of each id, the first one if the id occurs more than once."""
         rows = pd.Series(np.arange(len(self)), index=self.ids)
         return rows[~rows.index.duplicated()]
 
     @cached_property
     def targets(self) -> list[Target]:
-        """Held-out columns; columns that are one row of ones and noughts count as one class."""
+        """Return the held-out columns; columns that are a one-hot encoding count as one class."""
         names = self.target_columns
         if len(names) > 2:
             numbers = self.frame[names].apply(pd.to_numeric, errors="coerce")
@@ -148,12 +148,13 @@ class Truth:
         return [target for target in made if target.values.nunique() > 1]
 
     def rows_of_table(self, table: Table) -> Ints | None:
-        """As `rows_of`, of a table; numbers of an array that are measured name no rows."""
+        """Return the rows for a table as `rows_of` does; arrays of floating-point numbers do not identify rows."""
         measured = table.matrix is not None and np.issubdtype(table.matrix.dtype, np.floating)
         return None if measured else self.rows_of(table.frame)
 
     def rows_of(self, frame: pd.DataFrame) -> Ints | None:
-        """For each row of a table the row of the answers with the same id, or -1; None where they don't meet."""
+        """Return, for each row of a table, the row of the answers with the same id, or -1; None if the ids do not
+        match."""
         if self.id_columns and set(self.id_columns) <= set(frame.columns):
             return self._meet(pd.Series(join_keys(frame, self.id_columns)), strict=False)
         if len(self.id_columns) != 1:
@@ -171,13 +172,13 @@ class Truth:
         hit = rows[rows >= 0]
         distinct = len(np.unique(hit))
         enough = distinct >= min(8, len(self.first_rows)) and (not strict or distinct >= 0.5 * len(self.first_rows))
-        # Numbers meet numbers by accident; then most rows of the table meet none, or the same ones.
+        # Numbers may match by accident; then most rows of the table match no answers, or the same ones.
         unique = not strict or distinct >= 0.9 * len(hit)
         return rows if enough and unique else None
 
 
 def join_keys(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.Series:
-    """Ids of rows as one text each."""
+    """Return the ids of rows, each as one text."""
     keys = [normal_ids(frame[name]) for name in columns]
     joined = keys[0]
     for key in keys[1:]:
@@ -200,12 +201,12 @@ def _target(name: str, column: pd.Series) -> Target:
 
 @dataclass
 class Joined:
-    """A public table whose rows are rows of the answers.
+    """A public table whose rows correspond to rows of the answers.
 
     Attributes:
-        table: The table, only its rows that meet answers.
-        rows: The row of the answers of each.
-        by: How they meet: the ids, or `position`.
+        table: The table, limited to rows that match answers.
+        rows: The corresponding row of the answers for each row.
+        by: How the rows were matched: `id` or `position`.
     """
 
     table: Table
@@ -215,7 +216,7 @@ class Joined:
 
 @dataclass
 class Known:
-    """A public table with labels of other rows than the answers'."""
+    """A public table with labels of rows other than the answers."""
 
     table: Table
     target: Target
@@ -223,12 +224,12 @@ class Known:
 
     @property
     def features(self) -> list[str]:
-        """Columns that are not the target."""
+        """Return the columns that are not the target."""
         return [name for name in self.table.frame.columns if name != self.target.name]
 
 
 def joined_tables(truth: Truth, tables: list[Table]) -> list[Joined]:
-    """Public tables that meet the answers by id, or (where no id does) by having just their number of rows."""
+    """Return public tables that match the answers by id or, if they have no ids, by having the same number of rows."""
     found = []
     for table in tables:
         rows = truth.rows_of_table(table)
@@ -247,7 +248,7 @@ def joined_tables(truth: Truth, tables: list[Table]) -> list[Joined]:
 
 
 def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> list[Known]:
-    """Public tables with the target's column (or one of its classes' names) that are not the test's."""
+    """Return public tables that have the target's column (or a column of its class names) and are not test tables."""
     met = {one.table.name: len(one.rows) / max(len(truth), 1) for one in joined}
     found = []
     for table in tables:
@@ -271,7 +272,8 @@ def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> lis
 
 
 def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) -> list[Known]:
-    """Tables whose labels are an array of their own: one column of the target's values, as many rows, `label` in it."""
+    """Return tables whose labels are in a separate array of as many rows, with one column and `label` or `target` in
+    its name."""
     found = []
     for labels in tables:
         if labels.frame.shape[1] != 1 or not re.search("label|target", labels.name, re.IGNORECASE):
@@ -300,7 +302,7 @@ def _label_column(frame: pd.DataFrame, target: Target) -> str | None:
 
 
 def sides_of(truth: Truth, files: list[PublicFile]) -> dict[str, list[PublicFile]]:
-    """Files of `train` and of `test`, by their folders' names or, for the test, their own."""
+    """Return the files of `train` and `test`, by the names of their folders or, for the test, by their own names."""
     sides: dict[str, list[PublicFile]] = {"train": [], "test": []}
     for file in files:
         folders = "/".join(file.parts[:-1]).lower()

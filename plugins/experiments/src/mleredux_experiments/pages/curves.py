@@ -57,7 +57,7 @@ def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> 
         for line in table[:share]:
             series.append({"label": arm, "colour": colour, "class": "single", "width": 1, "alpha": 0.35, **common})
             data.append(_numbers(np.where(np.diff(line, prepend=math.nan) == 0, math.nan, line), line[-1]))
-        mean = table.mean(axis=0)  # after the time from which every run has a score
+        mean = table.mean(axis=0)  # NaN until every run has a score
         series.append({"label": f"{arm}, mean of {len(found)}", "colour": colour, "width": 3, **common})
         data.append(_numbers(mean))
         if len(found) > 1:

@@ -150,8 +150,8 @@ def source(task: str) -> str:
 
 
 def pairing(arms: Iterable[Sequence[Row]]) -> Callable[[Row], str]:
-    """Return the key for matching tasks of arms: their name, or their competition if the arms have variants of the same
-    one."""
+    """Return a function that gives the key by which tasks of arms are matched: the task or, if the arms share none, its
+    competition."""
     common = set.intersection(*({row.task for row in rows} for rows in arms))
     return (lambda row: row.task) if common else (lambda row: row.base)
 

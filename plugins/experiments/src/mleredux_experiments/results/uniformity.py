@@ -79,8 +79,7 @@ def by_settings(results: Results) -> Results:
 
 
 def check_limits(results: Results) -> tuple[str, ...]:
-    """Return a sentence for each limit that differs between arms: limits that agents declare themselves, or those of a
-    plan.
+    """Return sentences on the limits that differ between arms, as declared by their agents or set by a plan.
 
     Raises:
         MlereduxError: A user set different limits for arms outside an experiment.

@@ -13,7 +13,7 @@ from mleredux_audit_leaks.statistics import Labels, column_skill, log10_arrangem
 from mleredux_audit_leaks.truth import Joined, Known, Target, Truth, normal_values
 
 MEDIUM, HIGH = 0.9, 0.98
-"""Skill of one column alone."""
+"""Minimum skill of a single column, by severity."""
 CHANCE = -4.0
 """Decimal logarithm of the probability that a column fits the target by chance."""
 ROWS = 4000
@@ -23,7 +23,7 @@ MOST_COLUMNS = 1000
 def check_columns(
     truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
 ) -> Iterator[AuditFinding]:
-    """Check all columns of all tables whose rows match the answers, one by one."""
+    """Check each column of all tables whose rows match the answers."""
     for one in joined:
         if truth.is_sample(one.table.name):
             continue
@@ -41,7 +41,7 @@ def check_columns(
             values = target.values.to_numpy()[rows]
             labels = target.labels.take(rows)
             possible = set(target.values)
-            # Columns of other values can't be the target by chance.
+            # Columns with other values cannot equal the target by chance.
             alike = sum(set(normal_values(frame[name].head(8))) <= possible for name in names) or 1
             for name in names:
                 if labels.kind == "text" and str(name).startswith("length of "):
@@ -64,7 +64,7 @@ def check_columns(
 def _count(
     column: pd.Series, values: np.ndarray, name: str, one: Joined, target: Target, seed: int
 ) -> Iterator[AuditFinding]:
-    """Return whether the length of a list tells how much there is to say."""
+    """Yield a finding if the length of a list predicts the number of words in a target value."""
     words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
     judged = column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed)
     if judged:
@@ -116,7 +116,7 @@ def _judge(
 
 
 def _chance(cells: np.ndarray, values: np.ndarray) -> float:
-    """The share of equal cells after one of them is shuffled, as expected."""
+    """Return the expected share of equal cells after one of the columns is shuffled."""
     mine, theirs = pd.Series(cells).value_counts(normalize=True), pd.Series(values).value_counts(normalize=True)
     return float((mine * theirs.reindex(mine.index).fillna(0)).sum())
 
@@ -124,7 +124,7 @@ def _chance(cells: np.ndarray, values: np.ndarray) -> float:
 def _pooled(
     name: str, column: pd.Series, labels: Labels, target: Target, known: list[Known], tried: int
 ) -> tuple[str, str, Statistic] | None:
-    """`_one_sided` over test and training rows together: few rows may differ from the usual value."""
+    """Apply `_one_sided` to test and training rows together, since few rows may differ from the usual value."""
     cells, values = normal_values(column).to_numpy(dtype=object), labels.values
     for one in known:
         if one.target is target and name in one.features:
@@ -137,7 +137,8 @@ def _pooled(
 
 
 def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, str, Statistic] | None:
-    """Return whether rows that don't have a column's usual value, a minority, are all of one class."""
+    """Return severity, effect and statistic if the minority of rows without a column's usual value are all of one
+    class; else None."""
     if labels.kind != "class":
         return None
     common, counts = np.unique(cells, return_counts=True)

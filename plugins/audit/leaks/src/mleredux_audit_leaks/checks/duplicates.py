@@ -1,4 +1,4 @@
-"""Rows and files that train and test share, exactly or nearly."""
+"""Rows and files that training and test data share, exactly or nearly."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from mleredux_audit_leaks.statistics import Ints, skill, transfer
 from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_ids, sides_of
 
 LEAST = 0.01
-"""Share of test rows (or files) with a copy in train, above what chance gives."""
+"""Minimum share of test rows (or files) with a copy in the training data, in excess of chance."""
 FEWEST = 3
 SHORT = 24
-"""Mean number of characters below which a single column is no row."""
+"""Mean number of characters below which a single column does not identify a row."""
 HASHED_BYTES = 2 << 30
-"""Bytes of files read for hashes, in all."""
+"""Maximum total bytes of files that are read for hashes."""
 PICTURES = 3000
 MOST_BITS_APART = 6
-"""Of the 64 of a perceptual hash: copies saved again, smaller or brighter, are nearer, others 11 or more apart."""
+"""Maximum number of different bits among the 64 of a perceptual hash: copies that were saved again, smaller or
+brighter, are closer; other images are 11 or more bits apart."""
 _PICTURE = re.compile(r"\.(jpe?g|png|tiff?|bmp|gif)$", re.IGNORECASE)
 
 
 def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Test rows that occur in train, over the columns that both have, ids and targets left out."""
+    """Check for test rows that occur in the training data, over the columns of both except ids and targets."""
     labelled = {one.table.name: one for one in reversed(known)}  # one target is enough to show copies
     for test in joined:
         if len(np.unique(test.rows)) < 0.5 * len(truth.first_rows) or truth.is_sample(test.table.name):
@@ -40,7 +41,7 @@ def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int
             left_out = {*truth.id_columns, *truth.target_columns, one.target.name}
             shared = [name for name in one.features if name in test.table.frame and name not in left_out]
             shared = [name for name in shared if not _names_rows(one.table.frame[name])]
-            # One short value that repeats names a group; a whole text that repeats is a copy.
+            # A short value that repeats identifies a group; a long text that repeats is a copy.
             if len(shared) == 1 and test.table.frame[shared[0]].str.len().mean() < SHORT:
                 continue
             if shared and one.table.name != test.table.name:
@@ -48,7 +49,7 @@ def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int
 
 
 def _names_rows(column: pd.Series) -> bool:
-    """Return whether a column only numbers rows."""
+    """Return whether a column merely numbers the rows."""
     return column.nunique() == len(column) and bool(re.search(r"(^|_)id$|^index$|^unnamed", str(column.name), re.I))
 
 
@@ -90,7 +91,7 @@ def _codes(frame: pd.DataFrame) -> Ints:
 
 
 def _chance(train: pd.DataFrame, asked: pd.DataFrame, seed: int) -> float:
-    """The share of copies after each column of the test is shuffled by itself."""
+    """Return the share of copies after each column of the test rows is shuffled independently."""
     rng = np.random.default_rng(seed)
     mixed = pd.DataFrame({name: rng.permutation(asked[name].to_numpy()) for name in asked.columns})
     codes = _codes(pd.concat([train, mixed.astype(object)], ignore_index=True).astype(str))
@@ -98,7 +99,7 @@ def _chance(train: pd.DataFrame, asked: pd.DataFrame, seed: int) -> float:
 
 
 def _blur(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers to three digits, texts to their letters and digits."""
+    """Round numbers to three significant digits, and reduce texts to their letters and digits."""
     made = {}
     for name in frame.columns:
         numbers = pd.to_numeric(frame[name], errors="coerce")
@@ -110,7 +111,7 @@ def _blur(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes: list[str]) -> Iterator[AuditFinding]:
-    """Files of the test that are files of train: the same bytes, or images that look the same."""
+    """Check for test files that are training files: the same bytes, or images that look the same."""
     sides = sides_of(truth, files)
     if not sides["test"] or not sides["train"]:
         return
@@ -126,7 +127,7 @@ def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes
 
 
 def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
-    """Test file → train files with the same content."""
+    """Return the training files with the same content, by test file."""
     left, seen = HASHED_BYTES, defaultdict(list)
     for file in sides["train"] + sides["test"]:
         left -= file.size
@@ -139,13 +140,13 @@ def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, 
     found: dict[str, list[str]] = {}
     for group in seen.values():
         trains = [file.name for file in group if file.name not in tests]
-        if 0 < len(trains) <= 5:  # an empty picture that occurs everywhere is no copy
+        if 0 < len(trains) <= 5:  # an empty image that occurs everywhere is not a copy
             found.update({file.name: trains for file in group if file.name in tests})
     return found
 
 
 def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
-    """Test picture → train images with nearly the same perceptual hash."""
+    """Return the training images with nearly the same perceptual hash, by test image."""
     if not sides["test"] or not sides["train"]:
         return {}
     try:
@@ -165,7 +166,7 @@ def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, li
                 with Image.open(io.BytesIO(file.read(32 << 20))) as picture:
                     grey = picture.convert("L")
                     coarse = np.asarray(grey.resize((17, 16)), dtype=np.int16)
-                    if (np.diff(coarse) > 2).sum() >= 24:  # flat pictures all look the same
+                    if (np.diff(coarse) > 2).sum() >= 24:  # flat images all look the same
                         prints[side][file.name] = np.where(phash(grey).hash.ravel(), 1, -1)
             except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
                 continue
@@ -203,7 +204,7 @@ def _files_finding(
 
 
 def _agreement(truth: Truth, found: dict[str, list[str]], known: list[Known]) -> float | None:
-    """The share of copies whose labels are equal, where both are known."""
+    """Return the share of copies with equal labels, among those whose labels are both known."""
     keys = normal_ids(pd.Series([name.replace("!", "/") for name in found]))
     rows = truth.first_rows.reindex(keys).to_numpy(dtype=float)
     sources = normal_ids(pd.Series([trains[0].replace("!", "/") for trains in found.values()]))

@@ -16,7 +16,7 @@ from mleredux_audit_leaks.statistics import column_skill
 from mleredux_audit_leaks.truth import Truth, normal_ids, sides_of
 
 LEAST = 0.2
-"""Skill from which a property of files is reported; with it, it must stand out from all permutations."""
+"""Minimum skill at which a property of files is reported; it must also stand out from all permutations."""
 FILES = 4000
 HEADERS = 1500
 HEADER_BYTES = 1 << 17
@@ -25,7 +25,7 @@ _NAMING = {"PatientID", "PatientName", "StudyInstanceUID", "SeriesInstanceUID", 
 
 
 def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: int) -> Iterator[AuditFinding]:
-    """Properties of the files that are named by the ids of the answers."""
+    """Check properties of the files that are named by the ids of the answers."""
     if len(truth.id_columns) != 1 or not files:
         return
     stems = normal_ids(pd.Series([file.parts[-1] for file in files]))
@@ -39,7 +39,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
         notes.append(f"Properties of files were judged on {FILES} of {len(named)} files.")
         named = np.sort(np.random.default_rng(seed).permutation(named)[:FILES])
     kinds = pd.Series([f"{files[place].parts[0]} {files[place].parts[-1].rpartition('.')[2]}" for place in named])
-    # Files of a kind by themselves, and all together: a folder may be the label.
+    # Check each type of file separately and all together, since a folder may be the label.
     alike = [_once(named[(kinds == kind).to_numpy()], rows) for kind in sorted(kinds.unique())[:10]]
     seen: set[str] = set()
     for group in alike if kinds.nunique() < 2 else [named, *alike]:
@@ -54,7 +54,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
             for name, values in properties.items():
                 if name in seen or values.nunique() < 2:
                     continue
-                # Two files of a row, a copy say, do not tell its target to one another.
+                # Several files of one row, such as copies, must not predict the target for one another.
                 pairs = pd.DataFrame({"row": at, "value": values.to_numpy()}).drop_duplicates(ignore_index=True)
                 labels = target.labels.take(pairs["row"].to_numpy())
                 judged = column_skill(pairs["value"], labels, least=LEAST, seed=seed)
@@ -64,7 +64,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
                     high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
                     severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
                     if name == "place in the archive" and severity == "high":
-                        severity = "medium"  # near in time, mostly, as with the order of rows
+                        severity = "medium"  # mostly due to proximity in time, as for the order of rows
                     yield AuditFinding(
                         kind="file",
                         severity=severity,
@@ -76,7 +76,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
 
 
 def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
-    """Persons, studies and series that the headers of DICOM files name on both sides."""
+    """Check for patients, studies and series that headers of DICOM files name in both training and test data."""
     sides = sides_of(truth, [file for file in files if _kind(file) == "dicom"])
     values: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
     for side, of_side in sides.items():
@@ -105,7 +105,7 @@ def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str])
 
 
 def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Files whose names hold an id as one of their parts (`cat_0017.png` for 0017)."""
+    """Match files whose names contain an id as one of their parts (`cat_0017.png` for 0017)."""
     parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :6]
     rows = np.full(len(stems), np.nan)
     for place in parts.columns:
@@ -116,7 +116,7 @@ def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarra
 
 
 def _named_folders(truth: Truth, files: list[PublicFile]) -> tuple[np.ndarray, np.ndarray]:
-    """Files in folders that are named by an id."""
+    """Match files in folders that are named by an id."""
     rows = np.full(len(files), np.nan)
     for depth in range(max(len(file.parts) for file in files) - 1):
         folders = pd.Series([file.parts[depth] if depth < len(file.parts) - 1 else "" for file in files])
@@ -131,7 +131,7 @@ def _once(group: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
-    """Return what a listing shows."""
+    """Return the properties that a directory listing shows."""
     found = {
         "folder": pd.Series(["/".join(file.parts[:-1]) for file in files]),
         "suffix": pd.Series([file.parts[-1].rpartition(".")[2] for file in files]),
@@ -149,7 +149,7 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
 
 
 def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[str, pd.Series]:
-    """Header fields of images, sounds and DICOM files; a field that not all files have is blank there."""
+    """Return header fields of images, sounds and DICOM files; a field is blank for files that lack it."""
     readers = {"picture": _picture, "sound": _sound, "dicom": _dicom}
     kinds = [_kind(file) for file in files]
     if not any(kinds):
@@ -202,7 +202,7 @@ def _picture(data: bytes) -> dict[str, str]:
 
 
 def _sound(data: bytes) -> dict[str, str]:
-    """Chunks of RIFF (WAV) or FORM (AIFF) files: rate, channels, length, and texts (RIFF `LIST` and the like)."""
+    """Parse the chunks of RIFF (WAV) or FORM (AIFF) files: rate, channels, length, and texts (such as RIFF `LIST`)."""
     order = "<" if data[:4] == b"RIFF" else ">"
     place, found = 12, {}
     while place + 8 <= len(data):

@@ -1,4 +1,4 @@
-"""Groups that train and test share: values or parts of ids that repeat, whose rows have like labels."""
+"""Groups that training and test data share: repeated values or parts of ids whose rows have similar labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTITY = re.compile(
 
 
 def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Columns (and parts of ids) that training rows share with test rows, public or not there."""
+    """Check columns (and parts of ids) that training rows share with test rows, in public tables or in the answers."""
     everywhere = np.arange(len(truth))
     tests = [(one.table.name, one.table.frame, one.rows) for one in joined if one.by == "id"]
     held = truth.frame.drop(columns=truth.target_columns)
@@ -44,7 +44,7 @@ def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: i
 
 
 def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> Iterator[AuditFinding]:
-    """Beginnings of ids (a book, a game, a patient) that test rows share with rows that are not of the test."""
+    """Check for prefixes of ids (a book, a game, a patient) that test rows share with rows outside the test set."""
     tests = {one.table.name for one in joined}
     for name in truth.id_columns:
         asked = truth.frame[name].astype(str)
@@ -69,7 +69,8 @@ def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> I
 
 
 def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
-    """Patterns of the first parts of ids that have more, from one part on, where parts don't name rows already."""
+    """Yield the number of leading parts of ids and a pattern that matches them, from one part until parts identify
+    single rows."""
     for count in range(1, 5):
         pattern = rf"((?:[^_:\-|]+[_:\-|]){{{count}}})(?=.)"
         parts = ids.head(5000).str.extract(f"^{pattern}")[0]
@@ -80,7 +81,7 @@ def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
 
 
 def _candidates(truth: Truth, one: Known, frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
-    """Columns of both tables by name, and the leading part of ids of two parts (`gggg_pp`)."""
+    """Yield columns of both tables by name, and the leading part of ids that have two parts (`gggg_pp`)."""
     train = one.table.frame
     for name in one.features[:300]:
         if name not in frame:
@@ -154,7 +155,8 @@ def _judge(
 
 
 def _near_values(train: pd.Series, test: pd.Series, labels: Labels, truths: Labels) -> float | None:
-    """Skill of the nearest value that is not equal: what a smooth measure tells that names no group."""
+    """Return the skill of the nearest unequal value: how well a smooth measurement that does not identify groups
+    predicts the target."""
     mine, theirs = as_numbers(train), as_numbers(test)
     if mine is None or theirs is None:
         return None

@@ -1,4 +1,4 @@
-"""Ids, their order, and the position of rows that predict the target."""
+"""Ids, their order, and positions of rows that predict the target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mleredux_audit_leaks.statistics import (
 from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_ids
 
 LEAST = 0.15
-"""Skill from which order is reported; with it, it must stand out from all permutations."""
+"""Minimum skill at which order is reported; it must also stand out from all permutations."""
 BINS = 12
 ROWS = 6000
 _TOKENS = r"[^0-9A-Za-z]+"
@@ -31,7 +31,7 @@ _TOKENS = r"[^0-9A-Za-z]+"
 def check_order(
     truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
 ) -> Iterator[AuditFinding]:
-    """Order of public rows, order and parts of ids, and nearest ids of the training rows."""
+    """Check the order of public rows, the order and parts of ids, and the nearest ids of training rows."""
     if len(truth) > ROWS:
         notes.append(f"Order and ids were judged on {ROWS} of {len(truth)} answers.")
     seen: set[bytes] = set()
@@ -73,7 +73,7 @@ def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
             continue
         for name, values in tokens.items():
             codes = pd.factorize(values)[0].astype(np.int64)
-            # Parts that name single rows predict nothing alone; parts that name groups are checked with groups.
+            # Parts that identify single rows predict nothing alone; parts that identify groups are checked with groups.
             if not 1 < codes.max() + 1 <= max(2, len(codes) // 10):
                 continue
             judged = judge(partial(lookup_skill, codes), labels, least=LEAST, seed=seed)
@@ -83,7 +83,7 @@ def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
 
 
 def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Return whether the training row with the nearest numeric id has the label of a test row."""
+    """Yield a finding if the label of a test row is predicted by the training row with the nearest numeric id."""
     if len(truth.id_columns) != 1:
         return
     name = truth.id_columns[0]
@@ -112,7 +112,8 @@ def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFindi
 
 
 def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iterator[AuditFinding]:
-    """Sortedness (a coarse function of the position) and likeness of neighbours, along an order of the answers."""
+    """Check sortedness (a coarse function of the position) and similarity of neighbors along an order of the
+    answers."""
     spread, start = rows[_spread(len(rows))], rows[:ROWS]
     for target in truth.targets:
         if target.labels.kind == "text" or len(rows) < 12:
@@ -122,7 +123,8 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
         trend = judge(partial(lookup_skill, bins), labels, least=LEAST, seed=seed)
         if trend:
             severity = "high" if trend.value >= 0.7 else "medium" if trend.value >= 0.3 else "low"
-            # Ids of several parts (a drive and a time) say what is asked, and their order is that of the series.
+            # Ids of several parts (such as a drive and a time) define the question, and their order is that of the
+            # series.
             severity = severity if len(truth.id_columns) == 1 else "low"
             yield _finding("order", severity, what, target.name, trend, where)
             continue
@@ -132,7 +134,7 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
             continue
         classes, runs = len(np.unique(near.values)), int((np.diff(near.values) != 0).sum()) + 1
         blocks = near.kind == "class" and runs <= 2 * classes
-        # Neighbours in time are alike in any series; only blocks or a trend give labels away without a model.
+        # Neighbors in time are similar in any series; only blocks or a trend reveal labels without a model.
         severity = "high" if blocks else "medium" if near.kind == "class" and judged.value >= 0.5 else "low"
         yield _finding("order", severity, f"likeness of neighbours in {what}", target.name, judged, where)
 
@@ -152,5 +154,5 @@ def _by_skill(value: float) -> str:
 
 
 def _spread(count: int) -> Ints:
-    """At most `ROWS` places, evenly over all rows."""
+    """Return at most `ROWS` indices, evenly spaced over all rows."""
     return np.unique(np.linspace(0, count - 1, min(count, ROWS)).astype(np.int64)) if count else np.zeros(0, np.int64)

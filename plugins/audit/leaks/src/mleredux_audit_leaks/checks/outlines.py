@@ -22,13 +22,13 @@ LARGEST = 64 << 20
 FILES = 200
 LEAST = 0.5
 CHANCE = -6.0
-"""Decimal logarithm of the probability that so many points lie in a mask by chance."""
+"""Decimal logarithm of the probability that this many points lie in a mask by chance."""
 
 
 def check_outlines(
     truth: Truth, files: list[PublicFile], tables: list[Table], notes: list[str]
 ) -> Iterator[AuditFinding]:
-    """Middles of outlines in JSON files that are named by an id, against the mask of that id."""
+    """Compare the centers of outlines in JSON files that are named by an id with the mask of that id."""
     name = next((name for name in truth.target_columns if _is_mask(truth.frame[name])), None)
     if name is None or len(truth.id_columns) != 1:
         return
@@ -54,7 +54,7 @@ def check_outlines(
         ]
         hit, covered = max(tried, key=lambda one: (int(one[0].sum()), -one[1]))
         inside, outlines = inside + int(hit.sum()), outlines + len(hit)
-        # The best of several readings is taken, so each of them may have met by chance.
+        # The best of several interpretations is taken, so each of them may have matched by chance.
         chance += math.log10(len(tried)) + _log10_tail(len(hit), int(hit.sum()), min(float(covered), 1.0))
         examples.append(file.name)
     share = inside / max(outlines, 1)
@@ -70,14 +70,14 @@ def check_outlines(
 
 
 def _is_mask(column: pd.Series) -> bool:
-    """Return whether a column holds pairs of start and length, as most of its cells that are not blank."""
+    """Return whether most nonblank cells of a column contain pairs of start and length."""
     filled = column.astype(str).str.strip()
     filled = filled[filled.ne("") & filled.ne("nan")].head(200)
     return len(filled) > 0 and bool(filled.str.fullmatch(r"\d+ \d+(?: \d+ \d+)*").mean() > 0.8)
 
 
 def _spans(text: str) -> Ints:
-    """Starts (from 0) and lengths, shape (runs, 2), in rising order."""
+    """Return starts (from 0) and lengths, of shape (runs, 2), in ascending order."""
     numbers = np.array([int(part) for part in re.findall(r"\d+", text)], dtype=np.int64)
     spans = numbers[: len(numbers) // 2 * 2].reshape(-1, 2)
     return np.asarray(spans[np.argsort(spans[:, 0])] - [1, 0])
@@ -90,7 +90,7 @@ def _inside(spans: Ints, places: Floats) -> np.ndarray:
 
 
 def _middles(file: PublicFile) -> Floats:
-    """The middle of each outline (a list of pairs of numbers) in a JSON document, shape (outlines, 2)."""
+    """Return the center of each outline (a list of pairs of numbers) in a JSON document, of shape (outlines, 2)."""
     if file.size > LARGEST:
         return np.zeros((0, 2))
     try:
@@ -116,7 +116,7 @@ def _is_point(item: Any) -> bool:
 
 
 def _sides(truth: Truth, tables: list[Table], row: int) -> list[tuple[int, int]]:
-    """Height and width of the picture, from any table about it, each with the picture's area."""
+    """Return candidates for height and width of the image from all tables about it, each with the image's area."""
     frames = [(truth.frame, np.array([row]))]
     for table in tables:
         rows = truth.rows_of(table.frame)
@@ -134,7 +134,8 @@ def _sides(truth: Truth, tables: list[Table], row: int) -> list[tuple[int, int]]
 
 
 def _log10_tail(tries: int, hits: int, share: float) -> float:
-    """Upper bound of the decimal logarithm of P(at least `hits` of `tries`), by Chernoff and Hoeffding (1963)."""
+    """Return an upper bound on the decimal logarithm of P(at least `hits` of `tries`), by Chernoff and Hoeffding
+    (1963)."""
     rate = hits / tries
     if rate <= share:
         return 0.0

@@ -12,7 +12,7 @@ from mleredux_audit_leaks.truth import Truth
 
 LARGEST_TEXT = 64 << 20
 TEXT_BYTES = 1 << 30
-"""Bytes of texts searched, in all."""
+"""Maximum total bytes of texts that are searched."""
 FEWEST = 5
 _BINARY = (
     ".jpg",
@@ -33,7 +33,7 @@ _BINARY = (
 
 
 def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
-    """The answers' file itself, and lines of it in texts."""
+    """Check for the file of the answers itself, and for lines of it in texts."""
     answers = private / truth.task.answers
     content = answers.read_bytes() if answers.stat().st_size <= 1 << 29 else b""
     size, digest = len(content), hashlib.blake2b(content).digest()
@@ -68,7 +68,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
 
 
 def _lines(truth: Truth) -> set[bytes]:
-    """Rows of the answers as lines, whole and as id and target alone; short ones, and those of several lines, not."""
+    """Return rows of the answers as lines, both whole and with only id and target, except short and multi-line ones."""
     found: set[str] = set()
     columns = [[str(name) for name in truth.frame.columns]]
     if truth.id_columns:
@@ -82,7 +82,8 @@ def _lines(truth: Truth) -> set[bytes]:
 
 
 def _telling(truth: Truth, share: float) -> bool:
-    """Return whether this many lines can not agree by chance: unique ids agree no more often than constants do."""
+    """Return whether this share of lines cannot match by chance: with unique ids, matches are no more frequent than for
+    constants."""
     target = truth.targets[0]
     commonest = float(target.values.value_counts(normalize=True).iloc[0])
     return share > min(0.95, commonest + 0.1) or target.labels.kind != "class"

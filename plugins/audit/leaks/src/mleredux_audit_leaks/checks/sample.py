@@ -1,4 +1,4 @@
-"""The sample submission: constant, or at least no better than a shuffled one."""
+"""The sample submission, which should be constant, or at least no better than a shuffled one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 6000
 
 
 def check_sample(truth: Truth, tables: list[Table], seed: int) -> Iterator[AuditFinding]:
-    """Return whether the targets' columns of the sample vary, and whether they tell the answers."""
+    """Check whether the target columns of the sample vary, and whether they predict the answers."""
     name = truth.task.submission.sample
     samples = [table for table in tables if truth.is_sample(table.name)]
     sample = next((table for table in samples if table.name == name), next(iter(samples), None))

@@ -1,4 +1,4 @@
-"""Long texts that train and test share, or nearly share: passages, prompts, sequences."""
+"""Long texts that training and test data share exactly or nearly: passages, prompts, sequences."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from mleredux_audit_leaks.tables import Table
 from mleredux_audit_leaks.truth import Joined, Truth
 
 LONG = 24
-"""Mean number of characters from which a column is one of texts."""
+"""Minimum mean number of characters in a column of texts."""
 LEAST_SHARED, LEAST_NEAR = 0.05, 0.01
 FEWEST = 3
 TESTS, TRAINS = 3000, 30_000
 GRAM, SKETCH, ALIKE = 10, 24, 0.5
-"""Characters of a shingle; the smallest hashes kept of a text; share of them that near texts have in common."""
+"""Number of characters in a shingle; number of smallest hashes kept for a text; share of them that similar texts have
+in common."""
 LONGEST = 4000
 
 
 def check_texts(
     truth: Truth, joined: list[Joined], tables: list[Table], told: list[AuditFinding], seed: int
 ) -> Iterator[AuditFinding]:
-    """Texts of the test that a table of other rows has too, letter by letter, or but for a few.
+    """Check for test texts that are also in a table of other rows, exactly or with few differences.
 
     Args:
-        told: What was found already: columns and tables of which it was said that they recur.
+        told: Earlier findings; columns and tables that they report as shared are skipped.
     """
     tests = {one.table.name: one.table for one in joined if one.by == "id"}
-    # Where answers are of parts of a row (a place in a sequence), no table has their ids.
+    # If answers are for parts of a row (such as a place in a sequence), no table has their ids.
     tests |= {table.name: table for table in tables if re.search("test", PurePosixPath(table.name).name, re.IGNORECASE)}
     tests = {name: table for name, table in tests.items() if not truth.is_sample(name)}
     said = " ".join(one.message for one in told if one.kind in ("groups", "duplicates"))
@@ -76,9 +77,10 @@ def _judge(where: str, other: str, name: str, asked: pd.Series, mine: pd.Series,
 
 
 def _near(asked: pd.Series, mine: pd.Series, seed: int) -> list[int]:
-    """Rows of the test with a text in train that has most shingles in common, by the smallest of their hashes.
+    """Return test rows with a text that shares most of its shingles with a training text, by the smallest hashes of the
+    shingles.
 
-    After Broder, *On the resemblance and containment of documents* (1997).
+    The method follows Broder, *On the resemblance and containment of documents* (1997).
     """
     rng = np.random.default_rng(seed)
     known = pd.Series(mine.unique())
@@ -90,7 +92,7 @@ def _near(asked: pd.Series, mine: pd.Series, seed: int) -> list[int]:
     near = []
     for row in np.sort(rng.permutation(len(asked))[:TESTS]):
         sketch = _sketch(asked.iloc[row])
-        # Shingles that many texts have are of a template.
+        # Shingles that occur in many texts belong to a template.
         votes = Counter(place for key in sketch if len(where.get(key, ())) <= 50 for place in where.get(key, ()))
         if len(sketch) == SKETCH and votes and votes.most_common(1)[0][1] >= ALIKE * SKETCH:
             near.append(int(asked.index[row]))

@@ -1,4 +1,5 @@
-"""Columns that tell the target in the training table and not in the test, where what a model learns from them fails."""
+"""Columns that predict the target in the training table but not in the test, so that models that learn from them
+fail."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from mleredux_audit_leaks.statistics import Floats, Ints, Labels, as_numbers, lo
 from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_values
 
 LOST = 0.25
-"""Skill that is lost on the test; half of it at least."""
+"""Minimum loss of skill on the test; it must also be at least half of the skill."""
 LEAST_ROWS = 100
 MOST_COLUMNS = 300
 ROWS = 4000
@@ -20,11 +21,12 @@ ROWS_A_BIN = 25
 LEAST_GROUPS = 20
 _RANGES = 5
 _SHIFTED = 0.5
-"""Share of the test rows whose values are elsewhere than in training: then the test is another population."""
+"""Share of test rows whose values are distributed differently from training; beyond it, the test is another
+population."""
 
 
 def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Compare how well each column tells the target within the training table and from there on the test."""
+    """Compare how well each column predicts the target within the training table, and from there on the test."""
     for one in joined:
         if truth.is_sample(one.table.name) or any(one.table.name == train.table.name for train in known):
             continue
@@ -55,7 +57,8 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
 
 
 def _of_groups(ours: pd.Series, theirs: pd.Series) -> bool:
-    """Whether values repeat, and the test has others: names of groups, which the split keeps apart."""
+    """Return whether values repeat and the test has different ones, as for names of groups that the split keeps
+    apart."""
     values = ours.unique()
     repeated = LEAST_GROUPS <= len(values) <= len(ours) / 2
     return bool(repeated and theirs.nunique() > 1 and theirs.isin(values).mean() < _SHIFTED)
@@ -66,14 +69,15 @@ def _some(count: int, rng: np.random.Generator) -> Ints:
 
 
 def _classes(ours: Labels, theirs: Labels) -> tuple[Labels, Labels]:
-    """Numbers as ranges of equally many training rows, so that any dependence counts."""
+    """Return numbers as classes, ranges with equal numbers of training rows, so that any dependence counts."""
     edges = np.quantile(ours.values, np.linspace(0, 1, _RANGES + 1)[1:-1])
     codes = [np.searchsorted(edges, labels.values, "right").astype(float) for labels in (ours, theirs)]
     return Labels("class", codes[0]), Labels("class", codes[1])
 
 
 def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[float, float]:
-    """Skill within the training table, and from there on the test; (0, 0) if the test has other values."""
+    """Return the skill within the training table, and from there on the test; (0, 0) if the test has different
+    values."""
     count = int(ours.max(initial=-1)) + 1
     shares = [np.bincount(codes[codes >= 0], minlength=count) / len(codes) for codes in (ours, theirs)]
     constant = np.bincount(theirs + 1).max() > 0.95 * len(theirs)
@@ -84,7 +88,7 @@ def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[fl
 
 
 def _codes(ours: pd.Series, theirs: pd.Series) -> Iterator[tuple[Ints, Ints]]:
-    """The ways to read a column: numbers in ranges; equal values; the first and last characters of texts."""
+    """Yield the encodings of a column: numbers in ranges; equal values; the first and last characters of texts."""
     known, asked = as_numbers(ours), as_numbers(theirs)
     if known is not None and asked is not None:
         bins = int(np.clip(len(known) // ROWS_A_BIN, 4, 32))
@@ -101,5 +105,5 @@ def _codes(ours: pd.Series, theirs: pd.Series) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _ranges(values: Floats, edges: Floats) -> Ints:
-    """The range of each value; one that fills several quantiles has a range of its own."""
+    """Return the range of each value; a value that fills several quantiles has its own range."""
     return np.asarray(np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right"), dtype=np.int64)

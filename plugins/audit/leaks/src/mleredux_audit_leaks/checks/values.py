@@ -1,4 +1,4 @@
-"""Target values that stand somewhere in a public table, with no id beside them."""
+"""Target values that occur in a public table without an id next to them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from mleredux_audit_leaks.tables import Table
 from mleredux_audit_leaks.truth import Target, Truth
 
 LEAST, HIGH = 0.02, 0.2
-"""Share of answers whose values are found."""
+"""Minimum shares of answers whose values are present, by severity."""
 FEWEST = 8
 FINE = 1e-5
-"""What counts as equal, in standard deviations of the target."""
+"""Maximum difference between equal values, in standard deviations of the target."""
 DIGITS = 6
 MOST_COLUMNS = 40
 
 
 def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[AuditFinding]:
-    """Public columns that hold the very numbers of one or two targets, in any order."""
+    """Check for public columns that contain the exact values of one or two targets, in any order."""
     targets = [target for target in truth.targets if target.labels.kind == "number"][:2]
     targets = [one for one in targets if _are_fine(one)]
     if not targets or len(truth) < FEWEST:
         return
     wanted = np.stack([target.labels.values for target in targets], axis=1)
     fine = np.maximum(wanted.std(axis=0) * FINE, 1e-12)
-    # Values a little off show how often values meet by chance.
+    # Slightly different values show how often values match by chance.
     off = wanted + fine * np.random.default_rng(seed).uniform(20, 200, wanted.shape)
     found: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]] = {}
     for table in tables:
@@ -61,13 +61,13 @@ def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
 
 
 def _are_fine(target: Target) -> bool:
-    """Return whether values have so many digits that they meet others by copying only."""
+    """Return whether values have so many digits that they match others only if copied."""
     digits = target.values.head(2000).str.partition("e")[0].str.replace(r"\D", "", regex=True).str.strip("0").str.len()
     return float((digits >= DIGITS).mean()) >= 0.5
 
 
 def _combinations(table: Table, wanted: Floats) -> Iterator[tuple[tuple[str, ...], Floats]]:
-    """One column for each target, of those with about its range; shape (rows, targets)."""
+    """Yield combinations of one column per target, among those with about its range, of shape (rows, targets)."""
     low, high = wanted.min(axis=0), wanted.max(axis=0)
     chosen: list[list[tuple[str, Floats]]] = [[] for _ in low]
     for name in list(table.frame)[:MOST_COLUMNS]:
@@ -85,7 +85,7 @@ def _combinations(table: Table, wanted: Floats) -> Iterator[tuple[tuple[str, ...
 
 
 def _contained(wanted: Floats, numbers: Floats, fine: Floats) -> NDArray[np.bool_]:
-    """Which rows of `wanted` are, but for `fine`, rows of `numbers`."""
+    """Return which rows of `wanted` equal rows of `numbers`, within a tolerance of `fine`."""
     low, high = wanted.min(axis=0) - fine, wanted.max(axis=0) + fine
     numbers = numbers[((numbers >= low) & (numbers <= high)).all(axis=1)]
     hit = np.zeros(len(wanted), dtype=bool)

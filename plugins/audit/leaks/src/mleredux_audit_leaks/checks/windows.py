@@ -1,4 +1,4 @@
-"""Overlapping windows: rows cut from one series, whose frames train and test share."""
+"""Overlapping windows: rows cut from one series, so that training and test data share frames."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mleredux_audit_leaks.tables import Table
 from mleredux_audit_leaks.truth import Joined, Known, Truth
 
 LEAST = 0.01
-"""Share of test rows whose window overlaps one of train, above what chance gives."""
+"""Minimum share of test rows whose window overlaps one of the training data, in excess of chance."""
 FEWEST = 10
 LEAST_COLUMNS = 6
 MOST_WIDTHS = 24
 _DISTINCT = 4
-"""Different values in a window below which it may recur by itself (silence, padding)."""
+"""Minimum number of distinct values in a window; windows with fewer may recur by themselves (silence, padding)."""
 Numbers = NDArray[np.float64]
 
 
 def check_windows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Test rows whose columns, moved on by one frame, are those of a training row."""
+    """Check for test rows whose columns, shifted by one frame, equal those of a training row."""
     seen: set[tuple[str, str]] = set()
     for test in joined:
         if truth.is_sample(test.table.name):
@@ -46,7 +46,7 @@ def check_windows(truth: Truth, joined: list[Joined], known: list[Known], seed: 
 
 
 def _blocks(names: list[str]) -> list[list[str]]:
-    """Columns that may be one window: all, or those whose names differ in digits only (`lag1`, `lag2`, …)."""
+    """Return columns that may form one window: all, or those whose names differ only in digits (`lag1`, `lag2`, …)."""
     stems: dict[str, list[str]] = {}
     for name in names:
         stems.setdefault(re.sub(r"\d+", "#", str(name)), []).append(name)
@@ -55,7 +55,7 @@ def _blocks(names: list[str]) -> list[list[str]]:
 
 
 def _matrix(table: Table, names: list[str]) -> Numbers | None:
-    """Columns that are numbers, shape (rows, columns); None where there are too few."""
+    """Return the numeric columns, of shape (rows, columns); None if there are too few."""
     if table.matrix is not None:
         return table.matrix.astype(np.float64)
     columns = []
@@ -85,7 +85,7 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
         return None
     figures: dict[str, float | int | str] = {"test rows": len(rows), "columns": columns, "columns per frame": width}
     severity = "medium"
-    # A matrix is read further than its table of texts; only rows of both can be compared with labels.
+    # More rows are read of a matrix than of its table of texts; only rows of both can be compared with labels.
     labelled = (rows < len(test.rows)) & (source[rows] < len(one.labels.values))
     if labelled.sum() >= FEWEST:
         rows = rows[labelled]
@@ -106,12 +106,14 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
 
 
 def _widths(columns: int) -> list[int]:
-    """Columns that one frame may have: divisors that leave at least three frames, the widest first."""
+    """Return the possible numbers of columns per frame: divisors that leave at least three frames, the largest
+    first."""
     return [width for width in range(columns // 3, 0, -1) if columns % width == 0][:MOST_WIDTHS]
 
 
 def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_], Ints]:
-    """Which test rows are training rows moved by one frame either way, and the training row of each (or -1)."""
+    """Return which test rows are training rows shifted by one frame either way, and the training row of each (or
+    -1)."""
     hit, source = np.zeros(len(theirs), dtype=bool), np.full(len(theirs), -1, dtype=np.int64)
     for mine, asked in (
         (ours[:, :-width], theirs[:, width:]),
@@ -120,7 +122,7 @@ def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_]
         keys, order = np.unique(_hashes(mine), return_index=True)
         wanted = _hashes(asked)
         places = np.clip(np.searchsorted(keys, wanted), 0, len(keys) - 1)
-        # Values are compared only if hashes match: most windows match none.
+        # Values are compared only if hashes match, as most windows have no match.
         met = np.flatnonzero(keys[places] == wanted)
         met = met[[len(np.unique(asked[row])) >= _DISTINCT for row in met]]
         hit[met], source[met] = True, order[places[met]]
@@ -128,7 +130,7 @@ def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_]
 
 
 def _hashes(rows: Numbers) -> NDArray[np.uint64]:
-    """One number for each row's bytes."""
+    """Return a hash of each row's bytes."""
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     factors = np.random.default_rng(1).integers(1, 2**63, size=rows.shape[1], dtype=np.uint64) | np.uint64(1)
     mixed = (bits ^ (bits >> np.uint64(29))) * factors
