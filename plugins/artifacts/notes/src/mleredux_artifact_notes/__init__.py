@@ -31,7 +31,7 @@ mleredux_contract = 2
 
 @hookimpl(trylast=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """Run last, because solutions are read from the rollout."""
+    """Produce the artifacts; this hook runs last because solutions are read from the rollout."""
     from mleredux_artifact_notes.diffs import produce_diff
     from mleredux_artifact_notes.notebook import produce_notebook
 
@@ -40,7 +40,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 @hookimpl
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """Resolve `reproduce:RUN_DIRECTORY`: the agent that reruns the final code of a run."""
+    """Resolve `reproduce:RUN_DIRECTORY` to the agent that reruns the final code of a run."""
     if not reference.startswith("reproduce:"):
         return None
     from mleredux_artifact_notes.reproduce import agent_of
@@ -50,7 +50,7 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux runs reproduce` and `mleredux runs verify`."""
+    """Return the commands `mleredux runs reproduce` and `mleredux runs verify`."""
     return [
         Ref("runs reproduce", "mleredux_artifact_notes.reproduce_command:command"),
         Ref("runs verify", "mleredux_artifact_notes.verify_command:command"),
@@ -61,7 +61,7 @@ def mleredux_register_commands() -> list[Ref]:
 def mleredux_verify(
     context: StageContext, built: Built, prepared: Prepared, report: Report, folder: Path
 ) -> Verification:
-    """Execute the final code again on permuted test data."""
+    """Execute the final code again on permuted test data, and return the verdict."""
     from mleredux_artifact_notes.trial import Trial
     from mleredux_artifact_notes.verify import verify
 

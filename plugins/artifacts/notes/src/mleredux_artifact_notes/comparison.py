@@ -15,14 +15,14 @@ _MAX_CELL = 1 << 24
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences between two CSVs, cell by cell in order.
+    """The differences between two CSV files, compared cell by cell in order.
 
     Attributes:
-        identical: The same bytes.
-        cells: Cells compared.
-        differing: Cells that differ by more than the tolerance, or as strings.
+        identical: Whether the bytes are the same.
+        cells: Number of compared cells.
+        differing: Number of cells that differ by more than the tolerance, or as strings.
         largest: The largest numeric difference; None if no numbers differ.
-        reason: Why they can't be compared cell by cell, if so.
+        reason: Why the files cannot be compared cell by cell, if so.
     """
 
     identical: bool
@@ -33,7 +33,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether they are equal within the tolerance."""
+        """Return whether the files are equal within the tolerance."""
         return self.identical or (self.reason is None and self.differing == 0)
 
     def as_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
     """Compare two submissions.
 
     Args:
-        tolerance: Maximum difference of two numbers, relative to the larger one, or absolute if that is below 1.
+        tolerance: Maximum difference between two numbers, relative to the larger one, or absolute if that is below 1.
     """
     if filecmp.cmp(first, second, shallow=False):
         return Comparison(True)
@@ -77,7 +77,8 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
 
 
 def _gap(old: str, new: str) -> tuple[float, float] | None:
-    """Return two numbers' difference, absolute and as compared with the tolerance; None if one is not a number."""
+    """Return the absolute difference of two numbers, and the one compared with the tolerance; None if either is not a
+    number."""
     try:
         one, other = float(old), float(new)
     except ValueError:

@@ -21,7 +21,7 @@ def produce_diff(run: Run) -> Artifact | None:
 
 
 def diff_of(solutions: list[Solution]) -> str:
-    """Return unified diffs, each below a line that names the solution; `patch` ignores these lines."""
+    """Return unified diffs, each preceded by a line that names the solution; `patch` ignores these lines."""
     parts = []
     for solution in solutions:
         before = solutions[solution.parent] if solution.parent is not None else None

@@ -14,14 +14,14 @@ _MAX_BYTES = 64 << 20
 
 
 def halves(task: Task, tables: Mapping[str, Path], count: int, random: Random) -> Iterator[dict[str, str]]:
-    """Draw rows by their ids, without replacement, from several CSVs at once; their order is kept.
+    """Draw rows by their ids, without replacement, from several CSV files at once, keeping their order.
 
     Args:
-        task: Names the id columns.
-        tables: Name → file; each must have the id columns, and the same ids.
+        task: The task, which names the id columns.
+        tables: Files by name; each must have the id columns, and the same ids.
 
     Yields:
-        Name → content of the CSV with half of the ids; nothing if the tables do not match.
+        CSV content by name, with half of the ids; nothing if the tables do not match.
     """
     if not task.submission.id_columns:
         return

@@ -1,4 +1,4 @@
-"""`notebook.ipynb`: the final code of a run as a notebook that runs."""
+"""`notebook.ipynb`: the final code of a run as an executable notebook."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print(report.metric, report.score, "medal:", report.medal, report.message or "")
 
 
 def produce_notebook(run: Run) -> Artifact | None:
-    """Write the notebook; return None if the run has no code that can be run."""
+    """Write the notebook; return None if the run has no executable code."""
     files = final_code(run)
     try:
         entry = entry_of(files)

@@ -1,10 +1,10 @@
-"""Public data with the ids of the test set exchanged, and the way back for a submission.
+"""Permute the ids of the test set in public data, and map submissions for it back to the original ids.
 
-Ids stay in their places, in every table and in every name of a file or folder; what belongs to an id goes to another.
-So all that share ids and an order still do, and what was known of an id or a place is wrong of all but about one.
-Parts of an id that mean something stay: ids are exchanged among the rows that share them. Ids with dates stay at their
-rows, and every date is moved by 28 years, after which the calendar repeats. Where ids can't be exchanged everywhere
-safely, nothing is.
+Ids keep their positions in all tables and in names of files and folders, but the data of an id is moved to another id.
+Relations among data that share ids or an order are thus preserved, while prior knowledge of an id or a position is
+wrong for all but about one. Meaningful parts of an id are kept: ids are exchanged only among rows that share these
+parts. Ids with dates stay with their rows, and every date is shifted by 28 years, after which the calendar repeats. If
+ids cannot be safely exchanged everywhere, none are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["NotPermutable", "Permutation", "permutation_of"]
 
 FEWEST_ROWS = 10
 MOST_ROWS = 1000
-"""Rows whose order is examined."""
+"""Maximum number of rows whose order is examined."""
 YEARS = 28
 _IMAGES = ("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "dcm", "svg", "pdf", "xyz")
 _MEDIA = frozenset(f".{kind}" for kind in (*_IMAGES, "wav", "mp3", "flac", "ogg", "aif", "aiff", "txt", "md"))
@@ -46,13 +46,13 @@ class Permutation:
     Attributes:
         columns: The id columns.
         ids: The ids in the order of the sample submission.
-        new: Old id → new id.
-        tables: Tables with ids of test rows, relative to the public folder, with the places of the id columns.
-        naming: The same tables, with the places of other columns whose cells contain the id of their row.
-        files: Files named by ids: old path → new path.
-        years: By how many years all dates are moved.
-        dated: Tables with dates, with the places of their columns.
-        doubts: What may mean more than is understood: one sentence each.
+        new: New id by old id.
+        tables: Tables with ids of test rows, relative to the public folder, with the indices of the id columns.
+        naming: The same tables, with the indices of other columns whose cells contain the id of their row.
+        files: New path by old path, for files named by ids.
+        years: Number of years by which all dates are shifted.
+        dated: Tables with dates, with the indices of the date columns.
+        doubts: Possible meanings of ids or order that are not accounted for, one sentence each.
     """
 
     columns: tuple[str, ...]
@@ -66,10 +66,10 @@ class Permutation:
     doubts: list[str] = field(default_factory=list)
 
     def write(self, public: Path, target: Path, nudge: Random | None = None) -> None:
-        """Write the permuted public files into an empty folder; unchanged ones are linked, if they can be.
+        """Write the permuted public files into an empty folder; unchanged files are linked if possible.
 
         Args:
-            nudge: Changes decimal numbers of the test rows, by hardly more than their last digit.
+            nudge: If set, slightly changes decimal numbers of the test rows, barely beyond their last digit.
         """
         for path in _walk(public):
             place = target / self.files.get(path, path)
@@ -87,7 +87,7 @@ class Permutation:
             groups: dict[Key, list[int]] = {}
             for number, key in enumerate(keys):
                 groups.setdefault(key, []).append(number)
-            if len(list(groupby(keys))) == len(groups):  # else the order of the rows is not that of the ids
+            if len(list(groupby(keys))) == len(groups):  # otherwise the rows are not in the order of the ids
                 origin = {new: old for old, new in self.new.items()}
                 order = [number for key in groups for number in groups.get(origin.get(key, key), groups[key])]
             made = [self.new.get(key, key) for key in keys]
@@ -102,10 +102,10 @@ class Permutation:
         table.write(target, order, changed)
 
     def restore(self, submission: Path, target: Path) -> None:
-        """Write a submission for the permuted data as one for the original: its ids, in its order.
+        """Write a submission for the permuted data with the original ids and in their order.
 
         Raises:
-            NotPermutable: It does not have the id columns, or unknown ids.
+            NotPermutable: The submission lacks id columns, or has unknown ids.
         """
         try:
             table = read_table(submission)
@@ -122,7 +122,7 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     """Find every place where the ids of the test rows occur, and draw new ids.
 
     Raises:
-        NotPermutable: They can't be exchanged safely.
+        NotPermutable: The ids cannot be exchanged safely.
     """
     form = task.submission
     sample = Path(form.sample or "..")
@@ -154,7 +154,7 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
 
 
 def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -> None:
-    """Draw by how many years dates are moved, and find the columns that have some."""
+    """Draw the number of years by which dates are shifted, and find the columns with dates."""
     for path, table in tables.items():
         for place, name in enumerate(table.header):
             cells = [row[place] for row in table.rows if row[place]]
@@ -185,14 +185,15 @@ def _moved(cell: str, years: int) -> str:
 
 
 def _plain_numbers(cells: Iterable[str]) -> bool:
-    """Whether cells are numbers that only look like dates, such as 201234.5."""
+    """Return whether cells are numbers that merely resemble dates, such as 201234.5."""
     return any("." in cell for cell in cells) and _is_number(cells)
 
 
 def _find_tables(
     found: Permutation, tables: dict[Path, Table], sample: Path, targets: Sequence[str]
 ) -> dict[Key, list[str]]:
-    """Note the tables that have the ids; the cells that ids are made of, by id: what must stay the same."""
+    """Record the tables that contain the ids; return, by id, the cells that ids are composed of, which must stay the
+    same."""
     known = set(found.ids)
     single = {key[0] for key in known} if len(found.columns) == 1 else set[str]()
     kept: dict[Key, list[str]] = {key: [] for key in found.ids}
@@ -230,7 +231,7 @@ def _find_tables(
 
 
 def _keep_shared(found: Permutation, table: Table, kept: dict[Key, list[str]]) -> None:
-    """Keep the parts of ids that other tables know too: there, they mean something, such as a shop."""
+    """Keep the parts of ids that also occur in other tables, where they have a meaning, such as a shop."""
     for part, name in enumerate(found.columns):
         if len(found.columns) > 1 and name in table.header:
             place = table.header.index(name)
@@ -241,7 +242,7 @@ def _keep_shared(found: Permutation, table: Table, kept: dict[Key, list[str]]) -
 
 
 def _keep_parts(table: Table, places: list[int], rows: dict[Key, list[str]], kept: dict[Key, list[str]]) -> None:
-    """Keep the cells of other columns that the ids are made of."""
+    """Keep the cells of other columns of which the ids are composed."""
     for number in range(len(table.header)):
         if number in places:
             continue
@@ -252,7 +253,7 @@ def _keep_parts(table: Table, places: list[int], rows: dict[Key, list[str]], kep
 
 
 def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> dict[Key, Key]:
-    """New ids: the old ones in another order, exchanged among those whose kept parts are the same."""
+    """Return new ids: the old ones in another order, exchanged among those with the same kept parts."""
     groups: dict[Key, list[Key]] = {}
     for key in ids:
         groups.setdefault(tuple(kept[key]), []).append(key)
@@ -269,7 +270,7 @@ def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> di
 
 
 def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
-    """Note what depends on the order of the rows, as measurements of a series do, and ids that have parts."""
+    """Record tables whose row order may be meaningful, as in a time series, and ids with parts that may be."""
     groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in found.ids}
     if 1 < len(groups) < len(found.ids) / 2:
         found.doubts.append("Parts of the ids may mean something.")
@@ -280,7 +281,7 @@ def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
 
 
 def doubt_ids(task: Task, public: Path) -> list[str]:
-    """Note what depends on the order of the ids, as it does where they were given in the order of time."""
+    """Return a sentence if the data depends on the order of the ids, as when they were assigned in order of time."""
     for path in _walk(public):
         table = read_table(public / path) if path.suffix in KINDS else Table([], [])
         if str(path) != task.submission.sample and set(task.submission.id_columns) <= set(table.header):
@@ -293,19 +294,19 @@ def doubt_ids(task: Task, public: Path) -> list[str]:
 
 
 def _is_series(rows: list[list[str]], places: Iterable[int]) -> bool:
-    """Return whether some cells of rows are similar to those of their neighbours."""
+    """Return whether some columns have values similar to those of neighboring rows."""
     for place in places:
         cells = [row[place] for row in rows]
         ranks = {cell: rank for rank, cell in enumerate(sorted(set(cells), key=_as_number))}
         column = [ranks[cell] for cell in cells]
-        with contextlib.suppress(StatisticsError):  # a constant
+        with contextlib.suppress(StatisticsError):  # a constant column
             if abs(correlation(column[1:], column[:-1])) > max(0.3, 4 / math.sqrt(len(column))):
                 return True
     return False
 
 
 def _word(key: Key) -> re.Pattern[str]:
-    """Match an id within a cell, such as the name of a file."""
+    """Return a pattern that matches an id within a cell, such as the name of a file."""
     return re.compile(rf"(?<![^\W_]){re.escape(key[0])}(?![^\W_])")
 
 
@@ -317,7 +318,7 @@ def _as_number(cell: str) -> tuple[float, str]:
 
 
 def _find_files(found: Permutation, public: Path) -> None:
-    """Note the files that are named by ids, or are in folders that are."""
+    """Record the files that are named by ids or in folders named by ids."""
     single = {key[0]: new[0] for key, new in found.new.items()} if len(found.columns) == 1 else dict[str, str]()
     named, mentioned = set[str](), set[str]()
     for path in _walk(public):

@@ -34,14 +34,14 @@ def agent_of(reference: str) -> Agent:
         MlereduxError: The run has no code, or the file to run is ambiguous.
     """
     path, asked = reference.removeprefix(SCHEME), ""
-    if not Path(path).is_dir():  # its own name may hold a `#`
+    if not Path(path).is_dir():  # its own name may contain a `#`
         path, _, asked = path.rpartition("#")
     from mleredux.plugin.command import current
 
     run = Run(Path(path))
     image = "image" in current().sandbox(run.spec.sandbox).capabilities.builds
     script = None
-    with contextlib.suppress(MlereduxError):  # its source may be gone
+    with contextlib.suppress(MlereduxError):  # its source may no longer exist
         agent = current().agent(run.spec.agent, run.spec.options)
         script = agent if agent.verify and agent.verify == agent.command and not asked else None
     entry = "" if script else entry_of(final_code(run), unquote(asked) or None)
@@ -71,11 +71,12 @@ def reproduce(
     Args:
         run: A finished run.
         store: The store of the new run.
-        entry: The file of `output/code` to run; None: found by its name.
-        tolerance: Maximum difference of two numbers, relative to the larger one, or absolute if that is below 1.
+        entry: The file of `output/code` to run; None: determined by its name.
+        tolerance: Maximum difference between two numbers, relative to the larger one, or absolute if that is below 1.
 
     Returns:
-        `verdict` (`identical`, `equal`, `same score`, `different` or `failed`), `message`, and the figures behind it.
+        `verdict` (`identical`, `equal`, `same score`, `different` or `failed`), `message`, and the figures that support
+        it.
 
     Raises:
         MlereduxError: The run is not finished, has no graded submission, or has no code to run.

@@ -1,4 +1,4 @@
-"""The final code of a run, as a command that runs in a sandbox."""
+"""The final code of a run, as a command for a sandbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ for made in "working/$file" "submission/$file" "$file" "../$file" "$code/$file";
     [ -e "$MLEREDUX_SUBMISSION" ] || [ ! -e "$made" ] || cp "$made" "$MLEREDUX_SUBMISSION"
 done
 """
-"""Runs a program of `output/code`, named by the first argument, where the folders are that agents' code refers to."""
+"""Runs a program of `output/code`, named by the first argument, in an environment with the folders that agents' code
+uses."""
 _NOTEBOOK = """import sys
 from pathlib import Path
 
@@ -33,17 +34,17 @@ exec(compile({runner!r}, "notebook", "exec"))
 _PROGRAMS = (".py", ".ipynb", ".R", ".r", ".jl", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini")
 _MAX_CONFIG = 64 << 10
 _OUTSIDE = re.compile(r"(?:(?<![\w})\]./~])|(?<=://)|(?<=:///))/(dev/shm|\w+)\b")
-"""An absolute path up to its first folder; addresses such as `file:///tmp/rows.db` have one too."""
+"""Matches an absolute path up to its first folder; URLs such as `file:///tmp/rows.db` contain one too."""
 _SHARED = ("/tmp", "/var/tmp", "/dev/shm")
-"""Folders in which programs keep files, and shared memory."""
+"""Folders for programs' files, and shared memory."""
 _TELLING = "?????????*"
-"""Names that are hardly in a program by chance."""
+"""Names that are unlikely to occur in a program by chance."""
 _HOMES = re.compile(r"""getpw(?:nam|uid|all)|getent|["']~\w|expanduser\((?!\s*\w?["']~["'/])""")
-"""Ways to the home folder of the machine's user; `~` is another in a run."""
+"""Ways to refer to the home folder of the machine's user; in a run, `~` is a different folder."""
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\d{4})?(?!\d)")
 _FEWEST_PASTED = 10
 _SYSTEM = frozenset({"bin", "dev", "etc", "lib", "opt", "proc", "sys", "usr"})
-"""First folders in which programs keep nothing."""
+"""First folders in which programs store nothing."""
 _MODELS = re.compile(r"openai|anthropic|litellm|gateway|https?:|requests|urllib|http\.client", re.IGNORECASE)
 
 
@@ -51,7 +52,7 @@ def entry_point(run: Run) -> tuple[str, bool]:
     """Find the file of `output/code` to run, and whether it is an inference entry point, which gets all output files.
 
     Raises:
-        MlereduxError: There is none, or it is ambiguous.
+        MlereduxError: There is no such file, or the choice is ambiguous.
     """
     files = read_code(run.output_dir / "code")
     if PREDICT in files:
@@ -63,10 +64,10 @@ def entry_point(run: Run) -> tuple[str, bool]:
 
 
 def copy_programs(run: Run, output: Path, entry: str) -> str:
-    """Copy programs and small settings, no data: predictions or models that were stored do not count as code.
+    """Copy programs and small settings but no data, since stored predictions or models do not count as code.
 
     Returns:
-        The file to run: of a notebook, a script that executes it as Jupyter does.
+        The file to run; for a notebook, a script that executes it as Jupyter does.
     """
     code = output / "code"
     for name, text in read_code(run.output_dir / "code").items():
@@ -86,7 +87,7 @@ def _is_program(name: str, text: str) -> bool:
 
 
 def needs(run: Run, *, isolated: bool) -> str | None:
-    """Return what the programs of `output/code` name and a repetition lacks: files of the run, a language model."""
+    """Return what the programs of `output/code` use that a repetition lacks: files of the run, or a language model."""
     if not isolated and (shared := shares(run.output_dir / "code")):
         return shared
     files = read_code(run.output_dir / "code")
@@ -100,9 +101,10 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 
 def shares(folder: Path) -> str | None:
-    """Return what programs name outside the run, where nothing isolates it: a cache there holds the first data.
+    """Return a location outside the run that programs use without isolation, where a cache could contain the original
+    data.
 
-    They name the place, or a file in a shared folder, such as a block of shared memory.
+    A program may name the location itself, or a file in a shared folder, such as a block of shared memory.
     """
     text = "\n".join(read_code(folder).values())
     outside = [f"/{name}" for name in _OUTSIDE.findall(text) if name not in _SYSTEM and Path("/", name).is_dir()]
@@ -113,7 +115,7 @@ def shares(folder: Path) -> str | None:
 
 
 def names_dates(folder: Path, ids: Iterable[Sequence[str]]) -> bool:
-    """Return whether programs name years, but not many of the ids, as pasted answers do."""
+    """Return whether programs mention years but few of the ids, unlike programs that contain pasted answers."""
     text = _text(read_code(folder))
     return bool(_YEARS.search(text)) and sum(any(part in text for part in key) for key in ids) < _FEWEST_PASTED
 
@@ -123,7 +125,7 @@ def _text(files: dict[str, str]) -> str:
 
 
 def copy_output(run: Run, output: Path) -> None:
-    """Copy everything but submissions, for an inference entry point; links are not followed."""
+    """Copy everything except submissions, for an inference entry point; links are not followed."""
     for source in sorted(run.output_dir.iterdir()):
         if source.is_symlink() or source.name.startswith("submission"):
             continue
@@ -134,6 +136,6 @@ def copy_output(run: Run, output: Path) -> None:
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
-    """Links and what is neither a file nor a folder."""
+    """Return links and other entries that are neither a file nor a folder."""
     paths = (Path(folder, name) for name in names)
     return [path.name for path in paths if path.is_symlink() or not (path.is_file() or path.is_dir())]

@@ -27,8 +27,8 @@ class Solution:
     Attributes:
         name: `step 4`, or `version 2`.
         about: Its stage and known quality, in a few words.
-        files: Code by path.
-        parent: Index of the solution that it was derived from; None for a new draft.
+        files: Contents of code files by path.
+        parent: Index of the solution from which it was derived; None for a new draft.
     """
 
     name: str
@@ -99,7 +99,7 @@ def read_code(folder: Path) -> dict[str, str]:
             with open_below(folder, path) as file:
                 data = file.read(MAX_CODE + 1)
         except OSError:
-            continue  # deleted meanwhile, or replaced by a link
+            continue  # deleted in the meantime, or replaced by a link
         if len(data) <= MAX_CODE and b"\0" not in data:
             files[path] = data.decode("utf-8", "replace")
     return files
@@ -114,7 +114,7 @@ def entry_of(files: dict[str, str], asked: str | None = None) -> str:
     """Return the file that creates the submission.
 
     Raises:
-        MlereduxError: There is none, or it is ambiguous.
+        MlereduxError: There is no such file, or the choice is ambiguous.
     """
     if asked is not None:
         if asked not in files:

@@ -1,4 +1,4 @@
-"""Tables of a task's public data as text, read and written in the format that they have: CSV or Parquet."""
+"""Tables of a task's public data as text, read and written in their own format: CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ csv.field_size_limit(1 << 24)
 
 
 class NotPermutable(Exception):
-    """Why the ids of a task's test rows can't be exchanged: one sentence."""
+    """The reason why the ids of a task's test rows cannot be exchanged, as one sentence."""
 
 
 @dataclass
@@ -29,10 +29,10 @@ class Table:
     """A table.
 
     Attributes:
-        header: Names of its columns.
-        rows: Its cells as text.
+        header: Names of the columns.
+        rows: The cells as text.
         typed: The table with types, if its format has them.
-        records: Otherwise, the text of the header and of each row: quotes and line ends stay as they are.
+        records: Otherwise, the text of the header and of each row, which preserves quotes and line ends.
     """
 
     header: list[str]
@@ -41,28 +41,28 @@ class Table:
     records: list[str] = field(default_factory=list)
 
     def keys(self, places: Sequence[int]) -> list[tuple[str, ...]]:
-        """The cells of some columns, by row."""
+        """Return the cells of some columns, by row."""
         return [tuple(row[place] for place in places) for row in self.rows]
 
     def cells(self, name: str) -> list[str]:
-        """A column.
+        """Return the cells of a column.
 
         Raises:
-            ValueError: There is none of this name.
+            ValueError: The column does not exist.
         """
         place = self.header.index(name)
         return [row[place] for row in self.rows]
 
     def write(self, path: Path, order: Sequence[int], changed: Mapping[int, Sequence[str]]) -> None:
-        """Write its rows in an order.
+        """Write the rows in a given order.
 
         Args:
-            path: Where to; its name ends as the format wants it.
-            order: Numbers of rows.
-            changed: New cells of columns, by the columns' numbers, in the old order of the rows.
+            path: The target, with the suffix of its format.
+            order: Indices of rows.
+            changed: New cells by column index, in the original order of the rows.
 
         Raises:
-            NotPermutable: They don't fit the column's type.
+            NotPermutable: The cells do not fit the column's type.
         """
         if self.typed is None:
             head, *records = (record.rstrip("\r\n") for record in self.records)
@@ -86,12 +86,13 @@ class Table:
 
 
 def is_training(path: Path) -> bool:
-    """Check whether a path of the public data is named as training data."""
+    """Return whether a path in the public data is named as training data."""
     return any(_TRAINING.search(part) for part in path.parts)
 
 
 def nudged(cells: Sequence[str], random: Random) -> Sequence[str]:
-    """Change decimal numbers by a thousandth of their range, at least in their last digit; other columns stay."""
+    """Change decimal numbers by a thousandth of their range, and at least in their last digit; other columns are
+    unchanged."""
     known = [cell for cell in cells if cell]
     if not all(map(_DECIMAL.fullmatch, known)) or 4 * len({*known}) <= len(known):
         return cells
@@ -112,7 +113,7 @@ def read_table(path: Path) -> Table:
     """Read a table.
 
     Raises:
-        NotPermutable: It is no table, or too large.
+        NotPermutable: The file is not a table, or is too large.
     """
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -130,7 +131,7 @@ def read_table(path: Path) -> Table:
 
 
 def _records(file: IO[str]) -> Iterator[tuple[list[str], str]]:
-    """Read the rows that are not empty, each with its text."""
+    """Yield the nonempty rows, each with its text."""
     read: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -145,7 +146,7 @@ def _records(file: IO[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _replaced(record: str, cells: Mapping[int, str]) -> str:
-    """Replace cells in the text of a row; a cell that was quoted is quoted again."""
+    """Replace cells in the text of a row, keeping quotes."""
     texts = _CELL.findall(record) if cells else [record]
     for place, cell in cells.items():
         quoted = texts[place].startswith('"') or any(character in cell for character in ',"\r\n')

@@ -1,8 +1,9 @@
-"""Training targets that are changed for one more execution: predictions of code that learns from them follow.
+"""Changed training targets for one more execution, which the predictions of code that learns must follow.
 
-Code may look answers up by what permutation keeps: the content of a row; month and day, where ids are dates. Such
-predictions do not follow, or are exactly the same classes by other names. So numbers are reflected, and other values
-exchanged with one another. Classes stay in a sixth of the rows, about which code that learns errs.
+Code may look up answers by data that permutation preserves: the content of a row or, if ids are dates, month and day.
+Predictions of such code do not follow the change, or are exactly the same classes under other names. Therefore, numbers
+are reflected, and other values exchanged with one another. A sixth of the rows keep their classes, which causes errors
+in code that learns.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_train
 
 MOST_CLASSES = 50
 FOLLOWS = 0.2
-"""Agreement (Cohen's kappa), or correlation, of the predictions with those expected."""
+"""Minimum agreement (Cohen's kappa) or correlation of the predictions with the expected ones."""
 ALL, FEWEST = 0.97, 5
-"""Share of the predictions that is taken for all; mean number of rows of a class."""
+"""Minimum share of predictions that counts as all; minimum mean number of rows per class."""
 
 
 @dataclass
 class Relabelling:
-    """Where the training targets are.
+    """The locations and new values of the training targets.
 
     Attributes:
-        targets: Names of the columns that are predicted.
-        columns: Names of the columns of the training data with their values.
-        tables: Tables that have all of these, relative to the public folder.
-        folders: Folders with a folder for each class, likewise.
-        new: The new value of each class, once they are written; empty: numbers are reflected.
-        old: The targets before: the class of each row, or columns of numbers.
+        targets: Names of the predicted columns.
+        columns: Names of the columns of the training data that contain their values.
+        tables: Tables that contain all of these columns, relative to the public folder.
+        folders: Folders with a subfolder for each class, relative to the public folder.
+        new: The new value of each class, set when they are written; empty if numbers are reflected.
+        old: The original targets: the class of each row, or columns of numbers.
     """
 
     targets: tuple[str, ...]
@@ -50,7 +51,7 @@ class Relabelling:
     _few: bool = True
 
     def write(self, public: Path, random: Random) -> None:
-        """Change the targets in public files; these may be links to others, which stay as they are."""
+        """Change the targets in public files; files that these link to are not modified."""
         for path in self.tables:
             table = read_table(public / path)
             columns = [table.cells(name) for name in self.columns]
@@ -75,7 +76,7 @@ class Relabelling:
                 aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
 
     def _changed(self, columns: list[list[str]], kept: list[bool], random: Random) -> list[list[str]]:
-        """Change the cells of columns, of classes not in the rows that are kept."""
+        """Change the cells of columns; classes are not changed in rows that are kept."""
         self._few = all(len(set(column)) <= MOST_CLASSES for column in columns)
         numbers = [[_number(cell) for cell in column] for column in columns]
         one_hot = len(columns) > 1 and all(
@@ -95,7 +96,8 @@ class Relabelling:
         return [_reflected(column, kept if self._few else [False] * len(kept)) for column in columns]
 
     def follow(self, first: Path, second: Path) -> bool:
-        """Whether the predictions of a second submission, with the rows in the same order, follow the changes."""
+        """Return whether the predictions of a second submission, with the rows in the same order, follow the
+        changes."""
         if self.new:
             one, other = self._labels(first), self._labels(second)
             return _agreement([self.new.get(label, label) for label in one], other) >= FOLLOWS
@@ -103,7 +105,7 @@ class Relabelling:
         return fmean(_correlation(*pair) for pair in pairs) <= -FOLLOWS
 
     def renames(self, first: Path, second: Path) -> bool:
-        """Whether a second submission has other names for exactly the classes of the first."""
+        """Return whether a second submission has exactly the classes of the first under other names."""
         one, other = self._labels(first), self._labels(second)
         classes: dict[str, list[str]] = {}
         for label, renamed in zip(one, other, strict=True):
@@ -112,7 +114,7 @@ class Relabelling:
         return self._few and len(classes) * FEWEST < len(one) and most >= ALL * len(one)
 
     def write_back(self, changed: Path, target: Path) -> None:
-        """Write a submission of the changed data with its predictions in terms of the old targets."""
+        """Write a submission for the changed data with its predictions mapped back to the original targets."""
         table = read_table(changed)
         cells = {name: table.cells(name) for name in self.targets}
         old = {value: key for key, value in self.new.items()}
@@ -125,7 +127,8 @@ class Relabelling:
         table.write(target, range(len(table.rows)), {table.header.index(name): cells[name] for name in cells})
 
     def write_constant(self, submission: Path, target: Path) -> None:
-        """Write a submission that predicts the same for each row, without skill: the mean, or the largest class."""
+        """Write a submission without skill that predicts the same for each row: the mean, or the most frequent
+        class."""
         table, cells = read_table(submission), dict[int, list[str]]()
         for number, name in enumerate(self.targets):
             if self.new and len(self.targets) > 1:
@@ -142,7 +145,7 @@ class Relabelling:
         return [[_number(cell) for cell in table.cells(name)] for name in self.targets]
 
     def _labels(self, submission: Path) -> list[str]:
-        """The class of each row: the column with the largest number, or the cells; chances are rounded."""
+        """Return the class of each row: the column with the largest number, or the cells; probabilities are rounded."""
         if len(self.targets) > 1 and self.new:
             rows = zip(*self._columns(submission), strict=True)
             return [self.targets[row.index(max(row))] for row in rows]
@@ -155,7 +158,7 @@ class Relabelling:
 
 
 def targets_of(task: Task, public: Path) -> tuple[str, ...]:
-    """Return the names of the columns that are predicted."""
+    """Return the names of the predicted columns."""
     form = task.submission
     known = read_table(public / (form.sample or "..")).header
     return form.target_columns or tuple(name for name in known if name not in form.id_columns)
@@ -165,7 +168,7 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     """Find the training targets.
 
     Raises:
-        NotPermutable: Neither a table nor the names of folders have them.
+        NotPermutable: Neither a table nor the names of folders contain them.
     """
     targets, sample = targets_of(task, public), Path(task.submission.sample or "..")
     tables = sorted(one.relative_to(public) for one in public.rglob("*") if one.suffix in KINDS and one.is_file())
@@ -173,7 +176,7 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     found = [path for path, table in read.items() if set(targets) <= set(table.header)]
     if found:
         return Relabelling(targets, targets, tuple(found))
-    for path, table in read.items():  # a column of classes, of which each has a column of probabilities
+    for path, table in read.items():  # a column of classes, each with its own column of probabilities
         for name in table.header if len(targets) > 1 else ():
             if set(table.cells(name)) == set(targets):
                 return Relabelling(targets, (name,), (path,))
@@ -189,7 +192,7 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
 
 
 def agreement(first: Path, second: Path) -> float:
-    """Return the share of equal rows of two submissions with the rows in the same order."""
+    """Return the share of equal rows between two submissions with the rows in the same order."""
     return fmean(map(list.__eq__, read_table(first).rows, read_table(second).rows))
 
 
@@ -204,12 +207,12 @@ def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
 def _correlation(one: list[float], other: list[float]) -> float:
     try:
         return correlation(one, other)
-    except StatisticsError:  # a constant
+    except StatisticsError:  # a constant column
         return 0.0
 
 
 def is_constant(submission: Path, targets: Iterable[str]) -> bool:
-    """Whether a submission predicts the same for all rows, so that it holds no answers."""
+    """Return whether a submission predicts the same for all rows, and thus contains no answers."""
     table = read_table(submission)
     return all(len(set(table.cells(name))) <= 1 for name in targets if name in table.header)
 
@@ -227,14 +230,14 @@ def _upper_sixth(numbers: Sequence[float]) -> list[bool]:
 
 
 def _reflected(column: list[str], kept: list[bool]) -> list[str]:
-    """Exchange the largest number with the smallest, and so on, except in the rows that are kept."""
+    """Exchange the largest number with the smallest and so on, except in rows that are kept."""
     values = sorted(set(column), key=_number)
     new = dict(zip(values, reversed(values), strict=True))
     return [cell if stays else new[cell] for cell, stays in zip(column, kept, strict=True)]
 
 
 def _interpolated(cells: Iterable[str], old: Iterable[str]) -> list[str]:
-    """Exchange numbers as `_reflected` does; those between two values go between the values of these."""
+    """Exchange numbers as `_reflected` does, interpolating numbers that lie between two old values."""
     texts = {float(cell): cell for cell in old}
     values, found = sorted(texts), list[str]()
     for number in (min(max(_number(cell), values[0]), values[-1]) for cell in cells):
@@ -249,7 +252,7 @@ def _interpolated(cells: Iterable[str], old: Iterable[str]) -> list[str]:
 
 
 def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: Random) -> list[float]:
-    """Return the cells of a numeric column; if there is none, random numbers."""
+    """Return the cells of a numeric column or, if there is none, random numbers."""
     columns: list[list[float]] = []
     for name in set(table.header) - set(targets):
         with contextlib.suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Execution of a run's code again, to verify its result."""
+"""Repeated execution of a run's code, to verify its result."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from mleredux.plugin.task import Task
 from mleredux_artifact_notes.halves import halves
 
 HALVES = 24
-"""Half samples of the test rows that the standard error of a score is estimated from."""
+"""Number of half samples of the test rows from which the standard error of a score is estimated."""
 
 
 @dataclass
 class Trial:
-    """A finished run, and the means to execute its code again without access to what the run saw.
+    """A finished run, and the means to execute its code again without access to the files that the run saw.
 
     Attributes:
         run: The run whose result is checked.
         task: Its task.
         public: The public files that its agent had.
-        folder: For files that are needed until the end; sandboxes can mount what lies in it.
+        folder: Folder for files that are needed until the end; sandboxes can mount its content.
     """
 
     run: Run
@@ -45,17 +45,17 @@ class Trial:
 
     @property
     def agent(self) -> Agent:
-        """The run's agent."""
+        """Return the run's agent."""
         return self._context.agent
 
     @property
     def isolated(self) -> bool:
-        """Whether the run's sandbox keeps programs from files of this machine."""
+        """Return whether the run's sandbox isolates programs from files of this machine."""
         return self._context.sandbox.capabilities.isolated
 
     @property
     def lacks(self) -> str | None:
-        """What the run had that an execution has not: the network, variables, tools."""
+        """Return what the run had that a repetition lacks: the network, variables, tools."""
         spec, agent = self.run.spec, self.agent
         had = {
             "a language model": spec.network == "gateway",
@@ -71,12 +71,12 @@ class Trial:
         """Run a program in a fresh environment of the run's agent: same image, variables, seed and limits, no network.
 
         Args:
-            public: The data to mount, in place of the run's own.
-            command: As `Agent.command`; the working directory is the new output folder. None: the agent's own.
+            public: The data to mount instead of the run's own.
+            command: The command as in `Agent.command`, run in the new output folder; None: the agent's own command.
             fill: Writes what the command needs into the new output folder.
 
         Returns:
-            The submission, or one sentence on why there is none, or on how the program ended otherwise than before.
+            The submission, or a sentence on why there is none or why the program ended differently than before.
 
         Raises:
             Cancelled: A user cancelled the run.
@@ -107,19 +107,20 @@ class Trial:
         return f"{self.task.submission.file} {submitted.problem}."
 
     def scores(self, submissions: Sequence[Path]) -> list[float | None]:
-        """Score submissions against the answers; None where one is not valid."""
+        """Score submissions against the answers; the score of an invalid one is None."""
         task, private = as_prepared(self.task, self._prepared.private.parent), self._prepared.private
         return self._scores([Job(task, path, private) for path in submissions])
 
     def standard_error(self, *submissions: Path) -> float | None:
-        """Estimate the standard error over the test rows of a score, or of the difference of two, by half sampling.
+        """Estimate the standard error over test rows of a score, or of the difference between two, by half sampling.
 
-        The standard deviation of the scores of random halves, drawn without replacement: the delete-d jackknife with
-        d = n / 2 (Shao and Wu, 1989, A General Theory for Jackknife Variance Estimation). No row occurs twice, so that
-        every grader accepts the samples.
+        The estimate is the standard deviation of the scores of random halves, drawn without replacement: the delete-d
+        jackknife with d = n / 2 (Shao and Wu, 1989, A General Theory for Jackknife Variance Estimation). No row occurs
+        twice, so every grader accepts the samples.
 
         Returns:
-            None where answers and submissions are not tables with the same ids, or too few samples can be scored.
+            The result is None if answers and submissions are not tables with the same ids, or if too few samples can be
+            scored.
         """
         rows = list(zip(*map(self._half_scores, submissions), strict=False))
         known = [[score for score in row if score is not None] for row in rows]

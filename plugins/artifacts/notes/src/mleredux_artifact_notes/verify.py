@@ -1,4 +1,4 @@
-"""Verification: the program runs again on permuted test data, and must achieve the score of the submission."""
+"""Verification: the program is run again on permuted test data, and must achieve the score of the submission."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from mleredux_artifact_notes.trial import Trial
 
 REPETITIONS = 3
-"""Maximum number of executions; one is enough if it achieves the score."""
+"""Maximum number of executions; one is sufficient if it achieves the score."""
 ERRORS, MOST_ERRORS = 2.0, 3.0
-"""The tolerance in standard errors of the score: at least, and at most, however much repetitions differ."""
+"""Minimum and maximum tolerance in standard errors of the score, regardless of how much repetitions differ."""
 Status = Literal["verified", "not reproducible", "not attempted"]
 RETAINED = {"classes": 0.5, "chances": 0.1, "numbers": 0.7}
-"""Share of the submission's skill that is left with other training targets, at least, if code learns."""
+"""Minimum share of the submission's skill that remains with other training targets if code learns."""
 UNKNOWN = 0.01
 """The tolerance relative to the score, if no standard error can be estimated."""
 
@@ -35,9 +35,9 @@ def verify(trial: Trial, report: Report) -> Verification:
 
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
-    (An upper limit is needed, since code chooses how much its repetitions differ.) The predictions of a program that
-    trains must also follow other training targets, and it must not need the exact test rows. It is not reproducible
-    only if it ran as before.
+    (An upper limit is needed because code controls how much its repetitions differ.) Predictions of a program that
+    trains must also follow other training targets, and the program must not need the exact test rows. A result is not
+    reproducible only if the program ran as before.
     """
     try:
         code = _code(trial)
@@ -49,13 +49,13 @@ def verify(trial: Trial, report: Report) -> Verification:
 
 @dataclass
 class _Code:
-    """What is executed.
+    """The code to execute.
 
     Attributes:
-        entry: Its name, for the user.
-        command: What runs in the new environment; None: the agent's own command, with nothing of what it wrote.
-        inference: Whether it gets everything that the run wrote, and does not train.
-        lacks: What the run had, and it has not.
+        entry: Its name, as shown to the user.
+        command: The command in the new environment; None: the agent's own command, without any files that it wrote.
+        inference: Whether it receives everything that the run wrote, and does not train.
+        lacks: What the run had that the execution lacks.
     """
 
     trial: Trial
@@ -66,12 +66,12 @@ class _Code:
 
     @property
     def programs(self) -> Path:
-        """The folder of its source."""
+        """Return the folder of its source."""
         folder = self.trial.agent.build.folder
         return folder.path if self.command is None and folder else self.trial.run.output_dir / "code"
 
     def fill(self, output: Path) -> None:
-        """Lay out the output folder as the program expects it."""
+        """Fill the output folder as the program expects it."""
         if self.command is None:
             return
         (output / "code").mkdir(exist_ok=True)
@@ -82,10 +82,10 @@ class _Code:
 
 
 def _code(trial: Trial) -> _Code:
-    """Choose what to execute: what the agent declares, its final code, or its own command.
+    """Choose the code to execute: the code that the agent declares, its final code, or its own command.
 
     Raises:
-        MlereduxError: There is nothing that can be executed.
+        MlereduxError: Nothing can be executed.
     """
     agent, lacks, folder = trial.agent, trial.lacks, trial.agent.build.folder
     if agent.verify and agent.verify != agent.command:
@@ -96,12 +96,12 @@ def _code(trial: Trial) -> _Code:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
             if trial.run.spec.network == "gateway":
-                lacks = None  # the agent's, unless the code names a model too
+                lacks = None  # the agent's model, unless the code names one too
             if not inference:
                 lacks = needs(trial.run, isolated=trial.isolated) or lacks
             return _Code(trial, entry, command, inference, lacks)
     except MlereduxError:
-        # Only a user's own program is executed as a whole: other agents may search for hours.
+        # Only a user's own program is executed as a whole, as other agents may search for hours.
         if folder is None or lacks or any((trial.run.output_dir / "code").iterdir()):
             raise
     if folder and not trial.isolated:
@@ -122,7 +122,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         again, found = nudged if nudged and number == 0 else _repeat(code, restored)
         doubts += found
         scores.append(again)
-        if sign * (score - again) <= 0 or again in scores[:-1]:  # achieved, or not random
+        if sign * (score - again) <= 0 or again in scores[:-1]:  # score achieved, or not random
             break
         if deviation is None:
             deviation = _standard_error(trial, report, restored)
@@ -148,7 +148,8 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, list[str]] | None, str]:
-    """Execute on slightly different test rows: as `_repeat`; if it is clearly worse, as a lookup is: None, and how."""
+    """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as for a lookup, return
+    None and how."""
     trial, score = code.trial, report.score or 0.0
     submission = trial.run.path / report.submission_path
     trial.say("executing the program again, on slightly different test rows")
@@ -164,7 +165,7 @@ def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, l
 
 
 def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
-    """Whether predictions depend on the training targets: execute once more with other ones."""
+    """Determine whether predictions depend on the training targets, by one more execution with other targets."""
     trial = code.trial
     targets, public = targets_of(trial.task, trial.public), trial.public
     if is_constant(restored, targets):
@@ -200,7 +201,8 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
 
 
 def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path) -> str:
-    """Say whether predictions for other targets, mapped back, lack most of the skill of the submission."""
+    """Return a sentence if predictions for other targets, mapped back, lack most of the submission's skill; else an
+    empty text."""
     back, constant = changed.with_name("back.csv"), changed.with_name("constant.csv")
     relabelling.write_back(changed, back)
     relabelling.write_constant(trial.run.path / report.submission_path, constant)
@@ -218,10 +220,10 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
 def _repeat(
     code: _Code, restored: Path, relabelling: Relabelling | None = None, nudge: SystemRandom | None = None
 ) -> tuple[float, list[str]]:
-    """Execute once; the score, and doubts about the data. The submission is kept as `restored`.
+    """Execute once; return the score and doubts about the data, and store the submission as `restored`.
 
     Raises:
-        NotPermutable: It did not run as before, or created no valid submission.
+        NotPermutable: The program did not run as before, or created no valid submission.
     """
     trial, random = code.trial, SystemRandom()
     with tempfile.TemporaryDirectory(prefix="permuted-", dir=trial.folder) as folder:
@@ -247,7 +249,7 @@ def _repeat(
 
 
 def _standard_error(trial: Trial, report: Report, restored: Path) -> float:
-    """The standard error of the score: the larger of the submission's and the repetition's."""
+    """Return the standard error of the score: the larger of those of the submission and the repetition."""
     trial.say("estimating the standard error of the score")
     found = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
     known = [error for error in found if error is not None]

@@ -1,4 +1,4 @@
-"""`mleredux bundle` and `mleredux verify-bundle`: results that are signed, and checked by others offline."""
+"""`mleredux bundle` and `mleredux verify-bundle`: sign results, and verify them offline."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Write a bundle: a zip archive of results, and an in-toto statement about them in a signed DSSE envelope.
 
-The archive holds `statement.dsse.json` (the envelope), `key.pem` (the signer's public key) and, for each run,
-`runs/<id>/{run,report,scores}.json` and its submission. The statement (https://in-toto.io/Statement/v1) names each of
-these files with its SHA-256; its predicate states what ran and what came of it. The submission's hash is always there,
-the file itself unless it was left out.
+The archive contains `statement.dsse.json` (the envelope), `key.pem` (the signer's public key) and, for each run,
+`runs/<id>/{run,report,scores}.json` and its submission. The statement (https://in-toto.io/Statement/v1) lists each of
+these files with its SHA-256; its predicate describes what ran and the results. It always contains the submission's
+hash, but the file itself may be left out.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def write_bundle(
     """Write the archive of runs that have ended; return the statement.
 
     Args:
-        submissions: Whether the submissions themselves go in; without them, nobody can grade again.
+        submissions: Whether to include the submissions themselves, without which others cannot grade again.
 
     Raises:
-        MlereduxError: A run has not ended, or the file can't be written.
+        MlereduxError: A run has not ended, or the file cannot be written.
     """
     subjects: list[dict[str, Any]] = []
     told: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[d
 
 
 def _told(run: Run, subjects: list[dict[str, Any]]) -> dict[str, Any]:
-    """The predicate's part about a run."""
+    """Return the part of the predicate for a run."""
     report = run.report
     submission = next((each for each in subjects if not each["name"].endswith(".json")), None)
     return {

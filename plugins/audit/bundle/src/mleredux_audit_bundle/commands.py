@@ -32,7 +32,7 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
     from mleredux_audit_bundle.keys import installation_key, public_key, public_pem
 
     store = RunStore(runs_dir)
-    found = {run.id: run for run in map(store.get, runs)}  # each once
+    found = {run.id: run for run in map(store.get, runs)}  # each run once
     signer = installation_key()
     write_bundle(found.values(), signer, output, submissions=not no_submissions)
     key = public_key(public_pem(signer), "The signing key").keyid

@@ -1,4 +1,4 @@
-"""The key with which an installation signs: ed25519, in the user's configuration folder."""
+"""The signing key of an installation: an ed25519 key in the user's configuration folder."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _SECRET = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def key_path() -> Path:
-    """The private key's file."""
+    """Return the path of the private key file."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "mleredux" / "signing-key.pem"
 
 
 def installation_key() -> Ed25519PrivateKey:
-    """The key of this installation, created on first use; readable only by its user.
+    """Return the key of this installation, which is created on first use and readable only by its user.
 
     Raises:
-        MlereduxError: The key can't be read or created, or is of another kind.
+        MlereduxError: The key cannot be read or created, or is of another type.
     """
     path = key_path()
     try:
@@ -40,7 +40,7 @@ def installation_key() -> Ed25519PrivateKey:
             temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
             with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(Ed25519PrivateKey.generate().private_bytes(*_SECRET))
-            with contextlib.suppress(FileExistsError):  # another process was first: its key is used
+            with contextlib.suppress(FileExistsError):  # another process was first, so its key is used
                 path.hardlink_to(temporary)
             temporary.unlink()
         key = load_pem_private_key(path.read_bytes(), password=None)
@@ -52,19 +52,19 @@ def installation_key() -> Ed25519PrivateKey:
 
 
 def public_pem(key: Ed25519PrivateKey) -> bytes:
-    """The public half, as a PEM file."""
+    """Return the public key in PEM format."""
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def public_key(pem: bytes, source: str) -> SSlibKey:
-    """A public key from its PEM file.
+    """Read a public key from the content of a PEM file.
 
     Raises:
-        MlereduxError: It is not one.
+        MlereduxError: The content is not a public key.
     """
     try:
         return SSlibKey.from_crypto(load_pem_public_key(pem))
     except (ValueError, TypeError) as error:
         raise MlereduxError(f"{source} is not a public key in PEM form ({error}).") from error
-    except Exception as error:  # the library's own error for kinds of keys that it doesn't know
+    except Exception as error:  # the library's own error for unknown types of keys
         raise MlereduxError(f"{source} is not a public key that can be used: {error}.") from error

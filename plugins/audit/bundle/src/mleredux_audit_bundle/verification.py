@@ -1,4 +1,4 @@
-"""Check a bundle, which may come from anyone: signature, hashes, agreement, and the grade itself."""
+"""Verify a bundle from an untrusted source: signature, hashes, consistency, and the grade itself."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from mleredux_audit_bundle.archive import ENVELOPE, KEY, PAYLOAD_TYPE
 from mleredux_audit_bundle.keys import public_key
 
 MOST_BYTES = 64 << 30
-"""What the files of an archive may have, unpacked; they are hashed as they are read, without unpacking them."""
+"""Maximum total unpacked size of the files in an archive; they are hashed while being read, without unpacking."""
 MOST_SUBMISSION = 4 << 30
-"""The largest submission that is graded; a larger one is invalid in a run too."""
+"""Maximum size of a submission that is graded; a larger one is invalid in a run too."""
 _COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Methods that bundles are written by, and that take little memory."""
+"""Compression methods used in bundles, which need little memory."""
 _FREE_SHARE = 2
-"""A submission is unpacked if the disk's free space is as many times its size."""
+"""A submission is unpacked only if the free disk space is at least this multiple of its size."""
 _GRADED = tuple(
     [*("valid_submission", "score", "metric", "is_lower_better", "any_medal", "above_median", "percentile", "teams")]
     + [f"{medal}_{what}" for medal in ("gold", "silver", "bronze") for what in ("medal", "threshold")]
     + ["median_threshold"]
 )
-"""Fields of a report that grading computes, all of which must be the same here."""
+"""Fields of a report that grading computes, all of which must be reproduced."""
 _MOST_TEXT = 64 << 20
 
 
 class _Part(BaseModel):
-    """A part of a statement, of which others may know more fields."""
+    """A part of a statement, which may contain unknown fields."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -69,7 +69,7 @@ class _Told(_Part):
     used: dict[str, Any] = {}
 
     def claimed(self) -> Report | None:
-        """The signed report; None if there is none."""
+        """Return the signed report; None if there is none."""
         return None if self.report is None else _report(self.report)
 
 
@@ -87,13 +87,13 @@ class _Statement(_Part):
 
 @dataclass
 class RunCheck:
-    """What is known of a run in the bundle: its signer's claims, and what grading here gave.
+    """The check of a run in the bundle: the signer's claims, and the results of grading here.
 
     Attributes:
-        claimed_score, claimed_medal: In the signed report.
-        score, medal, percentile: Of its submission as graded here; None if it was not graded here, or has none.
+        claimed_score, claimed_medal: Score and medal in the signed report.
+        score, medal, percentile: Results of grading its submission here; None if it was not graded here, or has none.
         reproduced: Whether grading here gave the signed result; None if it was not graded here.
-        problems: What is wrong, a sentence each.
+        problems: Problems, one sentence each.
         notes: Why something was not checked.
     """
 
@@ -116,9 +116,9 @@ class Verification:
     """The result of checking a bundle.
 
     Attributes:
-        key: The id of the key that signed it; None if no valid signature was found.
-        trusted: Whether that key is one of those given as trusted; None if none was given.
-        problems: What is wrong with the bundle as a whole, a sentence each.
+        key: Id of the key with which it was signed; None if there is no valid signature.
+        trusted: Whether that key is trusted; None if no trusted keys were specified.
+        problems: Problems of the bundle as a whole, one sentence each.
     """
 
     key: str | None = None
@@ -129,7 +129,7 @@ class Verification:
 
     @property
     def verified(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether there are no problems."""
         return self.key is not None and not self.problems and not any(run.problems for run in self.runs)
 
 
@@ -139,9 +139,9 @@ def verify_bundle(
     """Check a bundle.
 
     Args:
-        keys: Trusted keys; None if any signer will do.
-        answers: A data directory with the prepared tasks, to grade the submissions with.
-        catalogue: Plugins that grade; needed with `answers`.
+        keys: Trusted keys; None: any signer is accepted.
+        answers: A data directory with the prepared tasks, for grading the submissions.
+        catalogue: The plugins that grade; required with `answers`.
 
     Raises:
         MlereduxError: The file is not a bundle.
@@ -186,7 +186,7 @@ def _verify(
 
 
 def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] | None) -> _Statement | None:
-    """The statement, if its signature is valid and its form is known."""
+    """Return the statement if its signature is valid and its format is known."""
     try:
         envelope = Envelope.from_dict(json.loads(_text(archive, ENVELOPE)))
         own = public_key(_text(archive, KEY), f"{KEY} in the archive")
@@ -215,7 +215,7 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
 
 
 def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verification) -> None:
-    """Compare the files with the signed hashes; submissions may be left out, nothing may be added."""
+    """Compare the files with the signed hashes; submissions may be left out, but nothing may be added."""
     if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
         raise MlereduxError(f"The archive unpacks to more than {MOST_BYTES >> 30} GiB.")
     left = set(archive.namelist()) - {ENVELOPE, KEY}
@@ -251,7 +251,7 @@ def _check_run(archive: zipfile.ZipFile, told: _Told) -> RunCheck:
 
 
 def _report(content: dict[str, Any]) -> Report:
-    """A report with what its verdict withholds; fields of later versions are left out."""
+    """Return a report including the results withheld by its verdict, ignoring fields of later versions."""
     report = Report.model_validate({name: value for name, value in content.items() if name in Report.model_fields})
     return report.model_copy(update=report.verdict.withheld)
 
@@ -259,7 +259,7 @@ def _report(content: dict[str, Any]) -> Report:
 def _grade_again(
     archive: zipfile.ZipFile, told: _Told, checked: RunCheck, store: DataStore, catalogue: Catalogue
 ) -> None:
-    """Grade the submission here, and compare all that grading computes."""
+    """Grade the submission here, and compare all results of grading."""
     claimed, submission = told.claimed(), told.submission
     if claimed is None or submission is None:
         checked.notes.append("No submission of it was graded.")
@@ -294,12 +294,12 @@ def _grade_again(
 
 @contextmanager
 def _unpacked(archive: zipfile.ZipFile, name: str) -> Iterator[Path]:
-    """A submission as a file, while it is graded.
+    """Provide a submission as a file while it is graded.
 
     Raises:
-        MlereduxError: It is too large, for a submission or for the disk.
+        MlereduxError: The submission is too large, or does not fit on the disk.
     """
-    size = archive.getinfo(name).file_size  # no more is read of it
+    size = archive.getinfo(name).file_size  # reading stops there
     with tempfile.TemporaryDirectory(prefix="mleredux-verify-") as folder:
         if size > min(MOST_SUBMISSION, shutil.disk_usage(folder).free // _FREE_SHARE):
             raise MlereduxError(f"The submission of {size >> 20:,} MiB is too large to be unpacked in {folder}.")

@@ -1,4 +1,4 @@
-"""What agents reach that learn nothing.
+"""Scores of trivial agents that learn nothing.
 
-`plugin` is the part that mleredux sees; `python -m mleredux_audit_floor.hunter` runs inside the sandbox, without it.
+mleredux imports `plugin`; `python -m mleredux_audit_floor.hunter` runs inside the sandbox, without it.
 """

@@ -23,11 +23,11 @@ KINDS = ("null", "sample", "constant", "random", "copy", "injector", "hunter")
 
 @dataclass(frozen=True)
 class Row:
-    """The best of the submissions of one kind.
+    """The best submission of one kind.
 
     Attributes:
-        tried, scored: How many were graded, and how many of them got a score.
-        best: What the best one holds.
+        tried, scored: Number of graded submissions, and number of those with a score.
+        best: A description of the best submission.
         score: Its score; None if none was valid.
     """
 
@@ -43,7 +43,8 @@ class Row:
 
 @dataclass
 class Floor:
-    """The floor of a task, a row for each kind of agent; `defects` has a sentence for each that passes the median."""
+    """The floor of a task, with a row for each kind of agent; `defects` has a sentence for each that exceeds the
+    median."""
 
     task: str
     version: str
@@ -53,7 +54,7 @@ class Floor:
 
     @property
     def defects(self) -> list[str]:
-        """What an agent that learns nothing should not reach."""
+        """Return a sentence for each score that an agent that learns nothing should not reach."""
         return [
             f"{row.kind} ({row.best}) scores {plain(row.score or 0, 6)}"
             + (f", better than the median {plain(self.median or 0, 6)}" if row.above_median else "")
@@ -63,18 +64,18 @@ class Floor:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object."""
+        """Return the floor as a JSON object."""
         return {**asdict(self), "defects": self.defects}
 
 
 def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, seed: int = 0) -> Floor:
-    """Grade submissions that nothing was learned for.
+    """Grade submissions made without learning.
 
     Args:
         public, private: The prepared files.
 
     Raises:
-        TaskBroken: The task has no sample submission, or its grader is at fault.
+        TaskBroken: The task has no sample submission, or its grader fails.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-floor-") as scratch:
         made = list(_submissions(task, public, Path(scratch), seed))
@@ -100,12 +101,13 @@ def _submissions(task: Task, public: Path, folder: Path, seed: int) -> Iterable[
 
 
 def row_of(kind: str, labelled: list[tuple[str, str, Report]]) -> Row:
-    """The best report of a kind; each is given with its kind and with what the submission holds."""
+    """Return the row for the best report of a kind; each report comes with its kind and a description of its
+    submission."""
     own = [(what, report) for each, what, report in labelled if each == kind]
     valid = [(what, report) for what, report in own if report.score is not None and not math.isnan(report.score)]
     if not valid:
         return Row(kind, len(own), 0)
     sign = -1.0 if valid[0][1].is_lower_better else 1.0
     what, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
-    best = best.model_copy(update=best.verdict.withheld)  # trusted or not: the score shows what can be reached
+    best = best.model_copy(update=best.verdict.withheld)  # even if not trusted: the score shows what can be reached
     return Row(kind, len(own), len(valid), what, best.score, best.percentile, best.medal, best.above_median)

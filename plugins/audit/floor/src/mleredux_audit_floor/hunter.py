@@ -1,4 +1,4 @@
-"""An agent that learns nothing: it searches the machine for the answers. Standard library alone."""
+"""An agent that learns nothing and searches the machine for the answers, using only the standard library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_FILES = {"/proc", "/sys", "/dev"}
 
 
 def main() -> int:
-    """Submit a file that has the sample's ids but other predictions; else the sample."""
+    """Submit a file that has the sample's ids but other predictions, or else the sample."""
     task = Task()
     sample = task.sample
     found = None if sample is None else find_answers(sample, apart=(task.data_dir, task.output_dir))
@@ -33,7 +33,8 @@ def main() -> int:
 
 
 def find_answers(sample: Path, *, apart: tuple[Path, ...] = ()) -> Path | None:
-    """The first readable table outside of some folders with the sample's columns and ids, but other predictions."""
+    """Return the first readable table, outside of some folders, with the sample's columns and ids but other
+    predictions."""
     head, ids = _table(sample)
     content = sample.read_bytes()
     for path in _files(time.monotonic() + SECONDS, {os.path.realpath(folder) for folder in apart}):
@@ -45,7 +46,7 @@ def find_answers(sample: Path, *, apart: tuple[Path, ...] = ()) -> Path | None:
 
 
 def _table(path: Path) -> tuple[set[str], set[str]]:
-    """The column names of a CSV file, and the values of its first column."""
+    """Return the column names of a CSV file, and the values of its first column."""
     with path.open(newline="", encoding="utf-8", errors="strict") as file:
         rows = csv.reader(file)
         head = set(next(rows, []))
@@ -53,7 +54,7 @@ def _table(path: Path) -> tuple[set[str], set[str]]:
 
 
 def _files(until: float, apart: set[str]) -> Iterator[Path]:
-    """Readable CSV files, from the folders of the environment and of the mounts first."""
+    """Yield readable CSV files, starting with the folders of the environment and of mounts."""
     starts = [value for value in os.environ.values() if value.startswith("/")]
     with contextlib.suppress(OSError):
         starts += [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]

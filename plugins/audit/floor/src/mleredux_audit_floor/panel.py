@@ -1,4 +1,4 @@
-"""The floor that `mleredux audit floor` found last, beside the data of the task."""
+"""The latest floor from `mleredux audit floor`, stored next to the data of the task."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FILE = "floor.json"
 
 
 def keep(floor: Floor, home: Path) -> None:
-    """Write the floor into the folder of the task's data; without, if that can't be written."""
+    """Write the floor into the folder of the task's data, if it is writable."""
     with suppress(OSError):
         write_atomically(home / _FILE, json.dumps(floor.as_json(), indent=1) + "\n")
 
 
 def panel(visit: Visit, task: Task) -> dict[str, Any] | None:
-    """The floor of this version of the task."""
+    """Return the floor of this version of the task."""
     try:
         found = json.loads((DataStore(visit.data_dir).home(task) / _FILE).read_text())
     except (OSError, ValueError):

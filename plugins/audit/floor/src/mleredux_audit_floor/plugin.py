@@ -1,4 +1,4 @@
-"""`mleredux audit floor TASK`: what agents reach that learn nothing."""
+"""`mleredux audit floor TASK`: score trivial agents that learn nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `audit floor`."""
+    """Return the command `audit floor`."""
     yield Ref(
         "audit floor", "mleredux_audit_floor.command:command", {"title": "Score trivial agents that learn nothing."}
     )
@@ -25,7 +25,7 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Agent]:
-    """An agent that only looks for the answers."""
+    """Return an agent that only searches for the answers."""
     from mleredux.plugin.agent import Agent, Build, Limits
 
     yield Agent(
@@ -40,7 +40,7 @@ def mleredux_register_agents() -> Iterable[Agent]:
 
 @hookimpl
 def mleredux_register_pages() -> list[Panel]:
-    """The floor on the page of a task."""
+    """Return the panel that shows the floor on the page of a task."""
     from mleredux.plugin.page import Panel
 
     return [Panel(title="Floor", template="floor.html.j2", function="mleredux_audit_floor.panel:panel", place="task")]

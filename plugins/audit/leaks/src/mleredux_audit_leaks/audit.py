@@ -31,7 +31,8 @@ from mleredux_audit_leaks.truth import Truth, joined_tables, known_tables
 TABLE_BYTES = 1 << 30
 """Maximum total bytes of tables that are read."""
 MOST_ALIKE = 24
-"""Maximum number of similar files in a folder; beyond it, files with irregular names are samples rather than tables."""
+"""Maximum number of similar files below one folder; beyond it, files with mostly distinct names are samples, not
+tables."""
 SMALL_BYTES = 16 << 20
 """Maximum size of files that are read first, since many of them can be read."""
 
@@ -154,7 +155,7 @@ def _whole(tables: list[Table]) -> list[Table]:
 
 
 def _sample_trees(files: list[PublicFile]) -> set[tuple[str, str]]:
-    """Return trees of many similar files with irregular names: these are samples, although each folder has few of
+    """Return trees of many similar files with mostly distinct names: these are samples, even if each folder has few of
     them."""
     names: dict[tuple[str, str], list[str]] = {}
     for file in files:
