@@ -1,4 +1,4 @@
-"""Web pages over runs, live and offline: `mleredux view` and `mleredux report`.
+"""Web pages for runs, live and offline: `mleredux view` and `mleredux report`.
 
 | modules | contents |
 |---|---|
@@ -13,17 +13,17 @@
 | `export` | the same pages as offline files |
 | `shared` | functions for other programs with the same pages, such as the server |
 
-How a page is added:
+How to add a page:
 
 - A `Source` (`source`) lists runs, opens one, and reports changes. `local` reads a runs directory; a server has its own
   source. Nothing else depends on where runs are stored.
-- A page in `pages` is a function that takes a `Visit` (the source, the path's parts, the query) and returns the name of
-  a template and its values; `@page("/runs/{run_id}/log")` sets its address. Once `pages/__init__.py` lists the module,
-  the page is served live, exported, and checked by the tests of every page.
-- A page that changes something is declared with `@action` and gets POST requests only.
-- `templates/` extends `layout.html.j2`; everything is escaped. Addresses are always written as
-  `{{ link("runs", run.id, "log", line=7) }}`, so that an export can write relative file names instead.
-- `static/view.css` continues the report's style sheet with its custom properties; `static/view.js` is the only script
+- A page in `pages` is a function that takes a `Visit` (the source, the parts of the path, the query) and returns the
+  name of a template and its values; `@page("/runs/{run_id}/log")` sets its URL. Once `pages/__init__.py` lists the
+  module, the page is served live, exported, and covered by the tests of all pages.
+- A page that changes something is declared with `@action` and receives only POST requests.
+- Templates in `templates/` extend `layout.html.j2`, and all values are escaped. URLs are always written as `{{
+  link("runs", run.id, "log", line=7) }}`, so that an export can write relative file names instead.
+- `static/view.css` extends the report's style sheet, using its custom properties; `static/view.js` is the only script
   besides those in `static/vendor`. Charts are `<div class="chart" data-chart='{{ chart|tojson }}'>`.
 """
 
@@ -36,7 +36,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux view` and `mleredux report`."""
+    """Return the commands `mleredux view` and `mleredux report`."""
     return [
         Ref(
             "view",

@@ -1,4 +1,4 @@
-"""Data of charts, as `static/view.js` draws them with uPlot."""
+"""Data for charts, which `static/view.js` draws with uPlot."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mleredux.models import Sample
 from mleredux.plugin.artifact import Report, VersionScore
 
 _WORSE = 3
-"""Scores are drawn down to so many times the distance from gold to median below the median."""
+"""Scores are drawn down to this multiple of the distance between gold and median below the median."""
 _UNITS = ((7200.0, "hours", 3600.0), (180.0, "minutes", 60.0), (0.0, "seconds", 1.0))
 
 
 class Series(NamedTuple):
-    """A line: its points by x, and a color by the name of a custom property."""
+    """A line: its points by x, and its color as the name of a custom property."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -35,11 +35,11 @@ def chart(
     """Return a chart for `data-chart`.
 
     Args:
-        series: Lines; they may have different x.
+        series: Lines, which may have different x values.
         x: The label of the x axis.
-        levels: Horizontal lines: a custom property, which is the label too, and the value.
-        end: Where the x axis ends at least.
-        within: The values that the y axis has, if not all; `hidden` counts the others.
+        levels: Horizontal lines, each with a custom property, which is also its label, and a value.
+        end: Minimum end of the x axis.
+        within: Values that the y axis includes, if not all; `hidden` counts the others.
     """
     lines = list(series)
     xs = sorted({at for line in lines for at, _ in line.points})
@@ -63,7 +63,7 @@ def chart(
 
 
 def _near(values: Sequence[float], levels: Sequence[float]) -> list[float]:
-    """Return levels that can be drawn without making the line flat."""
+    """Return the levels that can be drawn without flattening the line."""
     if not values:
         return list(levels)
     low, high = min(values), max(values)
@@ -72,9 +72,9 @@ def _near(values: Sequence[float], levels: Sequence[float]) -> list[float]:
 
 
 def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float = 0.0) -> dict[str, Any] | None:
-    """Return the score over the agent's run time with the medals' lines; None with fewer than two scores.
+    """Return a chart of the score over the agent's run time, with lines for the medals; None for fewer than two scores.
 
-    Scores far worse than the median, such as that of the sample submission, would make the others one flat line.
+    Scores far worse than the median, such as that of the sample submission, would flatten the line of the others.
     """
     points = [(one.seconds, one.score) for one in scores if one.score is not None and math.isfinite(one.score)]
     if len(points) < 2:
@@ -90,7 +90,7 @@ def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float =
 
 
 def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
-    """Return the memory, and the CPUs in use, over time; None with fewer than three samples."""
+    """Return a chart of the memory and the CPUs in use over time; None for fewer than three samples."""
     known = [(one.seconds, one.memory_mb) for one in samples if one.memory_mb is not None]
     if len(known) < 3:
         return None
@@ -100,7 +100,7 @@ def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
 
 
 def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """Return CPUs in use between samples: seconds, and CPU seconds per second."""
+    """Return the CPUs in use between samples, as pairs of seconds and CPU seconds per second."""
     known = [(one.seconds, one.cpu_seconds) for one in samples if one.cpu_seconds is not None]
     return [
         (after, max(0.0, (used - before_used) / (after - before)))
@@ -110,5 +110,5 @@ def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
 
 
 def unit_of(longest: float) -> tuple[str, float]:
-    """Return a unit of time for so many seconds, and how many seconds it has."""
+    """Return a suitable unit for this number of seconds, and its length in seconds."""
     return next((name, divisor) for least, name, divisor in _UNITS if longest >= least)

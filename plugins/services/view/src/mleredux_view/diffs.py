@@ -1,4 +1,4 @@
-"""Differences of code that agents wrote: bounded, and of regular files only."""
+"""Diffs of code written by agents, limited in size and to regular files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {"+": "ins", "-": "del", "@": "b"}
 
 @dataclass(frozen=True)
 class FileDiff:
-    """A file that differs: its lines with the HTML element of each, and how many lines were added and removed."""
+    """A changed file: its lines with the HTML element of each, and the numbers of added and removed lines."""
 
     path: str
     lines: list[tuple[str, str]]
@@ -29,7 +29,7 @@ class FileDiff:
 
 
 def diff_folders(before: Path | None, after: Path) -> list[FileDiff]:
-    """Return the files that differ between two folders; None or a missing folder has no files."""
+    """Return the files that differ between two folders; None and missing folders count as empty."""
     old, new = _files(before), _files(after)
     found: list[FileDiff] = []
     for path in sorted(old.keys() | new.keys()):
@@ -45,7 +45,7 @@ def diff_folders(before: Path | None, after: Path) -> list[FileDiff]:
 
 
 def diff_texts(path: str, before: str, after: str) -> FileDiff:
-    """Return the difference of two texts."""
+    """Return the diff of two texts."""
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT))[2:]
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
@@ -54,7 +54,7 @@ def diff_texts(path: str, before: str, after: str) -> FileDiff:
 
 
 def _files(folder: Path | None) -> dict[bytes, bytes | None]:
-    """Return the files of a folder by path; None for one that is too large or not text."""
+    """Return the files of a folder by path, with None for those that are too large or not text."""
     found: dict[bytes, bytes | None] = {}
     if folder is None or not folder.is_dir():
         return found

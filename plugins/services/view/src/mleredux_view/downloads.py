@@ -1,4 +1,4 @@
-"""Files that are sent: what an agent wrote is never a page."""
+"""File responses: files written by agents are never served as pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _POLICY = "sandbox; default-src 'none'"
 
 
 def sent(file: BinaryIO, name: str, image: str | None = None) -> Response:
-    """Send an open file: an image that a page draws, everything else as a download, in a sandbox without any rights.
+    """Send an open file: inline if it is an image on a page, otherwise as a download, in a sandbox without any
+    permissions.
 
     Args:
-        image: The media type of an image.
+        image: The media type, if the file is an image.
     """
     headers = {
         "Content-Disposition": f"{'inline' if image else 'attachment'}; filename*=UTF-8''{quote(name[:200], safe='')}",
@@ -28,7 +29,7 @@ def sent(file: BinaryIO, name: str, image: str | None = None) -> Response:
 
 
 class SentFile(StreamingResponse):
-    """A file, in pieces."""
+    """A response that sends a file in chunks."""
 
     def __init__(self, pieces: Iterator[bytes], **kwargs: Any) -> None:
         super().__init__(pieces, **kwargs)

@@ -1,4 +1,4 @@
-"""The same pages as files that open offline: relative links, nothing is loaded."""
+"""Export the same pages as files that open offline, with relative links and without loading anything."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mleredux_view.visit import Visit
 
 
 def export(source: Source, folder: Path) -> int:
-    """Write every page that can be reached from the list of runs; return their number.
+    """Write every page that is reachable from the list of runs; return the number of pages.
 
     Raises:
-        MlereduxError: The folder is not empty, or can't be written.
+        MlereduxError: The folder is not empty, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MlereduxError(f"{folder} is not empty.", hint="Name a new folder.")
@@ -36,7 +36,7 @@ def _write_pages(source: Source, folder: Path) -> int:
     links.of(((), ()))()
     for page in links.pages():
         if page[0][:1] == ("static",) or (found := find_page(pages, "/" + "/".join(page[0]))) is None:
-            continue  # a link of a plugin may lead nowhere
+            continue  # a plugin's link may be broken
         one, parts = found
         query = {name: [value] for name, value in page[1]}
         response = answer(one, Visit(source, parts, query, links.of(page), static=True))

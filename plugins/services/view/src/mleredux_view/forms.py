@@ -1,4 +1,4 @@
-"""Forms that a browser sends: their fields, and files that they upload."""
+"""Forms sent by browsers: their fields and uploaded files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 _BYTES = 1 << 20
-"""Of all fields."""
+"""Maximum total bytes of fields."""
 _PARTS = 2_000
 
 
 class TooLarge(Exception):
-    """The fields have too many bytes, or there are too many."""
+    """The fields have too many bytes, or there are too many of them."""
 
 
 async def read_form(request: Request, stack: AsyncExitStack) -> tuple[dict[str, list[str]], dict[str, Path]]:
-    """Return the fields of a form with their values, and those with a file; its files exist until the stack is closed.
+    """Return the fields of a form with their values, and its files by field; the files exist until the stack is closed.
 
     Raises:
-        TooLarge: Its fields are too large.
-        MultipartError: It is malformed.
+        TooLarge: The fields are too large.
+        MultipartError: The form is malformed.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind == "multipart/form-data":
@@ -72,13 +72,14 @@ async def _parts(
                 raise TooLarge
             else:
                 text += event
-    for _ in parser.parse(b""):  # says if the end is missing
+    for _ in parser.parse(b""):  # raises an error if the end is missing
         pass
     return fields, files
 
 
 def refilled(page: str, action: str, typed: Mapping[str, Sequence[str]]) -> str:
-    """Return a page on which the form with an address has the values that were typed, but no secrets and files."""
+    """Return a page whose form with this action is filled with the values that were entered, except secrets and
+    files."""
     fields = _Fields(page).fields
     own = {field.form for field in fields if action in (field.given.get("action"), field.given.get("formaction"))}
     parts, end = list[str](), 0
@@ -89,7 +90,7 @@ def refilled(page: str, action: str, typed: Mapping[str, Sequence[str]]) -> str:
             field.given.pop(mark, None)
             field.given |= {mark: mark} if (field.given.get("value") or field.text.strip()) in values else {}
         elif field.tag == "textarea":
-            field.text = f"\n{values[-1]}"  # of which a browser drops the first line
+            field.text = f"\n{values[-1]}"  # browsers drop the first line break
         elif field.tag == "input" and kind not in ("hidden", "password", "file"):
             field.given["value"] = values[-1]
         else:
@@ -102,7 +103,7 @@ def refilled(page: str, action: str, typed: Mapping[str, Sequence[str]]) -> str:
 
 @dataclass
 class _Field:
-    """An element of a form, which is known by its id or its number; it ends before its end tag."""
+    """An element of a form, identified by its id or its number; it ends before its end tag."""
 
     tag: str
     name: str
@@ -114,7 +115,7 @@ class _Field:
 
 
 class _Fields(HTMLParser):
-    """The elements of the forms of a page, options with the names of their lists."""
+    """A parser for the form elements of a page; options are stored with the names of their lists."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who may ask: the one-time address, the checks of `Host` and `Origin`, and the headers of every answer."""
+"""Access control: the one-time URL, the checks of `Host` and `Origin`, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""The headers of every answer that has none of that name."""
+"""Headers added to every response that does not set them."""
 ONCE = "once"
-"""The query parameter of the one-time address."""
+"""The query parameter of the one-time URL."""
 
 
 class Guard:
-    """Answers only requests of the browser that opened the one-time address.
+    """Middleware that accepts only requests from the browser that opened the one-time URL.
 
     Args:
-        app: The pages.
-        port: The port that the program listens on; requests for other hosts are refused (DNS rebinding).
+        app: The application with the pages.
+        port: The port on which the program listens; requests for other hosts are refused (DNS rebinding).
 
     Attributes:
-        once: The secret of the one-time address; it is exchanged for a cookie by the first request that has it.
+        once: The secret of the one-time URL, which is exchanged for a cookie by the first request that contains it.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
@@ -48,7 +48,7 @@ class Guard:
         self._session, self._csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Handle a request, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -91,6 +91,6 @@ class Guard:
 
 
 def from_here(headers: Headers, host: str) -> bool:
-    """Whether a request that changes something was made by a page of this site."""
+    """Return whether a request that changes something comes from a page of this site."""
     site = headers.get("sec-fetch-site", "same-origin")
     return site == "same-origin" and headers.get("origin", "") in (f"http://{host}", f"https://{host}")

@@ -1,4 +1,4 @@
-"""Addresses of pages: paths of a server, or names of files in an export, relative to the page that names them."""
+"""URLs of pages: paths on a server, or file names in an export, relative to the page that contains the link."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote, urlencode
 
 Linked = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
-"""A page: the parts of its path, and its query."""
+"""A page, as the parts of its path and its query."""
 
 
 def served(root: str) -> Callable[..., str]:
-    """Return the function `link` of a server below a path."""
+    """Return the function `link` for a server below a path."""
 
     def link(*parts: object, **query: object) -> str:
         path = "/".join(quote(str(part), safe="") for part in parts)
@@ -24,14 +24,14 @@ def served(root: str) -> Callable[..., str]:
 
 
 class ExportLinks:
-    """Relative file names, for pages that open from a folder; remembers which pages were named."""
+    """Creates relative file names for pages that open from a folder, and remembers which pages were linked."""
 
     def __init__(self) -> None:
         self._named: dict[Linked, None] = {}
         self._left: list[Linked] = []
 
     def of(self, page: Linked) -> Callable[..., str]:
-        """Return the function `link` of one page."""
+        """Return the function `link` for a page."""
         folder = posixpath.dirname(file_name(page))
 
         def link(*parts: object, **query: object) -> str:
@@ -45,13 +45,13 @@ class ExportLinks:
         return link
 
     def pages(self) -> Iterator[Linked]:
-        """Every page that was named, also while more are."""
+        """Yield every linked page, including those linked during iteration."""
         while self._left:
             yield self._left.pop(0)
 
 
 def file_name(page: Linked) -> str:
-    """The file of a page in an export; unsafe characters of its address make way for a hash."""
+    """Return the file name of a page in an export; unsafe characters of its URL are replaced by a hash."""
     parts, query = page
     if parts[:1] == ("static",):
         return "/".join(parts)

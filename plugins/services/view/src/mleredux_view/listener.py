@@ -1,4 +1,4 @@
-"""Serves the pages on the loopback until the program is told to stop."""
+"""Serve the pages on the loopback interface until the program is stopped."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mleredux_view.site import make_site
 from mleredux_view.source import Source
 
 _SWITCH_SECONDS = 0.0005
-"""A page that opens files gives way to threads that read long rollouts for so long, each time."""
+"""Interval at which a page that opens files yields to threads that read long rollouts, in seconds."""
 
 
 def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str], object]) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        source: The runs.
-        port: 0 chooses a free one.
-        browser: Whether to open the page.
-        listening: Called with the one-time address once it responds.
+        source: The source of the runs.
+        port: The port; 0 selects a free one.
+        browser: Whether to open the page in a browser.
+        listening: Called with the one-time URL once the server responds.
 
     Raises:
         MlereduxError: The port is in use.

@@ -1,4 +1,4 @@
-"""The runs of a directory on this machine, as a source of pages."""
+"""The runs of a local directory, as a source of pages."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _WATCHED = (
     "output/rollout/trajectory.json",
 )
 LABELS = "labels.json"
-"""In the runs directory: the labels of its runs."""
+"""The file in the runs directory with the labels of its runs."""
 _MOST_STARTED = 100
-"""Each run is a process."""
+"""Maximum number of runs started at once, since each run is a process."""
 _FIRST, _PIECE = 60, 250
-"""Rows of the index that are made before a page, and later at once."""
+"""Number of index rows that are read before the first page is shown, and afterwards in one batch."""
 _REST = 0.7
-"""Seconds before the others are read: the first page is shown meanwhile, undisturbed."""
+"""Delay in seconds before the other rows are read, so that the first page loads undisturbed."""
 _IDLE = 10
-"""Reading the index takes at most this share of the time: one part of so many."""
+"""The inverse of the maximum share of time spent reading the index."""
 
 
 class LocalSource:
-    """Reads a runs directory by its index, and looks for changes as often as that is cheap.
+    """Reads a runs directory by its index, and checks for changes as often as is cheap.
 
     Args:
-        store: The runs.
+        store: The store of the runs.
         data_dir: The folder of prepared data, for runs that are retried.
-        place: Where the runs are stored, for people; None: the store's directory.
+        place: A description of where the runs are stored; None: the store's directory.
     """
 
     def __init__(self, store: RunStore, data_dir: str | None = None, place: str | None = None) -> None:
@@ -65,25 +65,25 @@ class LocalSource:
 
     @property
     def place(self) -> str:
-        """The directory."""
+        """Return the description of the directory."""
         return self._place or str(self.store.path)
 
     @property
     def folder(self) -> Path | None:
-        """The directory."""
+        """Return the directory."""
         return self.store.path
 
     def shown(self, page: str) -> str:
-        """The page as it is."""
+        """Return the page unchanged."""
         return page
 
     @property
     def data_dir(self) -> Path | None:
-        """The folder of prepared data, if another than the default one."""
+        """Return the folder of prepared data, if it is not the default one."""
         return Path(self._data_dir) if self._data_dir else None
 
     def runs(self, query: RunQuery) -> RunTable:
-        """The runs that match, from memory."""
+        """Return the runs that match, from memory."""
         self._look()
         if not query.partial and (reading := self._reading):
             reading.join()
@@ -99,21 +99,22 @@ class LocalSource:
         return RunTable(rows, total, facets, after, unread=self._unread)
 
     def run(self, run_id: str) -> Run:
-        """A run by its id."""
+        """Return a run by its id."""
         if run_id != Path(run_id).name or not (self.store.path / run_id / "run.json").is_file():
             raise NotFound(f"There is no run {run_id!r} in {self.store.path}.", hint="See the list of runs.")
         return Run(self.store.path / run_id)
 
     def experiments(self, _experiment: str | None = None) -> tuple[()]:
-        """None: they are records in the directory."""
+        """Return nothing, since experiments are records in the directory."""
         return ()
 
     def submissions(self) -> tuple[()]:
-        """None: people submit in runs."""
+        """Return nothing, since people submit in runs."""
         return ()
 
     def version(self, run_id: str | None = None) -> str:
-        """A number that grows with each change of any run; of one run, the sizes of its files, and whether it lives."""
+        """Return a number that increases with each change of any run; for one run, the sizes of its files and whether
+        it is alive."""
         if run_id is None:
             self._look()
             return str(self._version)
@@ -132,7 +133,7 @@ class LocalSource:
                 yield f"{run.id} is not being executed."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Start the same runs once more, each in a process of its own that outlives this one."""
+        """Start the same runs once more, each in its own process that outlives this one."""
         chosen = list(map(self.run, run_ids))
         if len(chosen) > _MOST_STARTED:
             hint = f"Select at most {_MOST_STARTED}."
@@ -142,10 +143,10 @@ class LocalSource:
             yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
 
     def launch(self, asked: Launch) -> Iterator[str]:
-        """Start runs, each in a process of its own that outlives this one.
+        """Start runs, each in its own process that outlives this one.
 
         Raises:
-            NotFound: There is no such task or agent.
+            NotFound: The task or agent does not exist.
         """
         current().task(asked.task)
         current().agent(asked.agent, asked.options)
@@ -158,7 +159,7 @@ class LocalSource:
             yield f"Requested {asked.task} with {asked.agent}, seed {seed}."
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
-        """Write a label into the file of all labels of the directory."""
+        """Write a label into the file of all labels in the directory."""
         with self._lock:
             labels = _labels_in(self.store.path)
             for run in map(self.run, run_ids):
@@ -171,7 +172,7 @@ class LocalSource:
             self._looked = -1e9
 
     def again(self, run: Run) -> list[str]:
-        """The arguments of `mleredux` that request the same run."""
+        """Return the arguments of `mleredux` that request the same run."""
         spec = run.spec
         given = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
         given += ["--time-limit", f"{plain(spec.limits.time_limit)}s", "--runs-dir", str(self.store.path)]
@@ -179,11 +180,11 @@ class LocalSource:
         return [*given, *_options(spec.options)]
 
     def columns(self) -> Mapping[str, Any]:
-        """Nobody signs in here."""
+        """Return the description of the directory and no user, since users do not sign in here."""
         return {"where": self.place, "user": None}
 
     def _look(self) -> None:
-        """Read the index again unless that was done just now; a thread reads what is missing of many runs."""
+        """Read the index again unless it was read recently; if many rows are missing, a thread reads them."""
         with self._lock:
             reading = self._reading if self._reading and self._reading.is_alive() else None
             if time.monotonic() - self._looked < max(0.5, (1 if reading else _IDLE) * self._cost):
@@ -202,7 +203,7 @@ class LocalSource:
             self._cost = self._looked - begun
 
     def _in_order(self, query: RunQuery) -> list[Record]:
-        """All rows in the order of a query; each order is made once for each change."""
+        """Return all rows in the order of a query; each order is computed once per change."""
         with self._lock:
             order = query.sort, query.ascending
             if order not in self._sorted:
@@ -210,7 +211,8 @@ class LocalSource:
             return self._sorted[order]
 
     def _matching(self, query: RunQuery, rows: list[Record]) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
-        """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
+        """Return the matching rows and the counts of facets; a row excluded by only one filter counts in that filter's
+        facet."""
         found = list(rows)
         for word in query.search.lower().split():
             found = [row for row in found if word in self._texts[row["id"]]]
@@ -231,11 +233,11 @@ class LocalSource:
 
 
 def _read_all(store: RunStore) -> None:
-    """Make missing rows of the index, some at a time, so that others write theirs between them."""
+    """Create missing rows of the index in batches, so that other processes can write theirs in between."""
     time.sleep(_REST)
     most = _PIECE
     while store.rows(most=most) and store.behind:
-        most = min(2 * most, 8 * _PIECE)  # each time all runs are listed
+        most = min(2 * most, 8 * _PIECE)  # each batch lists all runs
 
 
 def _searched(row: Record, labels: Mapping[str, str]) -> str:
@@ -248,7 +250,7 @@ def _text(value: Any) -> str:
 
 
 def _key(row: Record, query: RunQuery) -> list[Any]:
-    """Runs without a value come last in both orders; the id makes the order total."""
+    """Return a sort key that puts runs without a value last in both directions, with the id as tie breaker."""
     value = row[query.sort]
     return [(value is None) == query.ascending, 0 if value is None else value, row["id"]]
 
@@ -264,7 +266,7 @@ def _rest(rows: list[Record], query: RunQuery) -> list[Record]:
 
 
 def version_of(run: Path) -> str:
-    """A text that changes when something of a run does: the sizes of its files."""
+    """Return a text that changes when the run does, made of the sizes of its files."""
     return "-".join(str(_size(run / name)) for name in _WATCHED)
 
 

@@ -1,4 +1,4 @@
-"""Logs of any size by line: an index of line starts, built at the speed of the disk, grows with the file."""
+"""Logs of any size by line: an index of line starts, built at disk speed, grows with the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ERROR = re.compile(rb"^[ \t]*(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception)\
 
 
 class Line(NamedTuple):
-    """A line: its number from 1, its bytes, and how many of them were omitted."""
+    """A line: its number from 1, its bytes, and the number of omitted bytes."""
 
     number: int
     data: bytes
@@ -27,14 +27,15 @@ class Line(NamedTuple):
 
 
 class LogFile:
-    """A file by its lines.
+    """A file that is read by lines.
 
     Args:
-        root, name: The run's folder and the path below it; no link is followed.
+        root, name: The run's folder and the path below it; links are not followed.
 
     Attributes:
-        size: Bytes that were indexed.
-        error: The number of the first line with a traceback, or else with another error; None if there is none.
+        size: Number of bytes that are indexed.
+        error: Number of the first line with a traceback or, without tracebacks, with another error; None if there is
+            none.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -42,10 +43,10 @@ class LogFile:
         self._forget()
 
     def refresh(self) -> None:
-        """Index what was appended.
+        """Index the data appended since the last call.
 
         Raises:
-            OSError: There is no such regular file.
+            OSError: The regular file does not exist.
         """
         with self._lock, open_below(self._root, self._name) as file:
             size = file.seek(0, 2)
@@ -57,16 +58,16 @@ class LogFile:
 
     @property
     def lines(self) -> int:
-        """The number of lines; the last may be incomplete."""
+        """Return the number of lines, of which the last may be incomplete."""
         return self._newlines + (not self._whole)
 
     @property
     def error(self) -> int | None:
-        """As in the class."""
+        """Return the number of the first line with an error, as described in the class."""
         return self._traceback or self._other_error
 
     def read(self, first: int, count: int) -> list[Line]:
-        """Lines from a number on."""
+        """Return lines starting from a number."""
         found: list[Line] = []
         with open_below(self._root, self._name) as file:
             number = self._seek(file, first)
@@ -78,7 +79,8 @@ class LogFile:
         return found
 
     def search(self, text: bytes, first: int) -> int | None:
-        """The number of the next line with a text, in upper or lower case, from a number on; None if none has it."""
+        """Return the number of the next line that contains a text, ignoring case, starting from a number; None if there
+        is none."""
         text = text.lower()
         with open_below(self._root, self._name) as file:
             number, rest = self._seek(file, first), b""
@@ -92,7 +94,7 @@ class LogFile:
         return None
 
     def _seek(self, file: BinaryIO, first: int) -> int:
-        """Go to the start of the last indexed line up to a number, and return that line's number."""
+        """Seek to the start of the last indexed line up to a number, and return that line's number."""
         number, offset = self._starts[bisect.bisect_right(self._starts, (first, self.size)) - 1]
         file.seek(offset)
         return number
@@ -136,7 +138,7 @@ def log_of(root: Path, name: str) -> LogFile:
     """Return the log with its index up to date.
 
     Raises:
-        OSError: There is no such regular file.
+        OSError: The regular file does not exist.
     """
     with _open_lock:
         log = _open.setdefault((root, name), LogFile(root, name))

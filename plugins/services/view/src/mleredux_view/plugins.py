@@ -1,4 +1,4 @@
-"""Pages and panels that plugins add by the hook `mleredux_register_pages`."""
+"""Pages and panels that plugins register with the hook `mleredux_register_pages`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mleredux_view.visit import Declared, Registered, Shown, Visit
 
 
 class Section(NamedTuple):
-    """A panel of one run or task."""
+    """A panel of a run or task."""
 
     title: str
     html: Markup
@@ -29,12 +29,12 @@ class Section(NamedTuple):
 
 @cache
 def added() -> list[Registered]:
-    """Everything that plugins add, as registered when it is asked for first."""
+    """Return everything that plugins register, as of the first call."""
     return registered_pages(current())
 
 
 def registered_pages(catalogue: Catalogue) -> list[Registered]:
-    """Return pages, panels and actions of all plugins; invalid ones are skipped, and noted as problems."""
+    """Return the pages, panels and actions of all plugins; invalid ones are skipped and recorded as problems."""
     registered = []
     for implementation in catalogue.hook("mleredux_register_pages").get_hookimpls():
         name = implementation.plugin_name
@@ -52,16 +52,16 @@ def registered_pages(catalogue: Catalogue) -> list[Registered]:
 
 
 def templates() -> PrefixLoader:
-    """The folders `templates` of their packages, below the packages' names."""
+    """Return a loader for the `templates` folders of their packages, with the package names as prefixes."""
     found = {}
     for package in {one.package for one in added()}:
-        with suppress(ImportError, ValueError):  # its pages then say that they fail
+        with suppress(ImportError, ValueError):  # its pages then show an error
             found[package] = PackageLoader(package)
     return PrefixLoader(found)
 
 
 def plugin_pages(registered: list[Registered]) -> list[Declared]:
-    """The pages and actions among what is registered, as if they were declared here."""
+    """Return the registered pages and actions in the form of those declared here."""
     pages = [(one.item, one) for one in registered if isinstance(one.item, Page)]
     actions = [(one.item, one) for one in registered if isinstance(one.item, Action)]
     return [
@@ -71,17 +71,17 @@ def plugin_pages(registered: list[Registered]) -> list[Declared]:
 
 
 def menu() -> list[tuple[str, str, list[str]]]:
-    """Their entries in the menu: the value of `here` in their template, the title, and the parts of the address."""
+    """Return their menu entries: the value of `here` in their template, the title, and the parts of the URL."""
     return [(page.path, page.menu, page.path.strip("/").split("/")) for page, _ in _pages() if page.menu]
 
 
 def selections() -> list[tuple[str, list[str]]]:
-    """Their buttons on the list of runs: the title, and the parts of the address."""
+    """Return their buttons on the list of runs: the title, and the parts of the URL."""
     return [(page.selection, page.path.strip("/").split("/")) for page, _ in _pages() if page.selection]
 
 
 def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
-    """The panels of a run or a task; one that fails says so instead."""
+    """Return the panels of a run or a task; a failing panel shows its error."""
     place = "task" if isinstance(shown, Task) else "run"
     found = [one for one in (*added(), *visit.also) if isinstance(one.item, Panel) and one.item.place == place]
     panels = ((one.item.title, _panel(one, visit, shown, place)) for one in found if isinstance(one.item, Panel))

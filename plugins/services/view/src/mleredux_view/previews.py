@@ -1,4 +1,4 @@
-"""What is shown of a file: a table, an image, a notebook, JSON, or text; bounded, whatever the file is."""
+"""Previews of files: a table, an image, a notebook, JSON, or text, with limits for any file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Preview:
-    """One of `table`, `cells`, `text` or `image` is given.
+    """A preview, in which one of `table`, `cells`, `text` and `image` is set.
 
     Attributes:
-        table: Rows of cells, the first one the header.
-        image: Whether the file itself is drawn.
-        left_out: What is not shown, in words.
+        table: Rows of cells, with the header first.
+        image: Whether to display the file itself.
+        left_out: A description of what is not shown.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Preview:
 
 
 def preview_of(name: str, read: Excerpt) -> Preview:
-    """Return what is shown of a file, from its first `READ_BYTES`."""
+    """Return the preview of a file, from its first `READ_BYTES`."""
     ending = name[name.rfind(".") :].lower() if "." in name else ""
     if ending in IMAGES and read.size <= IMAGE_BYTES:
         return Preview("image", image=True)

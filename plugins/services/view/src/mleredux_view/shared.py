@@ -1,8 +1,8 @@
-"""What other programs use that show the same pages, such as the server behind its accounts.
+"""Functions for other programs that show the same pages, such as the server with its accounts.
 
-`make_site` makes the application from a function that tells what a visitor may see: a `Source`. The program itself
-checks who asks: it sets `session_secret` in the scope of each request, refuses requests of other sites (`from_here`),
-and sends `HEADERS`.
+`make_site` creates the application from a function that returns what a visitor may see, as a `Source`. The program
+itself controls access: it sets `session_secret` in the scope of each request, refuses cross-site requests
+(`from_here`), and sends `HEADERS`.
 """
 
 from __future__ import annotations

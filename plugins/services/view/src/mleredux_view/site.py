@@ -48,13 +48,13 @@ def make_site(
 ) -> Starlette:
     """Return the application.
 
-    Each request's scope has `session_secret`, without which no form is answered.
+    Each request's scope must contain `session_secret`, without which no form is accepted.
 
     Args:
-        source_of: What the visitor of a request may see.
+        source_of: Returns the source with what the visitor of a request may see.
         root: The path below which it is mounted.
-        also: Pages and panels that only this site has.
-        actions: Whether actions of plugins are answered.
+        also: Pages and panels that exist only on this site.
+        actions: Whether actions of plugins are enabled.
     """
     add_templates(one.package for one in also)
     routes: list[Any] = [
@@ -74,12 +74,12 @@ def make_site(
 
 
 def all_pages(also: Iterable[Registered] = ()) -> list[Declared]:
-    """Return the pages and actions, those of other plugins last."""
+    """Return the pages and actions, with those of other plugins last."""
     return [*(one for module in MODULES for one in declared(module)), *plugin_pages([*added(), *also])]
 
 
 def add_templates(packages: Iterable[str]) -> None:
-    """Let templates of packages be found, below the packages' names."""
+    """Make templates of packages available, with the package names as prefixes."""
     loader = environment().loader
     assert isinstance(loader, ChoiceLoader)
     loader.loaders = [*loader.loaders, PrefixLoader({name: PackageLoader(name) for name in packages})]
@@ -87,7 +87,8 @@ def add_templates(packages: Iterable[str]) -> None:
 
 @cache
 def environment() -> Environment:
-    """Return the templates: own ones, the parts of the report, and those of plugins below the names of packages."""
+    """Return the template environment: own templates, parts of the report, and templates of plugins prefixed with
+    package names."""
     made = Environment(
         loader=ChoiceLoader([FileSystemLoader(HERE / "templates"), FileSystemLoader(REPORT), templates()]),
         autoescape=True,
@@ -101,14 +102,15 @@ def environment() -> Environment:
 
 
 def rendered(shown: Shown, visit: Visit) -> str:
-    """Return the page of a template, with deceiving characters escaped."""
+    """Render the template of a page, escaping deceptive characters."""
     known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf}
     values = {**known, **visit.source.columns(), **shown.values}
     return visible(visit.source.shown(environment().get_template(shown.template).render(values)))
 
 
 def sign_in_page(root: str, problem: str = "", provider: str = "") -> str:
-    """Return the page that asks for a token, and posts it to `sign-in`, or leads people of a provider to `oidc`."""
+    """Return the sign-in page, which posts a token to `sign-in` or redirects users of an identity provider to
+    `oidc`."""
     return environment().get_template("sign_in.html.j2").render(link=served(root), problem=problem, provider=provider)
 
 
@@ -142,7 +144,8 @@ async def _answer(
 
 
 def answer(one: Declared, visit: Visit) -> Response:
-    """Return the response of a page; an error is a page too: of a refused form, its own page with what was typed."""
+    """Return the response for a page; errors are pages too, and a refused form is shown again with the values that were
+    entered."""
     vary = {"Vary": "HX-Request"}
     try:
         shown = one.function(visit)
@@ -164,7 +167,7 @@ def answer(one: Declared, visit: Visit) -> Response:
 
 
 def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] | None:
-    """Return the page that had the form, and a visit of it that says why the form was refused."""
+    """Return the page that contains the form, and a visit of it that explains why the form was refused."""
     if visit.back is None:
         return None
     path, query = visit.back
@@ -176,7 +179,7 @@ def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] 
 
 
 def find_page(pages: Iterable[Declared], path: str) -> tuple[Declared, dict[str, str]] | None:
-    """Return the page of a path, and what its address gives for the names in braces."""
+    """Return the page for a path, and the values for the names in braces in its URL."""
     for one in pages:
         if one.method == "GET" and (found := compile_path(one.path)[0].match(path)):
             return one, found.groupdict()
@@ -199,9 +202,9 @@ def _report_css(_request: Request) -> Response:
 
 
 async def _live(source_of: Callable[[Request], Source], request: Request) -> Response:
-    """Stream a message whenever something changed: of all runs, or of the run that the query names.
+    """Stream a message on each change of any run, or of the run named in the query.
 
-    `since` is the version that the page shows; without it, changes are those since the request.
+    `since` is the version shown on the page; without it, changes are counted from the request.
     """
     source, run_id = await run_in_threadpool(source_of, request), request.query_params.get("run")
     try:
@@ -212,7 +215,7 @@ async def _live(source_of: Callable[[Request], Source], request: Request) -> Res
     async def messages() -> AsyncIterator[str]:
         nonlocal before
         yield "retry: 2000\n\n"
-        for _ in range(_STREAM_POLLS):  # then the browser asks once more, and whether it may is checked again
+        for _ in range(_STREAM_POLLS):  # the browser then reconnects, which checks its access again
             if await request.is_disconnected():
                 return
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""What pages read: runs, wherever they are stored."""
+"""The interface through which pages read runs, wherever they are stored."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from mleredux.plugin.command import Record
 from mleredux.plugin.page import StoredExperiment
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
-"""Columns by whose values runs are filtered."""
+"""Columns by which runs can be filtered."""
 SORTED = ("created_at", "task", "agent", "status", "score", "percentile", "cost_usd", "seconds")
-"""Columns by which runs are sorted."""
+"""Columns by which runs can be sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunQuery:
-    """Which runs, and how many.
+    """A query for runs.
 
     Attributes:
-        search: Words that all occur in the run's id, task, agent, experiment, arm or message.
-        wanted: Accepted values of columns of `FACETS`; a missing value is the empty text.
+        search: Words that must all occur in the run's id, task, agent, experiment, arm or message.
+        wanted: Accepted values by column of `FACETS`; the empty text matches a missing value.
         sort: A column of `SORTED`; runs without a value come last.
-        ascending: The order; by default the newest or highest is first.
-        after: `RunTable.next` of the previous rows.
+        ascending: The order; by default, the newest or highest comes first.
+        after: The `RunTable.next` of the previous rows.
         limit: Maximum number of rows.
-        partial: Whether runs that take long to read may be missing; `RunTable.unread` counts them.
+        partial: Whether runs that take long to read may be omitted; `RunTable.unread` counts them.
         facets: Columns of `FACETS` whose values are counted.
     """
 
@@ -44,12 +44,12 @@ class RunQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """Runs that a form requests: one for each seed.
+    """Runs requested by a form, one for each seed.
 
     Attributes:
-        sandbox: None chooses one.
-        time_limit: In seconds; None: the agent's own.
-        options: Of the agent.
+        sandbox: The sandbox; None: selected automatically.
+        time_limit: The time limit in seconds; None: that of the agent.
+        options: Options of the agent.
     """
 
     task: str
@@ -65,11 +65,11 @@ class RunTable(NamedTuple):
 
     Attributes:
         rows: Records with the columns of the run index, and `labels`.
-        total: How many match, on all pages.
-        facets: For each of these columns its values and how many runs have them, if only its own filter were open.
-        next: Where the next rows begin; None if these are the last.
-        titles: What people call a value of a facet, where that is something else.
-        unread: How many runs were not read yet.
+        total: Number of matching runs on all pages.
+        facets: For each of these columns, its values and their number of runs if the column's own filter were not set.
+        next: Start of the next rows; None if these are the last.
+        titles: Display names of values of a facet that have one.
+        unread: Number of runs not yet read.
     """
 
     rows: list[Record]
@@ -81,52 +81,53 @@ class RunTable(NamedTuple):
 
 
 class Source(Protocol):
-    """Where runs come from. Every method shows only what its user may see.
+    """The source of runs. Every method returns only what its user may see.
 
-    Errors are `MlereduxError`, and `NotFound` for a run that does not exist or is not the user's to see.
+    Errors are `MlereduxError`, or `NotFound` for a run that does not exist or is not visible to the user.
     """
 
     @property
     def place(self) -> str:
-        """Where the runs are stored, for people."""
+        """Return a description of where the runs are stored."""
 
     @property
     def folder(self) -> Path | None:
-        """The directory of the runs, if they are in one that the user may see as a whole."""
+        """Return the directory of the runs, if there is one that the user may see as a whole."""
 
     @property
     def data_dir(self) -> Path | None:
-        """The directory of prepared data; None: the default one."""
+        """Return the directory of prepared data; None: the default directory."""
 
     def shown(self, page: str) -> str:
-        """The text of a page, without what its readers may not see."""
+        """Return the text of a page without what its readers may not see."""
 
     def runs(self, query: RunQuery) -> RunTable:
-        """The runs that match."""
+        """Return the matching runs."""
 
     def run(self, run_id: str) -> Run:
-        """A run, for reading only."""
+        """Return a run, for reading only."""
 
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
-        """Experiments that are not records in `folder`, newest first, without cells; or the one with this id."""
+        """Return experiments that are not records in `folder`, the newest first, without cells; or only the one with
+        this id."""
 
     def submissions(self) -> Sequence[Record]:
-        """What people submitted to technique tasks in forms of the site: as `Visit.submissions`."""
+        """Return submissions to technique tasks made in forms of the site, in the format of `Visit.submissions`."""
 
     def version(self, run_id: str | None = None) -> str:
-        """A text that changes when something of a run does, or of any run; cheap enough to ask each second."""
+        """Return a text that changes when a run does, or any run; cheap enough to call every second."""
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Stop runs; a sentence on each."""
+        """Stop runs, yielding a sentence on each."""
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Request the same runs once more; a sentence on each."""
+        """Request the same runs once more, yielding a sentence on each."""
 
     def launch(self, asked: Launch) -> Iterator[str]:
-        """Request runs; a sentence on each."""
+        """Request runs, yielding a sentence on each."""
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
-        """Set a label of runs, or remove it where the value is empty; a sentence on each."""
+        """Set a label of runs, or remove it if the value is empty, yielding a sentence on each."""
 
     def columns(self) -> Mapping[str, Any]:
-        """What layouts show beside: the title of the site and the user's name, if there are users."""
+        """Return additional values for layouts: the title of the site and the user's name, if there are users."""

@@ -1,4 +1,4 @@
-"""Rollouts of any length by step: decoded once for an index, by a thread, and again when a step is shown."""
+"""Rollouts of any length by step: decoded once for an index, in a thread, and again when a step is shown."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _HAS_ERROR = 4
 
 
 class StepFile:
-    """A rollout by its steps.
+    """A rollout that is read by steps.
 
     Args:
         text: The document.
 
     Attributes:
-        tools, sources: How many steps call each tool first, and are from each source.
-        errors: How many steps show an error.
+        tools, sources: Number of steps by the first tool that they call, and by source.
+        errors: Number of steps that show an error.
         nodes: The first nodes of the search tree.
         complete: Whether all steps are indexed.
-        prompt_tokens, completion_tokens, cost_usd: What all steps took; None where no step tells its cost.
+        prompt_tokens, completion_tokens, cost_usd: Usage and cost of all steps; None if no step states its cost.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,12 +60,12 @@ class StepFile:
         return len(self._begins)
 
     def wait(self, count: int | None = None) -> None:
-        """Wait until so many steps are indexed, or all."""
+        """Wait until this number of steps is indexed, or all."""
         with self._grown:
             self._grown.wait_for(lambda: self.complete or (count is not None and len(self) >= count), timeout=60)
 
     def numbers(self, source: str = "", tool: str = "", error: bool = False, search: str = "") -> list[int]:
-        """Return positions (from 0) of the steps that match all that is given."""
+        """Return positions (from 0) of the steps that match all arguments."""
         found: Iterator[int] = iter(range(len(self)))
         if search:
             found = self._with(search)
@@ -80,7 +80,7 @@ class StepFile:
         return list(found)
 
     def step(self, at: int) -> Step | None:
-        """Return the step of a position; None if it breaks a rule of the format."""
+        """Return the step at a position; None if it violates the format."""
         value, _ = json.JSONDecoder(strict=False).raw_decode(self._text, self._begins[at])
         try:
             return Step.model_validate(value)
@@ -88,7 +88,7 @@ class StepFile:
             return None
 
     def _with(self, search: str) -> Iterator[int]:
-        """Yield positions of steps whose JSON has a text, in upper or lower case."""
+        """Yield positions of steps whose JSON contains a text, ignoring case."""
         quoted, last = json.dumps(search, ensure_ascii=self._text.isascii())[1:-1], -1
         for place in _places(self._text, quoted):
             at = bisect.bisect_right(self._begins, place) - 1
@@ -136,7 +136,7 @@ class StepFile:
 
 
 def _steps(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield where each step begins, and the step; the document's end may be missing."""
+    """Yield the start of each step, and the step; the end of the document may be missing."""
     decode = json.JSONDecoder(strict=False).raw_decode
     start = _STEPS.search(text)
     at = start.end() if start else len(text)
@@ -154,7 +154,7 @@ def _steps(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _places(text: str, wanted: str) -> Iterator[int]:
-    """Yield places of a text in another, in upper or lower case, piece by piece."""
+    """Yield positions of a text in another, ignoring case, piece by piece."""
     pattern, lower = re.compile(re.escape(wanted), re.IGNORECASE), wanted.lower()
     for begin in range(0, len(text), _PIECE):
         piece = text[begin : begin + _PIECE + len(wanted) - 1]
@@ -190,7 +190,7 @@ _lock = threading.Lock()
 
 
 def steps_of(root: Path, name: str = "rollout.json") -> StepFile | None:
-    """Return a document of a run by steps; None if there is none."""
+    """Return a document of a run by steps; None if it does not exist."""
     try:
         with open_below(root, name) as file, _lock:
             status = os.fstat(file.fileno())

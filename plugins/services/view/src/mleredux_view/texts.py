@@ -1,4 +1,4 @@
-"""How values are written on pages."""
+"""Formatting of values on pages."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def short_agent(agent: str | None) -> str:
-    """An agent's id, or the short form of a reference; a dash if it is not known."""
+    """Return an agent's id, or the short form of a reference; a dash if it is unknown."""
     return short_reference(agent) if agent else "–"
 
 
 def status_tone(status: str | None) -> str:
-    """The CSS class of a state: `good`, `warn`, `bad`, or `live` of a run that has not ended."""
+    """Return the CSS class of a state: `good`, `warn`, `bad`, or `live` for a run that has not ended."""
     return TONES.get(status or "", "bad" if status == "damaged" else "live")
 
 
 def words(name: str | None) -> str:
-    """A name with spaces."""
+    """Return a name with spaces."""
     return (name or "").replace("_", " ")
 
 
 def day(value: str | datetime | None) -> str:
-    """A time without seconds."""
+    """Return a time without seconds."""
     if value is None:
         return "–"
     when = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -41,12 +41,12 @@ def day(value: str | datetime | None) -> str:
 
 
 def money(value: float | None) -> str:
-    """An amount in USD."""
+    """Return an amount in USD."""
     return "–" if value is None else f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.4f}"
 
 
 def spark(points: Sequence[Sequence[float]]) -> Markup:
-    """A small curve of the score over time as SVG; empty with fewer than two points."""
+    """Return a small curve of the score over time as SVG; empty for fewer than two points."""
     known = [(x, y) for x, y in points or () if isinstance(y, int | float) and math.isfinite(y)]
     if len(known) < 2:
         return Markup()
@@ -65,29 +65,30 @@ def spark(points: Sequence[Sequence[float]]) -> Markup:
 
 
 def seconds(value: float | None) -> str:
-    """A duration, or a dash."""
+    """Return a duration, or a dash."""
     return "–" if value is None else duration(value)
 
 
 def thousands(value: Any) -> str:
-    """A number with separators."""
+    """Return a number with thousands separators."""
     return f"{value:,}"
 
 
 def code(text: str) -> Markup:
-    """A sentence in which what stands between backticks is code."""
+    """Return a sentence with text between backticks formatted as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def in_order(rows: Iterable[Any], column: str, up: bool) -> list[Any]:
-    """Rows by a column, numbers by their size; those without a value come last."""
+    """Return rows sorted by a column, with numbers in numerical order; rows without a value come last."""
     known = [(key, row) for row in rows if (key := key_of(row, column)) is not None]
     ordered = sorted(known, key=lambda one: (isinstance(one[0], str), one[0]), reverse=not up)
     return [row for _, row in ordered] + [row for row in rows if key_of(row, column) is None]
 
 
 def key_of(row: Any, column: str) -> float | str | None:
-    """The value by which a row is sorted: a number also of a time, and of a text that begins with one, as `1.2 MB`."""
+    """Return the sort key of a row: a number, also for times and for texts that begin with a number, such as `1.2
+    MB`."""
     for name in column.split("."):
         get = row.get if isinstance(row, Mapping) else partial(getattr, row)
         row = row[int(name)] if name.isdigit() else get(name, None)
@@ -116,4 +117,4 @@ FILTERS = {
     "size": size,
     "thousands": thousands,
 }
-"""The filters of templates."""
+"""Filters for templates."""

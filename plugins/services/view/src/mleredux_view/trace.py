@@ -1,4 +1,4 @@
-"""Where the steps of a run come from: its rollout, or while it goes on, what its agent wrote so far."""
+"""The source of a run's steps: its rollout or, while the run is active, what its agent has written so far."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mleredux_view.stepfile import StepFile, steps_of
 
 _KEPT = 4
 _SECONDS = 2.0
-"""The trace of a run that goes on is read again after this time."""
+"""Interval in seconds at which the trace of an active run is read again."""
 _live: OrderedDict[Path, tuple[float, StepFile]] = OrderedDict()
 _lock = threading.Lock()
 
 
 def trace_of(run: Run) -> StepFile | None:
-    """Return the run's rollout, or what there is of it so far; None if there is none."""
+    """Return the run's rollout, or the part written so far; None if there is none."""
     found = steps_of(run.path)
     if found is not None or run.state.final:
         return found

@@ -1,4 +1,4 @@
-"""The search tree of an agent, as its steps tell it: which solution was made from which."""
+"""The search tree of an agent, from its steps: which solution was derived from which."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from mleredux.models.formats import number
 
 MOST = 400
-"""Maximum number of nodes that are drawn."""
+"""Maximum number of nodes drawn."""
 _WIDE, _HIGH, _EDGE = 30, 46, 18
 
 
 class Node(NamedTuple):
-    """A solution: the step that made it, counted from 1, its ids, and what the agent measured of it."""
+    """A solution: the step that created it (counted from 1), its ids, and the agent's measurements of it."""
 
     step: int
     name: str
@@ -23,7 +23,7 @@ class Node(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A node as it is drawn, below the node at `(from_x, from_y)`."""
+    """A node in the drawing, below the node at `(from_x, from_y)`."""
 
     node: Node
     x: int
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A drawing in pixels."""
+    """A drawing with its size in pixels."""
 
     places: list[Place]
     width: int
@@ -43,9 +43,9 @@ class Tree(NamedTuple):
 
 
 def drawn(found: Iterable[Node]) -> Tree | None:
-    """Lay out a tree: a row for each generation, and leaves side by side; None if no node has a parent.
+    """Lay out a tree with one row per generation and leaves side by side; return None if no node has a parent.
 
-    A node that names itself, or one that comes later, as its parent is a root.
+    A node whose parent is itself or a later node is treated as a root.
     """
     nodes: dict[str, Node] = {}
     children: dict[str, list[str]] = {}
@@ -72,7 +72,7 @@ def drawn(found: Iterable[Node]) -> Tree | None:
 
 
 def _columns(children: dict[str, list[str]]) -> dict[str, float]:
-    """The column of each node: leaves side by side, in the order of a walk; others above the middle of their own."""
+    """Return the column of each node: leaves side by side in traversal order, others centered above their children."""
     walk, waiting = list[str](), list(reversed(children.get("", [])))
     while waiting:
         walk.append(waiting.pop())

@@ -1,4 +1,4 @@
-"""A request for a page, and how pages are declared."""
+"""Requests for pages, and the declaration of pages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mleredux_view.source import RunQuery, Source
 from mleredux_view.texts import in_order, key_of
 
 BACK = "back"
-"""The field of forms that has the address of their page."""
+"""The form field that contains the URL of the form's page."""
 CSRF = "csrf"
-"""The field of forms that has the secret of the session."""
+"""The form field that contains the session's secret."""
 _SESSIONS = 1_000
 _said: OrderedDict[str, list[str]] = OrderedDict()
 
@@ -39,15 +39,15 @@ class Registered(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The package whose folder `templates` holds its template."""
+        """Return the package whose `templates` folder contains its template."""
         return self.item.function.partition(".")[0].partition(":")[0]
 
     def call(self, *arguments: Any) -> Any:
         """Call its function.
 
         Raises:
-            PluginError: It can't be imported, or fails.
-            MlereduxError: It says so.
+            PluginError: The function cannot be imported, or fails.
+            MlereduxError: The function raised it.
         """
         try:
             return resolve_name(self.item.function)(*arguments)
@@ -57,7 +57,7 @@ class Registered(NamedTuple):
             raise self.failed(error) from error
 
     def failed(self, error: Exception) -> PluginError:
-        """Return the error of a page whose function or template fails."""
+        """Return the error for a page whose function or template fails."""
         reason = one_line(error)[:300]
         name = self.item.title if isinstance(self.item, Panel) else self.item.path
         return PluginError(
@@ -71,17 +71,17 @@ class Visit:
 
     Attributes:
         source: The runs that the visitor may see.
-        parts: What the address gives for the names in braces of the page's path.
-        query: The address's query: for each name its values.
-        link: Makes addresses, as in templates.
-        static: Whether the page is for an export: without forms, and with all that would be loaded later.
-        fragment: Whether only a part of the page is replaced.
-        form: Of an action: for each name of a field the values.
-        files: Of an action: the files that were uploaded, by their fields.
-        session: A secret of the visitor's session, which every form of the pages has; empty: there are no forms.
-        also: Pages and panels that only this site has.
-        path: Of the address of the page.
-        problem: Why the form that the page shows again was refused.
+        parts: Values for the names in braces in the page's path.
+        query: Values of the URL's query by name.
+        link: Creates URLs, as in templates.
+        static: Whether the page is for an export, without forms and including everything that would be loaded later.
+        fragment: Whether only a part of the page is requested.
+        form: For actions: the values of each field.
+        files: For actions: the uploaded files, by field.
+        session: A secret of the visitor's session, which every form contains; empty: there are no forms.
+        also: Pages and panels that exist only on this site.
+        path: The path of the page's URL.
+        problem: Why the form on the page was refused, if it is shown again.
     """
 
     source: Source
@@ -99,94 +99,95 @@ class Visit:
 
     @property
     def csrf(self) -> Markup:
-        """The hidden fields of a form: a page of this site made it, and which one."""
+        """Return the hidden fields of a form, which prove that a page of this site created it, and identify the
+        page."""
         hidden = Markup('<input type="hidden" name="{}" value="{}">')
         return hidden.format(CSRF, self.session) + hidden.format(BACK, self.address())
 
     def address(self, **changed: object) -> str:
-        """The address of the page, with other values of its query; None removes one."""
+        """Return the URL of the page with some query values changed; None removes a value."""
         values = {name: value for name, value in {**self.query, **changed}.items() if value is not None}
         return f"{self.path}?{urlencode(values, doseq=True)}" if values else self.path
 
     @property
     def back(self) -> tuple[str, dict[str, list[str]]] | None:
-        """Path and query of the page of the form that was sent, if it is one of this site."""
+        """Return path and query of the page with the submitted form, if it is a page of this site."""
         path, _, query = (self.form.get(BACK) or [""])[-1].partition("?")
         here = path.startswith(self.link()) and not path.startswith("//") and path.isprintable() and "\\" not in path
         return (path, parse_qs(query)) if here else None
 
     def table(self, name: str, rows: Iterable[Any], *columns: str) -> Table:
-        """Rows in the order that the address asks for, and headings that lead to other orders."""
+        """Return a table with rows in the order requested in the URL, and headings that link to other orders."""
         return Table(self, name, list(rows), columns)
 
     def say(self, sentence: str) -> None:
-        """Show a sentence above the page that the visitor sees next."""
+        """Show a sentence above the next page that the visitor sees."""
         say(self.session, sentence)
 
     def said(self) -> list[str]:
-        """What was said since the last page."""
+        """Return the sentences to show, which were added since the last page."""
         return [] if self.static or self.fragment else _said.pop(self.session, [])
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value of a name in the query."""
+        """Return the last value of a name in the query."""
         return (self.query.get(name) or [default])[-1]
 
     def count(self, name: str, default: int, most: int = 2**53) -> int:
-        """The value of a name in the query as a number from 0 on; the default if it is none."""
+        """Return the value of a name in the query as a nonnegative integer; the default if it is not one."""
         text = self.text(name)
         return min(int(text), most) if text.isdecimal() and len(text) < 20 else default
 
     @cached_property
     def run(self) -> Run:
-        """The run that the address names.
+        """Return the run named in the URL.
 
         Raises:
-            NotFound: It does not exist, or is not the visitor's to see.
+            NotFound: The run does not exist, or is not visible to the visitor.
         """
         return self.source.run(self.parts["run_id"])
 
     @property
     def user(self) -> str:
-        """Who signed in; empty where nobody does."""
+        """Return the name of the signed-in user; empty if there is none."""
         return self.source.columns()["user"] or ""
 
     @property
     def folder(self) -> Path | None:
-        """The directory of runs, if they are in one."""
+        """Return the directory of runs, if there is one."""
         return self.source.folder
 
     @property
     def data_dir(self) -> Path | None:
-        """The directory of prepared data; None: the default one."""
+        """Return the directory of prepared data; None: the default directory."""
         return self.source.data_dir
 
     def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
-        """The newest runs that have one of the values in each of these columns."""
+        """Return the newest runs that have one of the accepted values in each of these columns."""
         chosen = {name: frozenset(values) for name, values in wanted.items()}
         return self.source.runs(RunQuery(search=search, wanted=chosen, limit=limit, facets=())).rows
 
     def open(self, run_id: str) -> Run:
-        """A run, for reading only."""
+        """Return a run, for reading only."""
         return self.source.run(run_id)
 
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
-        """Experiments of a server, newest first, without cells; or the one with this id."""
+        """Return the experiments of a server, the newest first, without cells; or only the one with this id."""
         return self.source.experiments(experiment)
 
     def submissions(self) -> Sequence[Record]:
-        """What people submitted to technique tasks of a server: the last submission to each task by its deadline."""
+        """Return people's submissions to technique tasks on a server: the last one to each task before its deadline."""
         return self.source.submissions()
 
 
 class Table:
-    """A table whose headings sort it, by links such as `?sort=tokens.name&up=1`.
+    """A table with sortable headings, by links such as `?sort=tokens.name&up=1`.
 
     Args:
-        visit: With the address.
-        name: Of the table on its page; empty: its columns are named alone.
-        rows: In the order that they have before another one is asked for.
-        columns: The attributes or keys by which it can be sorted, with dots where they are nested.
-        sort, up: The order that the rows have already.
+        visit: The visit, which contains the URL.
+        name: The name of the table on its page; empty: columns have no prefix.
+        rows: Rows in their default order.
+        columns: The attributes or keys by which the table can be sorted, with dots for nested ones.
+        sort, up: The column and direction by which the rows are already sorted.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class Table:
         self.rows = rows
 
     def head(self, column: str, title: str, kind: str = "") -> Markup:
-        """The heading of a column; the link of the one that sorts the table turns the order."""
+        """Return the heading of a column; the link of the current sort column reverses the order."""
         at = column == self._sort
         order = Markup(' aria-sort="{}"').format("ascending" if self._up else "descending") if at else ""
         text: str | Markup = title
@@ -213,7 +214,7 @@ class Table:
 
 
 class Shown(NamedTuple):
-    """What a page shows: a template and its values, and the status of the response."""
+    """The content of a page: a template, its values, and the status of the response."""
 
     template: str
     values: Mapping[str, Any]
@@ -221,7 +222,7 @@ class Shown(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """A page or an action, and its address; `registered` if a plugin's hook adds it."""
+    """A page or an action with its URL; `registered` is set if a plugin's hook added it."""
 
     path: str
     function: Callable[[Visit], Shown | Response]
@@ -233,19 +234,19 @@ _F = TypeVar("_F", bound=Callable[[Visit], Any])
 
 
 def say(session: str, sentence: str) -> None:
-    """Show a sentence above the page that the visitor of a session sees next."""
+    """Show a sentence above the next page that the visitor of a session sees."""
     _said.setdefault(session, []).append(sentence[:1000])
     while len(_said) > _SESSIONS:
         _said.popitem(last=False)
 
 
 def page(path: str) -> Callable[[_F], _F]:
-    """Declare a function as the page of a path; a visitor may only read by it."""
+    """Declare a function as the page for a path, for reading only."""
     return _declare(path, "GET")
 
 
 def action(path: str) -> Callable[[_F], _F]:
-    """Declare a function that changes something: it gets only POST requests of this site's own pages."""
+    """Declare a function that changes something; it receives only POST requests from this site's own pages."""
     return _declare(path, "POST")
 
 
@@ -265,5 +266,5 @@ def declared(module: object) -> Iterator[Declared]:
 
 
 def missing(what: str) -> NotFound:
-    """An error for an address that leads nowhere."""
+    """Return an error for a URL that leads nowhere."""
     return NotFound(f"There is no {what}.", hint="See the list of runs.")

@@ -116,7 +116,8 @@ def _is_point(item: Any) -> bool:
 
 
 def _sides(truth: Truth, tables: list[Table], row: int) -> list[tuple[int, int]]:
-    """Return candidates for height and width of the image from all tables about it, each with the image's area."""
+    """Return candidates for the side along which masks are counted, each with the image's area, from any table with its
+    height and width."""
     frames = [(truth.frame, np.array([row]))]
     for table in tables:
         rows = truth.rows_of(table.frame)

@@ -1,4 +1,4 @@
-"""Failures, grouped by cause and by the line that matters, as `mleredux runs failures` finds them."""
+"""Failures, grouped by cause and by the relevant line, as determined by `mleredux runs failures`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG, _STEP = re.compile(r"(logs/[^:]+):(\d+)"), re.compile(r"steps? (\d+)")
 
 
 class Failed(NamedTuple):
-    """A run that failed or fell short, and the address of what shows it."""
+    """A run that failed or fell short, and the URL of the evidence."""
 
     row: Record
     place: str
@@ -33,7 +33,7 @@ class Failed(NamedTuple):
 
 @dataclass
 class Group:
-    """Runs that failed alike, newest first."""
+    """Runs with similar failures, the newest first."""
 
     cause: str
     meaning: str
@@ -67,7 +67,7 @@ def _grouped(visit: Visit, rows: Iterable[Record]) -> Iterable[Group]:
 
 
 def _primary(source: Source, row: Record) -> dict[str, Any] | None:
-    """The primary failure of a run; where no plugin finds one, its cause, if it did not end well."""
+    """Return the primary failure of a run; if no plugin determines one, its cause, unless it ended well."""
     try:
         found = failures_of(source.run(row["id"]), str(row["updated_at"]))
     except MlereduxError:
@@ -80,7 +80,7 @@ def _primary(source: Source, row: Record) -> dict[str, Any] | None:
 
 
 def failures_of(run: Run, changed: str) -> tuple[dict[str, Any], ...]:
-    """Return why a run fell short by the rules of mleredux-experiments, if it is installed; kept until it changes."""
+    """Return why a run fell short by the rules of mleredux-experiments, if installed; cached until the run changes."""
     return _failures_of(run.path, changed)
 
 
@@ -94,7 +94,7 @@ def _failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
 
 
 def place_of(link: Callable[..., str], run_id: str, where: str) -> str:
-    """The address of the line, step or version that shows a failure; otherwise of the run."""
+    """Return the URL of the line, step or version that shows a failure, or else of the run."""
     if found := _LOG.fullmatch(where):
         other = {} if found[1] == "logs/agent.log" else {"name": found[1]}
         return link("runs", run_id, "log", **other, line=found[2])

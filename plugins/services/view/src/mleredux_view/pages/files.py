@@ -1,4 +1,5 @@
-"""Files of a run with previews. What an agent wrote is never served as a page: only as text, images, or downloads."""
+"""Files of a run with previews. Files written by agents are never served as pages, only as text, images or
+downloads."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def files(visit: Visit) -> Shown:
 
 @page("/runs/{run_id}/raw")
 def raw(visit: Visit) -> Response:
-    """Send a file: an image that a page draws, everything else as a download, in a sandbox without any rights."""
+    """Send a file: inline if it is an image on a page, otherwise as a download, in a sandbox without any
+    permissions."""
     run, path = visit.run, visit.text("path")
     name = _own_name(path)
     try:
@@ -60,17 +62,18 @@ def raw(visit: Visit) -> Response:
 
 
 def _own_name(path: str) -> bytes | None:
-    """Return the path of a file that may be shown by its form in lists."""
+    """Return the path of a file that may be shown, from its form in lists."""
     return None if _hidden(path) else path_of_readable(path)
 
 
 def _hidden(path: str) -> bool:
-    """Whether a path names a file of the store itself, like its lock."""
+    """Return whether a path belongs to the store itself, such as its lock."""
     return path.startswith(".")
 
 
 def _listed(run: Run) -> Iterator[Listed]:
-    """Yield files of mleredux and of plugins, then those of the agent, then those that are in the object store only."""
+    """Yield the files of mleredux and of plugins, then those of the agent, then those that are only in the object
+    store."""
     here = set()
     for one in _listed_here(run):
         here.add(one.path)

@@ -1,4 +1,4 @@
-"""A form that requests runs, and labels of runs."""
+"""A form that requests runs, and actions that label runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([^\x00-\x1f]{0,128})")
 
 @page("/new")
 def new(visit: Visit) -> Shown:
-    """The form."""
+    """Show the form."""
     if visit.static:
         raise missing("form in an export")
     known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
@@ -37,7 +37,7 @@ def new(visit: Visit) -> Shown:
 
 @action("/actions/launch")
 def launch(visit: Visit) -> Response:
-    """Request the runs of the form."""
+    """Request the runs specified in the form."""
     typed = {name: values[-1].strip() for name, values in visit.form.items()}
     return finish(visit, visit.source.launch(_launch(typed)), visit.link())
 

@@ -1,4 +1,4 @@
-"""A run's log by line: its end, any line, the first error, a search; it follows while the run goes on."""
+"""A run's log by line: its end, any line, the first error, a search; it is updated while the run is active."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAIN = "logs/agent.log"
 
 
 class Row(NamedTuple):
-    """A line as it is shown; `kind` is a CSS class."""
+    """A displayed line; `kind` is a CSS class."""
 
     number: int
     text: str
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 @page("/runs/{run_id}/log")
 def log(visit: Visit) -> Shown:
-    """Lines of one of the run's logs."""
+    """Show lines of one of the run's logs."""
     run = visit.run
     names = _names(run)
     name = visit.text("name") if visit.text("name") in names else _MAIN if _MAIN in names else next(iter(names), None)
@@ -56,9 +56,9 @@ def log(visit: Visit) -> Shown:
 
 
 def _links(visit: Visit, file: LogFile, name: str, first: int) -> dict[str, str | None]:
-    """Return addresses of other lines; the line of an address is shown with some before it.
+    """Return URLs of other lines; a linked line is shown with some preceding lines.
 
-    An export has the whole log as a text file instead, so that it is hardly larger than the runs.
+    An export contains the whole log as a text file instead, so that it is hardly larger than the runs.
     """
 
     def to(line: int) -> str:
@@ -91,7 +91,7 @@ def _row(line: Line, place: int | None, query: str) -> Row:
 
 
 def _names(run: Run) -> dict[str, str]:
-    """Return paths of logs in the run, and their sizes."""
+    """Return the paths of logs in the run, and their sizes."""
     found = {}
     for folder in ("logs", "output/logs"):
         for file in files_below(run.path, folder, IntakeLimits(files=_LOGS, depth=3)):

@@ -32,7 +32,7 @@ def pair(visit: Visit) -> Shown:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    """The agent, its version and options, and what it ran with, by name."""
+    """Return the agent, its version and options, and the run's settings, by name."""
     spec, use = run.spec.model_dump(mode="json", exclude=_NOT_THE_AGENT), run.use
     return dict(_flat({**spec, "use": use.model_dump(mode="json") if use else {}}))
 
@@ -46,5 +46,5 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
 
 
 def _code(run: Run) -> Path | None:
-    """The code of the last version of the submission that has one."""
+    """Return the code of the last version of the submission that has code."""
     return next((kept.code for kept in reversed(run.submissions()) if kept.code.is_dir()), None)

@@ -1,4 +1,4 @@
-"""The steps of a rollout, in pages, with filters and search; live from what there is while the run goes on."""
+"""The steps of a rollout, in pages, with filters and search; updated while the run is active."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mleredux_view.visit import Shown, Visit, page
 _PER_PAGE = 50
 _TOOLS = 40
 _SAMPLED = 60.0
-"""Resources are sampled at least once in so many seconds."""
+"""Maximum interval between samples of resources, in seconds."""
 
 
 @page("/runs/{run_id}/steps")
 def steps(visit: Visit) -> Shown:
-    """One page of the steps that match."""
+    """Show one page of the matching steps."""
     run = visit.run
     trace = trace_of(run)
     chosen: dict[str, Any] = {
@@ -62,7 +62,7 @@ def steps(visit: Visit) -> Shown:
 
 
 def _view(trace: StepFile, number: int, resources: Callable[[Step], list[tuple[str, str]]]) -> StepView | None:
-    """A step; what it cost, and what the agent used then, stand beside it."""
+    """Return a step for display, with its cost and the resources that the agent used at the time."""
     step = trace.step(number)
     if step is None:
         return None
@@ -74,7 +74,7 @@ def _view(trace: StepFile, number: int, resources: Callable[[Step], list[tuple[s
 
 
 def _resources(run: Run) -> Callable[[Step], list[tuple[str, str]]]:
-    """A function that tells the memory and the CPUs in use at the time of a step, if they were sampled then."""
+    """Return a function that returns the memory and the CPUs in use at the time of a step, if they were sampled."""
     samples, began = run.resources(), run.log.state.agent_started
     times, in_use = [one.seconds for one in samples], dict(cpus(samples))
 

@@ -1,4 +1,4 @@
-"""One run: its state, result, curve, limits and signals, as on the report's page; live while it goes on."""
+"""One run: its state, result, curve, limits and signals, as on the report's page; updated while the run is active."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mleredux_view.visit import Shown, Visit, page
 
 @page("/runs/{run_id}")
 def overview(visit: Visit) -> Shown:
-    """What the report shows, from the run's files as they are now."""
+    """Show the content of the report, from the run's current files."""
     run = visit.run
     manifest = run.manifest
     content = page_of(run, manifest.artifacts if manifest else (), with_rollout=False)
@@ -40,7 +40,7 @@ def overview(visit: Visit) -> Shown:
 
 
 def about(run: Run, tab: str, title: str | None = None) -> dict[str, Any]:
-    """Return what every page of a run shows above."""
+    """Return the values for the header of every page of a run."""
     return {"run": run, "tab": tab, "final": run.state.final, "title": title or _title(run.spec.task)}
 
 

@@ -1,4 +1,4 @@
-"""All runs: search, facets, sorting, live rows; and what is done to the runs that are selected."""
+"""All runs: search, facets, sorting, live rows, and actions on selected runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Facet:
-    """A filter: its values, the chosen and most frequent first; `more` are not listed."""
+    """A filter: its values, the selected and most frequent first; `more` values are not listed."""
 
     name: str
     title: str
@@ -52,12 +52,13 @@ class Facet:
 
 @page("/")
 def runs(visit: Visit) -> Shown:
-    """The list, or a part of it for a script."""
+    """Show the list, or a part of it for a script."""
     query = query_of(visit)
     if visit.fragment and query.after is not None:
         table = visit.source.runs(replace(query, facets=()))
         return Shown("runs_rows.html.j2", {"table": table, "more": _more(visit, table)})
-    version = "" if visit.fragment or visit.static else visit.source.version()  # before the rows: no change is missed
+    # before the rows, so that no change is missed
+    version = "" if visit.fragment or visit.static else visit.source.version()
     table = visit.source.runs(query)
     values = {
         "version": version,
@@ -85,7 +86,7 @@ def retry(visit: Visit) -> Response:
 
 
 def query_of(visit: Visit) -> RunQuery:
-    """Return what the address asks for; what it can't mean is ignored."""
+    """Return the query in the URL; invalid parts are ignored."""
     sort = visit.text("sort")
     return RunQuery(
         **_chosen(visit.query),
@@ -98,7 +99,7 @@ def query_of(visit: Visit) -> RunQuery:
 
 
 def _chosen(values: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return the search and filters of an address or a form, as fields of `RunQuery`."""
+    """Return the search and filters of a URL or a form, as fields of `RunQuery`."""
     known = {name: ["" if value == "none" else value for value in values.get(name, [])] for name in FACETS}
     wanted = {name: frozenset(accepted) for name, accepted in known.items() if accepted}
     return {"search": (values.get("q") or [""])[-1][:500], "wanted": wanted}
@@ -129,10 +130,10 @@ def _title(name: str, value: str) -> str:
 
 
 def selected(visit: Visit) -> list[str]:
-    """Return the runs that are selected on the list; with `all`, every one that its filters match.
+    """Return the runs selected on the list; with `all`, every run that its filters match.
 
     Raises:
-        MlereduxError: There are too many.
+        MlereduxError: Too many runs are selected.
     """
     if "all" not in visit.form:
         return visit.form.get("run", [])
@@ -144,7 +145,7 @@ def selected(visit: Visit) -> list[str]:
 
 
 def finish(visit: Visit, sentences: Iterator[str], to: str = "") -> Response:
-    """Show the first of the sentences above the page that an action leads to: if no other, the one that it began on."""
+    """Show the first sentences above the next page: by default, the page with the form."""
     shown = list(sentences)
     for sentence in shown[:_MOST_SAID]:
         visit.say(sentence)

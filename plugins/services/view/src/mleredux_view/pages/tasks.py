@@ -1,4 +1,4 @@
-"""The tasks, and one of them: what it asks, its files, the leaderboard, known leaks, and panels of plugins."""
+"""The tasks, and one of them: its description, files, leaderboard, known leaks, and panels of plugins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMED = ("gold", "silver", "bronze", "median")
 
 
 class Level(NamedTuple):
-    """A threshold of the leaderboard: its score, and how many entries are at or beyond it."""
+    """A threshold of the leaderboard: its score, and the number of entries at or beyond it."""
 
     name: str
     score: str
@@ -39,7 +39,7 @@ class Level(NamedTuple):
 
 @page("/tasks")
 def tasks(visit: Visit) -> Shown:
-    """All tasks that are installed, and those that have runs; an export has the latter only."""
+    """Show all installed tasks and those with runs; an export contains only the latter."""
     counts = Counter(dict(visit.source.runs(RunQuery(limit=1, facets=("task",))).facets["task"]))
     known = {name: entry.ref.summary for name, entry in current().entries("tasks").items()}
     words = visit.text("q").lower()[:200].split()
@@ -58,7 +58,7 @@ def tasks(visit: Visit) -> Shown:
 
 @page("/tasks/{task}")
 def task(visit: Visit) -> Shown:
-    """One task."""
+    """Show one task."""
     name = visit.parts["task"]
     try:
         found = current().task(name)
@@ -80,7 +80,7 @@ def task(visit: Visit) -> Shown:
 
 @page("/tasks/{task}/files.zip")
 def download(visit: Visit) -> Response:
-    """The files that the task gives to agents, and its description."""
+    """Send the files that agents receive for the task, and its description."""
     found = current().task(visit.parts["task"])
     if visit.static or (public := _public(visit, found)) is None:
         raise NotFound(f"The files of {found.id} are not here.", hint=f"`mleredux prepare {found.id}` prepares them.")
@@ -102,7 +102,7 @@ def _public(visit: Visit, task: Task) -> Path | None:
 
 
 def _files(visit: Visit, task: Task) -> dict[str, Any]:
-    """The public files with their sizes, or why they are not here."""
+    """Return the public files with their sizes, or why they are not available."""
     why = f"The data is not prepared here; `mleredux prepare {task.id}` prepares it."
     try:
         public = _public(visit, task)
@@ -117,7 +117,7 @@ def _files(visit: Visit, task: Task) -> dict[str, Any]:
 
 
 def _leaderboard(visit: Visit, task: Task) -> tuple[list[float], str]:
-    """Scores of people, best first, and where they are from."""
+    """Return the scores of people, the best first, and their source."""
     downloaded = DataStore(visit.data_dir).leaderboard(task)
     path = downloaded if downloaded.is_file() else task.leaderboard
     if path is None:
@@ -139,7 +139,8 @@ def _levels(task: Task, entries: list[float]) -> Any:
 
 
 def _curve(task: Task, entries: list[float]) -> dict[str, Any] | None:
-    """Scores by rank; of a long list, evenly chosen ranks. The worst third is left out: it would hide the others."""
+    """Return a chart of scores by rank, at evenly spaced ranks of a long list, without the worst third, which would
+    hide the others."""
     if len(entries) < 3:
         return None
     kept = max(3, round(len(entries) / 1.5))

@@ -1,4 +1,4 @@
-"""Versions of the submission: their scores, what each gained, and the difference of their code."""
+"""Versions of the submission: their scores, the gain of each, and the diffs of their code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 500
 
 @dataclass(frozen=True)
 class Row:
-    """A version in the list; `change` is its difference from the version before, in the direction of `gain`."""
+    """A version in the list; `change` is its difference from the previous version, with a direction as in `gain`."""
 
     number: int
     after: str
@@ -32,7 +32,7 @@ class Row:
 
 @page("/runs/{run_id}/versions")
 def versions(visit: Visit) -> Shown:
-    """List all versions, newest first."""
+    """List all versions, the newest first."""
     run = visit.run
     rows = _rows(run)
     values = {**about(run, "versions"), "rows": rows[::-1][:_SHOWN], "left_out": max(0, len(rows) - _SHOWN)}
@@ -41,7 +41,7 @@ def versions(visit: Visit) -> Shown:
 
 @page("/runs/{run_id}/versions/{number}")
 def version(visit: Visit) -> Shown:
-    """Show one version: how its code differs from the version before, or from another."""
+    """Show one version with the diff of its code from the previous version, or from another one."""
     run = visit.run
     kept = {str(one.number): one for one in run.submissions()}
     chosen = kept.get(visit.parts["number"])
