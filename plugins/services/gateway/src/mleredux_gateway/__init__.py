@@ -34,7 +34,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
-    """Opens one gateway per run, in a thread of this process."""
+    """Open one gateway per run, in a thread of this process."""
     from mleredux_gateway.endpoint import open_gateway
 
     return open_gateway(run, agent, socket)
@@ -42,7 +42,7 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
 
 @hookimpl
 def mleredux_protected_variables() -> Iterable[str]:
-    """The variables that hold keys of upstreams."""
+    """Return the variables that contain keys of upstreams."""
     from mleredux_gateway.config import key_variables
 
     return key_variables()
@@ -50,13 +50,13 @@ def mleredux_protected_variables() -> Iterable[str]:
 
 @hookimpl
 def mleredux_register_formats() -> Iterable[Ref]:
-    """Scenarios of a scripted language model, for tests of agents."""
+    """Return the format for scenarios of a scripted language model, which test agents."""
     return [Ref("scenario", "mleredux_gateway.scenario:SCENARIO")]
 
 
 @hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """The record of calls, and the rollout created from it."""
+    """Return the record of calls, and the rollout created from it."""
     if run.spec.network != "gateway":
         return []
     from mleredux_gateway.artifacts import artifacts_of

@@ -15,7 +15,7 @@ class Room:
     """A memory budget in bytes for all requests together; a request that does not fit waits.
 
     Args:
-        size: Bytes; no single request may exceed it.
+        size: Size in bytes, which no single request may exceed.
     """
 
     def __init__(self, size: int) -> None:
@@ -24,7 +24,7 @@ class Room:
 
     @asynccontextmanager
     async def take(self, size: int) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
-        """Reserve bytes while the block lasts; calling the returned function reduces the reservation."""
+        """Reserve bytes for the duration of the block; calling the returned function reduces the reservation."""
         held = size
 
         async def keep(needed: int) -> None:
@@ -44,12 +44,14 @@ class Room:
 
 
 def bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
-    """Protocols of an asyncio server, one per allowed connection; excess connections are closed immediately."""
+    """Return a protocol factory for an asyncio server, with one protocol per allowed connection; excess connections are
+    closed."""
     return lambda: _Door(server)
 
 
 class _Door(asyncio.Protocol):
-    """Pass a connection to the server once it is established: until then the server does not count it."""
+    """A protocol that passes a connection to the server once it is established; until then, the server does not count
+    it."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""A call in progress, what it is charged, and its line in the record."""
+"""A call in progress, its charge, and its line in the record."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mleredux_gateway.usage import estimated, is_plausible, written_in
 
 AGENT_LEFT = "The agent closed the connection."
 _TIMEOUTS, _NOT_SERVED = (408, 499), (503, 529)
-"""Errors by which providers say that they did not start; other errors of a server may come after an answer."""
+"""Statuses with which providers report that they did not start; other server errors may follow an answer."""
 
 
 @dataclass
 class Call:
-    """A call in progress, and what is known about it so far.
+    """A call in progress, with the facts known so far.
 
     Attributes:
-        characters: Of the request without images.
-        tokens: Reported by the provider in a complete response.
-        sent: Whether the request can have reached the provider.
+        characters: Number of characters in the request, without images.
+        tokens: Usage reported by the provider in a complete response.
+        sent: Whether the request may have reached the provider.
         free: Whether it is answered from a record.
     """
 
@@ -60,15 +60,15 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        """Whether the upstream did not answer completely."""
+        """Return whether the upstream did not answer completely."""
         return self.status != 200 or self.error not in (None, AGENT_LEFT)
 
     def wait(self) -> float:
-        """Return the seconds since it began."""
+        """Return the number of seconds since it began."""
         return round(time.monotonic() - self.began, 4)
 
     def charge(self) -> tuple[Tokens, float | None]:
-        """Return its usage and cost: as reported; what was reserved if there is no report that can be true."""
+        """Return its usage and cost: as reported, or as reserved if there is no plausible report."""
         if self.free:
             return self.tokens or Tokens(), 0.0
         reserved, written = self.ticket.tokens, written_in(self.kind, self.response)
@@ -83,14 +83,14 @@ class Call:
         return tokens, None if self.priced is None else cost_of(tokens, self.priced.price)
 
     def _served(self) -> bool:
-        """Return whether the provider can have billed it."""
+        """Return whether the provider may have billed it."""
         if self.status in (None, 200):
             return self.sent
         late = self.status >= 500 or self.status in _TIMEOUTS
         return self.sent and late and self.status not in _NOT_SERVED and self.ticket.tokens is not None
 
     def begun(self) -> dict[str, Any]:
-        """Return its line for the case that the program is killed: it is charged all that was reserved."""
+        """Return its line in case the program is killed: the whole reservation is charged."""
         tokens = self.ticket.tokens or estimated(self.characters, 0)
         cost = None if self.priced is None else max(self.ticket.cost, cost_of(tokens, self.priced.price))
         cost = 0.0 if self.free else cost

@@ -1,4 +1,4 @@
-"""Where calls are forwarded: upstreams with their keys, from `gateway.toml` or from the caller's environment."""
+"""Destinations of calls: upstreams with their keys, from `gateway.toml` or from the caller's environment."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class _Part(BaseModel):
 
 
 class Price(_Part):
-    """USD per million tokens."""
+    """Prices in USD per million tokens."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
     cached: Annotated[float, Field(ge=0)] | None = None
-    """Tokens read from the provider's cache; as `input` where None."""
+    """Tokens read from the provider's cache; if None, as `input`."""
     cache_write: Annotated[float, Field(ge=0)] | None = None
-    """Tokens written to the provider's cache; as `input` where None."""
+    """Tokens written to the provider's cache; if None, as `input`."""
     above: int | None = None
     """For prompts with more tokens than this, the following prices apply."""
     above_input: float | None = None
@@ -42,7 +42,7 @@ class Price(_Part):
     above_cached: float | None = None
     above_cache_write: float | None = None
     max_output: Annotated[int, Field(ge=1)] | None = None
-    """Tokens of an answer that the model can write at most."""
+    """Maximum number of tokens that the model can write in an answer."""
 
 
 class UpstreamConfig(_Part):
@@ -50,21 +50,22 @@ class UpstreamConfig(_Part):
 
     protocol: Family
     base_url: str
-    """Includes `/v1` if the provider's clients expect it."""
+    """The base URL, including `/v1` if the provider's clients expect it."""
     key_env: str | None = None
-    """The variable of the caller's environment that holds the key; None if none is needed."""
+    """The variable of the caller's environment that contains the key; None if no key is needed."""
     models: tuple[str, ...] = ("*",)
     """Models offered to agents: names or patterns (`gpt-5*`)."""
     rename: dict[str, str] = {}
-    """The provider's model name, by the name that agents use."""
+    """The provider's model names, by the names that agents use."""
     headers: dict[str, str] = {}
-    """Headers sent with each call; `{run}` is the run's id."""
+    """Headers sent with each call; `{run}` is replaced by the run's id."""
     timeout: Annotated[float, Field(gt=0)] = 900
     """Timeout in seconds without a byte from the provider."""
     max_output: Annotated[int, Field(ge=1)] = 8192
-    """Maximum of an answer where budgets need one, the request names none, and the model's price has none."""
+    """Maximum tokens of an answer for budgets, if neither the request nor the model's price specifies one."""
     allow: tuple[str, ...] = ()
-    """Fields of requests that agents may send besides the usual ones: names or patterns, as refusals state them."""
+    """Fields of requests that agents may send in addition to the usual ones: names or patterns, as stated in
+    refusals."""
 
 
 class _File(_Part):
@@ -75,11 +76,11 @@ class _File(_Part):
 
 @dataclass(frozen=True)
 class Upstream:
-    """A provider with its key. The key is in none of its string representations.
+    """A provider with its key, which is not part of any string representation.
 
     Attributes:
         name: Its name in the configuration.
-        key: The secret, empty if none is needed.
+        key: The secret; empty if none is needed.
     """
 
     name: str
@@ -91,12 +92,12 @@ class Upstream:
 
     @property
     def host(self) -> str:
-        """The upstream's host, for the record: without user or password."""
+        """Return the upstream's host for the record, without user or password."""
         parts = urlsplit(self.config.base_url)
         return f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
 
     def offers(self, model: str) -> bool:
-        """Return whether agents may request this model here; one that searches the web must be named exactly."""
+        """Return whether agents may request this model here; models that search the web must be named exactly."""
         if model in self.config.rename:
             return True
         return includes_model(self.config.models, model)
@@ -105,7 +106,7 @@ class Upstream:
         """Return the URL of an endpoint.
 
         Args:
-            path: Beneath `/v1` (`/v1beta` for Google), like `/chat/completions`.
+            path: The path below `/v1` (`/v1beta` for Google), such as `/chat/completions`.
         """
         base = self.config.base_url.rstrip("/")
         if self.config.protocol == "google":
@@ -115,9 +116,10 @@ class Upstream:
         return base + path
 
     def headers(self, run_id: str) -> dict[str, str]:
-        """Return the key's header, and configured ones; servers on this machine get the run's id too.
+        """Return the header with the key, and the configured headers; servers on this machine also receive the run's
+        id.
 
-        By it, `mleredux scripted-llm` counts the calls of each run apart.
+        From the id, `mleredux scripted-llm` counts the calls of each run separately.
         """
         own = {"X-Conversation": run_id} if urlsplit(self.config.base_url).hostname in _LOOPBACK else {}
         own |= {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}
@@ -138,10 +140,10 @@ class GatewayConfig:
     prices: dict[str, Price]
     price_table: Path | None
     granted: tuple[str, ...] = ()
-    """Names or patterns of models that one run gets besides."""
+    """Names or patterns of additional models granted to one run."""
 
     def granting(self, fields: tuple[str, ...], models: tuple[str, ...]) -> GatewayConfig:
-        """Return a copy that grants one run more fields of requests and more models: names or patterns."""
+        """Return a copy that grants one run additional fields of requests and models, by names or patterns."""
         more = [
             replace(one, config=one.config.model_copy(update={"allow": (*one.config.allow, *fields)}))
             for one in self.upstreams
@@ -149,18 +151,19 @@ class GatewayConfig:
         return replace(self, upstreams=tuple(more), granted=models)
 
     def find(self, family: Family, model: str) -> Upstream | None:
-        """Return the first upstream of a protocol that offers a model; for one that the run was granted, the first."""
+        """Return the first upstream of a protocol that offers a model; for a granted model, the first of the
+        protocol."""
         possible = [one for one in self.upstreams if one.config.protocol == family]
         offered = (one for one in possible if one.offers(model))
         return next(offered, possible[0] if possible and includes_model(self.granted, model) else None)
 
 
 def replaying(source: str, models: tuple[str, ...], environment: Mapping[str, str]) -> GatewayConfig:
-    """Return the configuration of a replay: nothing is forwarded, and no key is needed.
+    """Return the configuration of a replay, in which nothing is forwarded and no key is needed.
 
     Args:
-        source: The id of the run whose answers are given.
-        models: The models that were asked there.
+        source: The id of the run whose answers are replayed.
+        models: The models that were called in that run.
     """
     try:
         known = load_config(environment)
@@ -186,7 +189,7 @@ def config_path(environment: Mapping[str, str]) -> Path:
 
 
 def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
-    """Load the configuration file if there is one; else use the known providers whose keys the environment has.
+    """Load the configuration file if it exists, or else use the known providers whose keys are in the environment.
 
     Raises:
         SandboxError: There is no upstream, or the file is invalid.
@@ -209,10 +212,10 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
 
 
 def key_variables(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the names of all variables that hold a key: those of providers known without a file, and of the file.
+    """Return the names of all variables that contain a key: those of the known providers, and those in the file.
 
     Raises:
-        SandboxError: The file can't be read; what it protects is then not known.
+        SandboxError: The file cannot be read, so the variables that it protects are unknown.
     """
     known = {str(config.key_env) for config in _known({}).values()}
     path = config_path(environment)
@@ -222,12 +225,12 @@ def key_variables(environment: Mapping[str, str] = os.environ) -> frozenset[str]
 
 
 def run_variables() -> dict[str, str]:
-    """The environment of this process, with the keys that a user lends to the run.
+    """Return the environment of this process, including the keys that a user provides for the run.
 
-    Nothing else that they lend counts: an address or a folder of theirs would get the keys of this machine.
+    Other variables from the user are ignored, since a URL or folder of theirs would receive this machine's keys.
 
     Raises:
-        SandboxError: The file can't be read.
+        SandboxError: The file cannot be read.
     """
     keys = key_variables()
     return {**os.environ, **{name: value for name, value in lent().items() if name in keys}}
@@ -261,7 +264,8 @@ def _read(path: Path) -> _File:
 
 
 def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
-    """Return providers that need no configuration file; other URLs come from the variables of their own clients."""
+    """Return providers that need no configuration file; custom URLs are taken from the variables of their own
+    clients."""
     openai = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or "https://api.openai.com/v1"
     anthropic = environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
     google = environment.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"

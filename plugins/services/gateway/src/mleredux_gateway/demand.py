@@ -1,4 +1,4 @@
-"""The most that a call can use, and the maximum that the gateway writes into it."""
+"""The maximum usage of a call, and the limit that the gateway writes into it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mleredux_gateway.config import Upstream
 from mleredux_gateway.screening import Screened, count
 
 LEAST_ANSWER = 16
-"""Tokens below which an answer is useless; the least that OpenAI's responses take."""
+"""Number of tokens below which an answer is useless; the minimum accepted by OpenAI's responses API."""
 _LEAST_THINKING = 1024
 _FRAME, _TOOLS, _IMAGE = 256, 1024, 50_000
-"""Tokens that providers add: to any prompt, to one with tools and per tool of their own, at most per image."""
+"""Tokens that providers add: to any prompt, to one with tools and for each built-in tool, and per image at most."""
 _MAXIMA = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _REASONING = re.compile(r"(.*/)?(o\d|gpt-[5-9])")
 _OWN_HOSTS = ("openai.com", "azure.com")
@@ -27,12 +27,12 @@ _REMEMBERED, _REMEMBERED_SIZE = 4, 4 << 20
 
 @dataclass(frozen=True)
 class Demand:
-    """An upper bound of a call's usage.
+    """An upper bound on a call's usage.
 
     Attributes:
-        prompt: Tokens of the input.
-        answer: Tokens of each answer, with its reasoning: the request's maximum, else the model's.
-        thinking: Of these, the request's budget for reasoning: providers may bill it besides its maximum.
+        prompt: Number of input tokens.
+        answer: Tokens per answer including reasoning: the maximum of the request, or else of the model.
+        thinking: The part for reasoning: the request's budget, which providers may bill in addition to its maximum.
         choices: Number of answers.
         hour: Whether the prompt may be cached for an hour, which costs more.
     """
@@ -45,7 +45,7 @@ class Demand:
 
     @property
     def least(self) -> int:
-        """Tokens of an answer with which the call is still useful."""
+        """Return the smallest number of answer tokens with which the call is still useful."""
         return min(self.answer, 2 * _LEAST_THINKING + LEAST_ANSWER if self.thinking else LEAST_ANSWER)
 
 
@@ -54,10 +54,10 @@ def demand_of(body: Mapping[str, Any], prompt: int, known: int | None, default: 
 
     Args:
         body: The request.
-        prompt: Bound of its input tokens.
-        known: Tokens that an answer of its model has at most.
-        default: Tokens of an answer, where neither this is known nor the request names a maximum.
-        hour: Whether it caches for an hour.
+        prompt: Upper bound on its input tokens.
+        known: Maximum number of tokens in an answer of its model, if known.
+        default: Number of tokens in an answer, if this is unknown and the request specifies no maximum.
+        hour: Whether it caches the prompt for an hour.
     """
     named = [value for value in (count(body.get(name)) for name in _MAXIMA) if value is not None]
     answer = min(max(named), known or max(named)) if named else known or default
@@ -67,21 +67,21 @@ def demand_of(body: Mapping[str, Any], prompt: int, known: int | None, default: 
 
 
 def google_bounds(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a request that bound its answers, by their names in the other protocols."""
+    """Return the values of a request that limit its answers, by their names in the other protocols."""
     config = body.get("generationConfig")
     config = config if isinstance(config, dict) else {}
-    # Its maximum includes reasoning.
+    # This maximum includes reasoning.
     return {"max_output_tokens": config.get("maxOutputTokens"), "n": config.get("candidateCount")}
 
 
 def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, upstream: Upstream) -> dict[str, Any]:
-    """Return the fields by which a request states the granted maximum where its provider observes it, and only there.
+    """Return the fields that state the granted maximum where the request's provider honors it, and only there.
 
     Args:
-        granted: Tokens of each answer.
+        granted: Number of tokens per answer.
 
     Returns:
-        New values; None for a field to be removed.
+        New values; None for fields to be removed.
     """
     if kind == "generate":
         return _limited(body, granted)
@@ -94,7 +94,7 @@ def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, up
 
 
 def _limited(body: Mapping[str, Any], granted: int) -> dict[str, Any]:
-    """Return the fields of Google's protocol that state a maximum of tokens."""
+    """Return the fields of Google's protocol that state a maximum number of tokens."""
     config = dict(body.get("generationConfig") or {})
     thinking = config.get("thinkingConfig") or {}
     if (count(thinking.get("thinkingBudget")) or 0) > granted:
@@ -103,11 +103,11 @@ def _limited(body: Mapping[str, Any], granted: int) -> dict[str, Any]:
 
 
 def changed(body: dict[str, Any], written: bytes, changes: dict[str, Any]) -> bytes:
-    """Return a serialized request with other values of fields; None removes a field."""
+    """Return a serialized request with changed fields; None removes a field."""
     changes = {name: value for name, value in changes.items() if name not in body or body[name] != value}
     if not changes:
         return written
-    if not set(changes) & set(body):  # a long conversation is not serialized again
+    if not set(changes) & set(body):  # avoids serializing a long conversation again
         return written[:-1] + b", " + json.dumps(changes).encode()[1:]
     return json.dumps({name: value for name, value in {**body, **changes}.items() if value is not None}).encode()
 
@@ -122,12 +122,12 @@ def _field_of(kind: Kind, model: str, upstream: Upstream) -> str:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A request's input, and the bound of its tokens without what it refers to.
+    """The input of a request, and the bound on its tokens without those of earlier responses to which it refers.
 
     Attributes:
-        size: The bound by its bytes alone.
-        plain: The request without marks for the provider's cache.
-        marks: Bytes of these marks.
+        size: The bound from its bytes alone.
+        plain: The request without markers for the provider's cache.
+        marks: Number of bytes in these markers.
     """
 
     tokens: int
@@ -137,18 +137,18 @@ class Prompt:
 
 
 class Prompts:
-    """Bounds the input tokens of requests.
+    """Computes bounds on the input tokens of requests.
 
-    No tokenizer in use makes more tokens than there are bytes of UTF-8, and the form of a request (names, quotes) has
-    more bytes than a provider's marks have tokens. If a request continues an earlier one whose tokens are known, only
-    the bytes of what it adds are counted.
+    No tokenizer in use produces more tokens than there are bytes of UTF-8, and the syntax of a request (names, quotes)
+    has more bytes than the provider's markup has tokens. If a request continues an earlier one with a known number of
+    tokens, only the bytes that it adds are counted.
     """
 
     def __init__(self) -> None:
         self._seen: deque[tuple[Prompt, int]] = deque(maxlen=_REMEMBERED)
 
     def bound(self, body: dict[str, Any], written: bytes, screened: Screened) -> Prompt:
-        """Return the bound of a request."""
+        """Return the bound for a request."""
         data = written
         if b"\\u" in data:
             data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -158,7 +158,7 @@ class Prompts:
         size = len(data) - screened.image_characters + screened.images * _IMAGE + added
         marks: list[int] = []
         plain = _without_marks(body, marks) if b'"cache_control"' in written else body
-        # The earlier marks are left out, as if all that there are now were new.
+        # The earlier markers are excluded, as if all current markers were new.
         known = (
             tokens + size - (earlier.size - earlier.marks) + _FRAME
             for earlier, tokens in self._seen
@@ -167,13 +167,14 @@ class Prompts:
         return Prompt(min((size, *known)), size, plain, sum(marks))
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
-        """Remember a request whose tokens the provider has counted."""
+        """Remember a request whose tokens were counted by the provider."""
         if prompt.size <= _REMEMBERED_SIZE and not {"previous_response_id", "context_management"} & set(prompt.plain):
             self._seen.append((prompt, tokens))
 
 
 class Received:
-    """What the run received in responses that a provider stores: their ids, and how much they add to a prompt."""
+    """Responses of a provider that stores them, received by the run: their ids, and the tokens that they add to a
+    prompt."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, int] = {}
@@ -183,7 +184,7 @@ class Received:
         return identity in self._tokens
 
     def add(self, request: Any, response: Any, tokens: Tokens) -> None:
-        """Remember a response of OpenAI's responses, and its parts."""
+        """Remember a response of OpenAI's responses API, and its parts."""
         if not isinstance(response, dict) or not isinstance(response.get("id"), str):
             return
         earlier = request.get("previous_response_id") if isinstance(request, dict) else None
@@ -194,12 +195,12 @@ class Received:
                 self._tokens[item["id"]] = tokens.completion
 
     def tokens(self, identities: Iterable[str]) -> int:
-        """Return a bound of what these add to a prompt."""
+        """Return a bound on the tokens that these add to a prompt."""
         return sum(self._tokens[identity] for identity in identities)
 
 
 def _continues(body: dict[str, Any], earlier: dict[str, Any]) -> bool:
-    """Return whether a request only adds to the end of an earlier one's conversation, or changes its maximum."""
+    """Return whether a request only extends the conversation of an earlier one, or changes its maximum."""
     names = {*body, *earlier} - set(_MAXIMA)
     for name in names:
         new, old = body.get(name), earlier.get(name)
@@ -211,7 +212,8 @@ def _continues(body: dict[str, Any], earlier: dict[str, Any]) -> bool:
 
 
 def _without_marks(value: Any, marks: list[int]) -> Any:
-    """Return a copy without marks for the provider's cache, which clients move; add the bytes of each to `marks`."""
+    """Return a copy without markers for the provider's cache, which clients move; append the bytes of each to
+    `marks`."""
     if isinstance(value, list):
         return [_without_marks(part, marks) for part in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A run's gateway: the proxy in a dedicated thread, on a Unix socket and on the loopback interface."""
+"""The gateway of a run: the proxy in a dedicated thread, on a Unix socket and on the loopback interface."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ _START_SECONDS = 20
 _STOP_SECONDS = 2
 _SHOWN_DIFFERENCES = 20
 _PAUSE, _SHARE = 2.0, 30
-"""Seconds between two trajectories of a run that goes on, at least; and this many times what the last one took."""
+"""Minimum number of seconds between two trajectories of an active run, and minimum as a multiple of the last
+duration."""
 
 
 def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
-    """Open the gateway of a run; calls of an earlier attempt count.
+    """Open the gateway of a run; calls of earlier attempts count.
 
     Raises:
-        SandboxError: There is no upstream, or the sockets can't be opened.
+        SandboxError: There is no upstream, or the sockets cannot be opened.
     """
     token = run_token(installation_salt(), run.id)
     replay = open_replay(run, Mask([token]))
@@ -86,10 +87,10 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
 
 
 def open_replay(run: Run, mask: Mask) -> Replay | None:
-    """Open the record of the run that this one repeats; None if it repeats none.
+    """Open the record of the run that this one replays; return None if it does not replay a run.
 
     Raises:
-        SandboxError: There is no record.
+        SandboxError: The record does not exist.
     """
     if run.spec.replay is None:
         return None
@@ -104,7 +105,7 @@ def open_replay(run: Run, mask: Mask) -> Replay | None:
 
 
 class RunGateway:
-    """Implements `mleredux.plugin.gateway.Gateway`."""
+    """Implementation of `mleredux.plugin.gateway.Gateway`."""
 
     def __init__(
         self, run: Run, agent: Agent, token: str, proxy: Proxy, meter: Meter, replay: Replay | None = None
@@ -120,7 +121,7 @@ class RunGateway:
         self._servers: list[asyncio.Server] = []
 
     def environment(self, url: str) -> dict[str, str]:
-        """Variables by which common clients find the gateway."""
+        """Return the variables from which common clients determine the gateway's URL."""
         (token,) = self.secrets
         return {
             "OPENAI_BASE_URL": f"{url}/v1",
@@ -133,14 +134,14 @@ class RunGateway:
             "GEMINI_API_KEY": token,
             "LITELLM_PROXY_API_BASE": f"{url}/v1",
             "LITELLM_PROXY_API_KEY": token,
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an unreachable address
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it waits for an unreachable URL
         }
 
     def start(self, socket: Path) -> None:
         """Listen, on the same port as before if the run is resumed.
 
         Raises:
-            SandboxError: A socket can't be opened.
+            SandboxError: A socket cannot be opened.
         """
         self._thread = threading.Thread(target=self._serve, args=(socket,), name=f"gateway-{self._run.id}", daemon=True)
         self._thread.start()
@@ -199,14 +200,14 @@ class RunGateway:
             self._ready.set()
 
     async def _follow(self) -> None:
-        """Write the trajectory of the calls so far, for those who watch the run."""
+        """Write the trajectory of the calls so far, for viewers of the run."""
         calls, seen, pause = self._run.path / FOLDER / CALLS, 0, _PAUSE
         while True:
             await asyncio.sleep(pause)
             size = calls.stat().st_size if calls.exists() else 0
             if size != seen:
                 seen, began = size, time.monotonic()
-                with contextlib.suppress(Exception):  # `close` reports what can't be converted
+                with contextlib.suppress(Exception):  # `close` reports what cannot be converted
                     await asyncio.to_thread(write_trajectory, self._run, self._agent)
                 pause = max(_PAUSE, _SHARE * (time.monotonic() - began))
 
@@ -220,7 +221,7 @@ class RunGateway:
         note = self._run.path / FOLDER / PLACE
         earlier = 0
         with contextlib.suppress(OSError, ValueError, KeyError):
-            # An agent still running since before a kill knows the old address.
+            # An agent that has been running since before a kill knows only the old address.
             earlier = int(json.loads(note.read_text())["port"])
             self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", earlier))
         if len(self._servers) < 2:

@@ -1,9 +1,10 @@
 """The fields that agents may send to providers, by protocol: whatever is not listed here is refused unless granted.
 
-Left out on purpose is what reaches the network, another run or another model for an agent, what runs on the provider's
-side, and what is billed beyond the maximum that the gateway sets (predictions, audio, PDFs, faster tiers).
+Deliberately excluded are fields that reach the network, another run or another model, that run code on the provider's
+side, or that are billed beyond the maximum set by the gateway (predictions, audio, PDFs, faster tiers).
 
-Sources: the request types of the clients openai 2.54 and anthropic 2.12, and what the agents in this repository send.
+Sources: the request types of the clients openai 2.54 and anthropic 2.12, and the requests of the agents in this
+repository.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mleredux_llm_protocols import Kind
 
 @dataclass(frozen=True)
 class Kept:
-    """A kind of value that has no parts."""
+    """A kind of value without parts."""
 
     what: str
 
@@ -35,8 +36,8 @@ class Typed:
     """An object whose fields depend on its `type`.
 
     Attributes:
-        default: The type of objects that name none.
-        types: Fields by names or patterns of types.
+        default: The type of objects that do not state one.
+        types: Fields by type, given as names or patterns.
     """
 
     default: str | None
@@ -44,12 +45,12 @@ class Typed:
 
 
 def one_of(*values: str) -> frozenset[str]:
-    """Return the shape of a text that must be one of these."""
+    """Return the shape of a text that must be one of these values."""
     return frozenset(values)
 
 
 def named(*names: str) -> dict[str, Any]:
-    """Return the shape of an object with these fields, all of them texts, numbers or booleans."""
+    """Return the shape of an object with these fields, whose values are texts, numbers or booleans."""
     return dict.fromkeys(names, SCALAR)
 
 
@@ -363,4 +364,4 @@ BETAS = (
     "effort-*", "adaptive-thinking-*", "tool-examples-*", "context-1m-*", "redact-thinking-*", "task-budgets-*",
     "responses=*",
 )  # fmt: skip
-"""Values of `anthropic-beta` and `openai-beta` that are passed on; others are dropped, and noted."""
+"""Accepted values of `anthropic-beta` and `openai-beta`; others are dropped, and noted."""

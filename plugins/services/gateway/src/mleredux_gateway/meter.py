@@ -1,4 +1,4 @@
-"""Count a run's calls, and enforce its budgets: none is ever exceeded."""
+"""Count a run's calls, and enforce its budgets, so that none is ever exceeded."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mleredux_gateway.demand import Demand
 from mleredux_gateway.prices import highest
 
 _COMFORTABLE = 8192
-"""Tokens of an answer for which a call with a higher maximum does not wait for others."""
+"""Number of answer tokens for which a call with a higher maximum does not wait for other calls."""
 _UNKNOWN_AT_ONCE = 4
-"""Calls in progress at a host that has not yet shown that it observes the maximum of an answer."""
+"""Maximum number of concurrent calls to a host that has not yet been shown to honor the maximum of an answer."""
 _MOST_REFUSED_FIELDS = 50
 _ROUNDING = 1 - 1e-9
 
@@ -30,7 +30,7 @@ class Refused(Exception):
 
     Attributes:
         reason: The budget that is used up, or `no_price`.
-        message: One sentence for the agent.
+        message: A sentence for the agent.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -43,9 +43,9 @@ class Ticket:
     """A call in progress, and its reservation.
 
     Attributes:
-        tokens: The most that it can use; None if neither tokens nor cost are limited, then nothing is reserved.
-        cost: The most that it can cost.
-        answer: The maximum of each answer, which the provider must be told.
+        tokens: Its maximum usage; None if neither tokens nor cost are limited, so that nothing is reserved.
+        cost: Its maximum cost in USD.
+        answer: The maximum tokens per answer, which must be sent to the provider.
         host: The provider.
     """
 
@@ -55,7 +55,7 @@ class Ticket:
     host: str = ""
 
     def excess(self, used: Tokens) -> int:
-        """Return the tokens of answers beyond the maximum that the provider was told."""
+        """Return the number of answer tokens beyond the maximum that was sent to the provider."""
         return max(used.completion - self.tokens.completion, 0) if self.tokens is not None else 0
 
 
@@ -78,12 +78,13 @@ class _Totals:
 
 
 class Meter:
-    """Admits calls that can't exceed a budget, and adds up their usage. Use it from one event loop.
+    """Admits calls that cannot exceed a budget, and sums their usage. It must be used from a single event loop.
 
-    Before a call is forwarded, the most that it can use is reserved; afterwards its actual usage replaces that. If
-    less is left than a call requests, its answers get a lower maximum; if that is inconveniently little while others
-    are in progress, it waits for them. So usage plus reservations never exceed a budget, if providers observe the
-    maximum of an answer. Until one has shown that, few calls at a time are forwarded to it; if it does not, one.
+    Before a call is forwarded, its maximum usage is reserved; afterwards, the reservation is replaced by its actual
+    usage. If less is left than a call requests, the maximum of its answers is lowered; if that is inconveniently little
+    while others are in progress, the call waits for them. Thus usage plus reservations never exceed a budget, provided
+    that providers honor the maximum of an answer. Until a provider has been shown to do so, only a few concurrent calls
+    are forwarded to it; if it does not, only one.
 
     Args:
         limits: The run's limits.
@@ -105,12 +106,12 @@ class Meter:
         """Reserve budget for a call.
 
         Args:
-            demand: The most that it may use.
-            price: Of its model, None if unknown.
+            demand: Its maximum usage.
+            price: The price of its model; None if unknown.
             host: The provider.
 
         Raises:
-            Refused: A budget is exhausted, or too little of it is left for this call, or it can't be enforced.
+            Refused: A budget is exhausted, too little of it is left for this call, or it cannot be enforced.
         """
         limits = self._limits
         if price is None and limits.llm_cost_usd is not None:
@@ -155,18 +156,19 @@ class Meter:
             self._changed.notify_all()
 
     def _is_full(self, host: str) -> bool:
-        """Whether a provider has as many bounded calls in progress as are safe, if it ignored the maximum."""
+        """Return whether a provider has the maximum number of bounded calls in progress that is safe if it ignores the
+        maximum."""
         most = {True: math.inf, False: 1, None: _UNKNOWN_AT_ONCE}[self._observes.get(host)]
         return sum(one.host == host and one.tokens is not None for one in self._open) >= most
 
     def _watch(self, ticket: Ticket, tokens: Tokens) -> None:
-        """Learn whether a provider observes the maximum of an answer."""
+        """Determine whether a provider honors the maximum of an answer."""
         if ticket.tokens is None or tokens.estimated:
             return
         excess = ticket.excess(tokens)
         self._sum.excess += excess
         if not excess:
-            if tokens.completion == ticket.tokens.completion:  # a shorter answer shows nothing
+            if tokens.completion == ticket.tokens.completion:  # a shorter answer is not conclusive
                 self._observes.setdefault(ticket.host, True)
         elif self._observes.get(ticket.host) is not False:
             self._observes[ticket.host] = False
@@ -203,7 +205,7 @@ class Meter:
         self._add(tokens, call["cost_usd"], table=call.get("price_table"), **{name: call[name] for name in names})
 
     def use(self) -> LlmUse:
-        """The usage so far."""
+        """Return the usage so far."""
         total = self._sum
         return LlmUse(
             calls=total.calls,
@@ -231,7 +233,8 @@ class Meter:
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
     def _most(self, demand: Demand, price: Price | None, others: Iterable[Ticket]) -> tuple[float, str]:
-        """Return the tokens that each answer of a call can have besides other calls, and the budget that sets them."""
+        """Return the tokens available for each answer of a call in addition to other calls, and the budget that limits
+        them."""
         limits, total, most = self._limits, self._sum, (math.inf, "")
         reserved = list(others)
         if limits.llm_tokens is not None:

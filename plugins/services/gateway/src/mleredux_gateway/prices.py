@@ -1,4 +1,4 @@
-"""Costs of calls: the user's own prices, a table in LiteLLM's format, and the shipped table.
+"""Costs of calls, from the user's own prices, a table in LiteLLM's format, and the included table.
 
 `python -m mleredux_gateway.prices TABLE "LiteLLM VERSION" DATE` regenerates `prices.json` from a table in LiteLLM's
 format (`model_prices_and_context_window.json`, which LiteLLM ships and publishes).
@@ -32,7 +32,7 @@ class Priced:
     """The price of a model.
 
     Attributes:
-        table: Name, date and checksum of the table that it comes from.
+        table: Name, date and checksum of the table that contains it.
     """
 
     price: Price
@@ -44,11 +44,11 @@ class Prices:
 
     Args:
         own: The user's prices, which take precedence.
-        table: A file in LiteLLM's form. That of an installed LiteLLM is read only where it is named here: else the same
-            run would cost differently on two machines.
+        table: A file in LiteLLM's format. The table of an installed LiteLLM is read only if specified here; otherwise
+            the same run would have different costs on two machines.
 
     Raises:
-        SandboxError: The given table can't be read.
+        SandboxError: The specified table cannot be read.
     """
 
     def __init__(self, own: dict[str, Price] | None = None, table: Path | None = None) -> None:
@@ -65,7 +65,8 @@ class Prices:
         self._tables.append((models, _label(f"prices.json of {shipped['date']}", data)))
 
     def of(self, *names: str) -> Priced | None:
-        """Return the price of the first of these names that has one; a provider's prefix (`openai/`) may be missing."""
+        """Return the price of the first of these names that has one; the prefix of a provider (`openai/`) is
+        optional."""
         for name in names:
             for known in (name, name.rpartition("/")[2]):
                 for table, label in self._tables:
@@ -83,7 +84,7 @@ def cost_of(tokens: Tokens, price: Price) -> float:
     stored = _first(price.above_cache_write if above else None, price.cache_write, read)
     fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_written)
     total = fresh * read + tokens.cached * cached + tokens.cache_written * stored + tokens.completion * written
-    # An hour costs twice the input's price (Anthropic, "Prompt caching").
+    # Caching for an hour costs twice the input price (Anthropic, "Prompt caching").
     return (total + tokens.cache_written_hour * max(0.0, _HOUR * read - stored)) / _MILLION
 
 
@@ -91,8 +92,8 @@ def highest(price: Price, prompt: int, *, hour: bool) -> tuple[float, float]:
     """Return the highest USD per input token and per output token, whatever a provider's cache reads or writes.
 
     Args:
-        price: Of the model.
-        prompt: Upper bound of the input tokens.
+        price: The price of the model.
+        prompt: Upper bound on the input tokens.
         hour: Whether the prompt may be cached for an hour.
     """
     read: list[float | None] = [price.input, price.cached, price.cache_write, _HOUR * price.input if hour else None]

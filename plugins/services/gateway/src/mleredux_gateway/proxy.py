@@ -1,4 +1,4 @@
-"""The gateway's HTTP side: forwards an agent's calls and an upstream's responses, each counted and recorded."""
+"""The HTTP part of the gateway: forward an agent's calls and an upstream's responses, counting and recording each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ MAX_BODY = 32 << 20
 _MAX_BODIES = 4
 _AT_ONCE = 64
 _DRAIN_SECONDS, _DRAIN_BYTES = 600, 64 << 20
-"""How long and how far the rest of an answer is read whose agent has left; then it is charged what was reserved."""
+"""Maximum seconds and bytes for reading the rest of an answer after the agent disconnected; beyond these, the
+reservation is charged."""
 _RECORDED_REFUSALS = 1000
 _TO_AGENT = ("content-type", "retry-after", "request-id", "x-request-id", "x-should-retry")
 
@@ -51,16 +52,16 @@ class Proxy:
     """Serves the calls of one run.
 
     Args:
-        run_id: Sent to upstreams that require it.
+        run_id: The run's id, sent to upstreams that require it.
         token: The only key that is accepted.
-        config: Upstreams.
+        config: The upstreams.
         prices: Prices of models.
-        meter: Budgets.
+        meter: The budgets.
         record: The record of calls.
         mask: Masks secrets in responses to the agent.
-        received: Responses that the run received before.
-        replay: Answers of an earlier run, which alone are given then.
-        diverged: Called with a sentence on a call that has no counterpart there.
+        received: Responses that the run received earlier.
+        replay: The answers of an earlier run; if set, only these are returned.
+        diverged: Called with a sentence on each call that has no counterpart in the replay.
     """
 
     def __init__(
@@ -115,7 +116,8 @@ class Proxy:
                 data = await request.read()
                 await keep(len(data))
                 body = json.loads(data.decode(), parse_constant=_no_constant)
-                # Serialized again, so that the provider parses the same as the gateway did (e.g. for duplicate keys).
+                # The body is serialized again, so that the provider parses the same as the gateway did (e.g. for
+                # duplicate keys).
                 if not isinstance(body, dict):
                     raise ValueError("no object")
                 if named is not None:
@@ -154,7 +156,7 @@ class Proxy:
         async with self._turns:
             prompt = self._prompts.bound(body, written, screened)
             tokens = prompt.tokens + self._received.tokens(screened.references)
-            # The provider's own name decides: that is what it bills.
+            # The provider's own model name decides, since it determines the bill.
             priced = self._prices.of(upstream.config.rename.get(body["model"], body["model"]), body["model"])
             known = priced.price.max_output if priced is not None else None
             bounds = google_bounds(body) if kind == "generate" else body
@@ -221,7 +223,7 @@ class Proxy:
             return web.Response(body=self._mask.data(data), status=answer.status, headers=headers)
 
     async def _repeat(self, request: web.Request, call: Call) -> web.StreamResponse:
-        """Answer from the record of an earlier run; an error says where the request differs from the recorded one."""
+        """Answer from the record of an earlier run; an error states how the request differs from the recorded one."""
         assert self._replay is not None
         found = self._replay.answer(call.kind, call.body)
         if isinstance(found, str):
@@ -275,7 +277,7 @@ class Proxy:
                         try:
                             await out.write(self._mask.data(b"".join(passed)))
                         except ConnectionResetError:
-                            # The provider goes on and bills the rest, so the end with its count is awaited.
+                            # The provider continues and bills the rest, so the end with its usage is awaited.
                             call.error = AGENT_LEFT
                             drain.reschedule(asyncio.get_running_loop().time() + _DRAIN_SECONDS)
                     elif (read := read + len(data)) > _DRAIN_BYTES:
@@ -299,7 +301,7 @@ class Proxy:
         return out
 
     async def _finish(self, call: Call) -> None:
-        """Count and record a finished call, with or without an error."""
+        """Count and record a finished call, whether or not it failed."""
         name = "modelVersion" if call.kind == "generate" else "model"
         answered = call.response.get(name) if isinstance(call.response, dict) else None
         if call.priced is None and isinstance(answered, str):

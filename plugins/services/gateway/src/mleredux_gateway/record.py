@@ -1,8 +1,8 @@
 """The record of a run's calls: `llm/calls.jsonl`, one line per call.
 
-What a request repeats from an earlier one is not stored again. A line's `same` lists what was omitted: `{"tools": 3}`
-is the value from call 3, `{"messages": [12, 40]}` the first 40 messages of call 12, which precede those of the
-line. `read_calls` restores it.
+Content that a request repeats from an earlier one is not stored again. The field `same` lists what was omitted:
+`{"tools": 3}` is the value from call 3, `{"messages": [12, 40]}` the first 40 messages of call 12, which precede those
+of the line. `read_calls` restores it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FOLDER = "llm"
 CALLS = "calls.jsonl"
 BEGUN = "begun.jsonl"
 MAX_BYTES = 2 << 30
-"""Maximum size of the record; after that, requests and responses are omitted."""
+"""Maximum size of the record in bytes; beyond it, requests and responses are omitted."""
 _REMEMBERED = 32
 _WORTH_SAYING = 200
 _LISTS = ("messages", "input", "contents")
 
 
 class Record:
-    """Appends to the record of one run. Use it from one thread.
+    """Appends to the record of one run. It must be used from a single thread.
 
     Args:
         folder: The run's folder `llm`.
@@ -40,23 +40,23 @@ class Record:
         for path in self._paths.values():
             _mend(path)
         self.calls = [_without_content(call) for call in _lines(self._paths[CALLS])]
-        """Return earlier calls of the run, without requests and responses."""
+        """Earlier calls of the run, without requests and responses."""
         finished = {call["call"] for call in self.calls}
         begun = {line["call"]: line for line in _lines(self._paths[BEGUN])}
         self.interrupted = [line for number, line in begun.items() if number not in finished]
-        """Return calls that were in progress when the program was killed."""
+        """Calls that were in progress when the program was killed."""
         self.next: int = max([*finished, *begun, 0]) + 1
         self._earlier: dict[int, dict[str, Any]] = {}
 
     def begin(self, fields: dict[str, Any]) -> None:
-        """Record a call before it is forwarded, so that it counts even if its end is never seen."""
+        """Record a call before it is forwarded, so that it counts even if its end is never observed."""
         self._append(BEGUN, json.dumps(fields))
 
     def end(self, fields: dict[str, Any], request: dict[str, Any] | None, response: Any) -> None:
         """Record a finished call.
 
         Args:
-            fields: With `call`, its number.
+            fields: Fields including `call`, the number of the call.
             request: The request's body.
             response: The response's body, assembled if it was streamed.
         """
@@ -81,7 +81,7 @@ class Record:
             os.close(descriptor)
 
     def _shortened(self, call: int, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return references to repeated parts of earlier calls, and the rest."""
+        """Return references to content repeated from earlier calls, and the rest of the request."""
         same: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         marks: dict[str, Any] = {}
@@ -121,10 +121,10 @@ class Record:
 
 
 def read_calls(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the calls of a record, in order of their ends, with complete requests.
+    """Read the calls of a record in the order in which they ended, with complete requests.
 
     Args:
-        path: `llm/calls.jsonl` of a run.
+        path: The file `llm/calls.jsonl` of a run.
 
     Yields:
         Per call: `call` (its number), `time`, `seconds`, `kind` (chat, responses, messages, generate), `model`,
@@ -145,7 +145,7 @@ def read_calls(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Return complete lines; a partial last line is due to a kill."""
+    """Yield complete lines; a partial last line is due to a kill."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""Answers from the record of an earlier run, in place of language models: offline, free, and the same each time.
+"""Replay answers from the record of an earlier run instead of calling language models: offline, free and deterministic.
 
-A request gets the answer to the first request of the same content that was not repeated yet. Ignored are what differs
-between any two runs (their ids and folders, ports of this machine) and fields that change no answer.
+A request receives the answer to the first request with the same content that was not replayed yet. Differences between
+any two runs (their ids and folders, ports of this machine) and fields that do not affect answers are ignored.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _SHOWN = 120
 
 
 class Replay:
-    """The calls of a record, to be repeated. Use it from one thread.
+    """The calls of a record to be replayed. It must be used from a single thread.
 
     Args:
-        source: The id of the run that made the record.
-        calls: As `read_calls` returns them.
-        renamed: Texts of the recorded run, and what they are in this one: its folder, its id.
+        source: The id of the recorded run.
+        calls: Calls as returned by `read_calls`.
+        renamed: Texts of the recorded run with their replacements in this run: its folder and its id.
         mask: Masks secrets in a text, as in the record.
 
     Attributes:
-        repeated: How many calls were answered.
-        differences: A sentence for each call that could not be.
+        repeated: Number of calls that were answered.
+        differences: A sentence for each call that could not be answered.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Replay:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that were asked, by the names that the agent used."""
+        """Return the models that were called, by the names that the agent used."""
         return tuple(dict.fromkeys(str(call["request"].get("model")) for call in self._calls))
 
     @property
     def left(self) -> int:
-        """How many calls were not repeated yet."""
+        """Return the number of calls not replayed yet."""
         return len(self._left)
 
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
-        """Return the recorded call with the same request; a sentence on why there is none."""
+        """Return the recorded call with the same request, or a sentence on why there is none."""
         self._asked += 1
         form = self._form(json.loads(self._mask(json.dumps(body))))
         for number in self._left:
@@ -92,13 +92,13 @@ class Replay:
 
     @staticmethod
     def _form(body: dict[str, Any]) -> str:
-        """What is compared of a request."""
+        """Return the content of a request that is compared."""
         kept = {name: value for name, value in body.items() if name not in IGNORED}
         return _PORT.sub(r"\1:PORT", json.dumps(kept, sort_keys=True))
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
-    """Return where two requests first differ, and what is there in each."""
+    """Return the place where two requests first differ, and the content of each there."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*before, *now)):
             if before.get(name) != now.get(name):
@@ -117,7 +117,7 @@ def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
 
 
 def _shown(value: Any, start: int) -> str:
-    """A value in a sentence; of a text, what is around the place where it differs."""
+    """Return a value for a sentence; for a text, an excerpt around the position where it differs."""
     if value is None or value == []:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value)

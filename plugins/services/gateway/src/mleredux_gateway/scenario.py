@@ -1,4 +1,4 @@
-"""The record of a run as a scenario of mleredux-scripted-llm: a test of an agent, made from a real run."""
+"""Conversion of a run's record to a scenario of mleredux-scripted-llm: a test of an agent, made from a real run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
 
 
 def reply_of(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a scenario replies as this call was answered."""
+    """Return the reply in a scenario that corresponds to the answer to this call."""
     response, kind = call["response"], call["kind"]
     if call.get("status") != 200 or not isinstance(response, dict):
         said = response.get("error") if isinstance(response, dict) else response

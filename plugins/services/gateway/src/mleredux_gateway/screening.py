@@ -1,4 +1,4 @@
-"""Check requests against the fields that agents may send: what is neither listed nor granted is refused."""
+"""Check requests against the fields that agents may send: fields that are neither listed nor granted are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$id")
 _DIALECT = re.compile(r"https?://json-schema\.org/(schema|draft[-/][\w-]+/schema)#?")
 _NAMES = {"type", "id", "status"}
 _COMPLETE = {"message": ("role", "content"), "reasoning": ("encrypted_content",)}
-"""What an item with an id needs besides, so that the provider does not look it up; any other field for other types."""
+"""Other fields required in an item with an id, so that the provider does not look it up; for other types, any field."""
 _LARGEST = 1 << 31
 _SHOWN = 8
 
@@ -29,8 +29,8 @@ class Refusal:
     """Something that a request may not contain.
 
     Attributes:
-        field: Its place without indices, like `tools.web_search`; this is also the name by which it is granted.
-        why: One sentence.
+        field: Its location without indices, such as `tools.web_search`, which is also the name by which it is granted.
+        why: A sentence that states the reason.
     """
 
     field: str
@@ -39,12 +39,12 @@ class Refusal:
 
 @dataclass
 class Screened:
-    """What a request contains.
+    """The content of a request that matters for forwarding it.
 
     Attributes:
-        refusals: Empty if it may be forwarded.
+        refusals: Refusals; empty if it may be forwarded.
         images: Number of images.
-        image_characters: Their characters in the request's body.
+        image_characters: Number of characters of images in the request's body.
         references: Ids of earlier responses, or parts of them, that the provider adds to the prompt.
         nulls: Whether fields or items that are null were removed from the body.
     """
@@ -57,12 +57,12 @@ class Screened:
 
 
 def screen(kind: Kind, body: dict[str, Any], known: Callable[[str], bool], granted: Iterable[str] = ()) -> Screened:
-    """Check a request, and remove what is null from it: providers treat that as absent, and so does the check.
+    """Check a request, and remove null values from it: providers treat them as absent, and so does the check.
 
     Args:
         kind: The protocol.
         body: The request.
-        known: Whether this run received a response, or a part of one, with this id.
+        known: Returns whether this run received a response, or a part of one, with this id.
         granted: Names or patterns of fields that the upstream's configuration grants.
     """
     check = _Check(known, tuple(granted))
@@ -82,7 +82,7 @@ class _Check:
             self.found.refusals.append(Refusal(place, why))
 
     def value(self, shape: Any, value: Any, place: str) -> None:
-        """Check a value against its shape; null stands for a field that is not set."""
+        """Check a value against its shape; null means that a field is not set."""
         if value is None or is_granted(place, self._granted):
             return
         if isinstance(shape, tuple):
@@ -92,7 +92,7 @@ class _Check:
         if isinstance(shape, Kept):
             self._kept(shape, value, place)
         elif isinstance(shape, frozenset):
-            # No value of an empty set is allowed, but false: it stands for a field that is not set.
+            # For an empty set, no value is allowed except false, which means that a field is not set.
             if not (value is False and not shape) and not (isinstance(value, str) and value in shape):
                 self._not_granted(place)
         elif isinstance(shape, list):
@@ -128,7 +128,7 @@ class _Check:
         if fields is None:
             below = f"{place}.{plain(str(named if named is not None else next(iter(value), 'untyped')))}"
             return self._not_granted(below)
-        if named == "shell" and value.get("environment") is None:  # then the provider runs it
+        if named == "shell" and value.get("environment") is None:  # otherwise the provider runs it
             self.refuse(f"{place}.environment", f"`{place}.environment` must be local.")
         if named == "base64" and isinstance(value.get("data"), str):
             self._image(value["data"])
@@ -161,7 +161,7 @@ class _Check:
 
 
 def count(value: Any) -> int | None:
-    """Return a positive integer, also if it is written as a float (`100.0`); None for anything else."""
+    """Return a positive integer, even if written as a float (`100.0`); None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return int(value) if value == int(value) and 1 <= value < _LARGEST else None
@@ -179,7 +179,7 @@ def _matches(shape: Any, value: Any) -> bool:
 
 
 def _drop_nulls(value: Any) -> bool:
-    """Remove fields of an object, or items of a list, that are null; return whether there were any."""
+    """Remove null fields of an object, or null items of a list; return whether there were any."""
     if isinstance(value, dict):
         empty = [name for name, part in value.items() if part is None]
         for name in empty:
@@ -192,7 +192,7 @@ def _drop_nulls(value: Any) -> bool:
 
 
 def _is_reference(named: str, item: dict[str, Any]) -> bool:
-    """Return whether a provider may look an item up by its id, since nothing else of it is stated."""
+    """Return whether a provider may look up an item by its id, because it contains no other content."""
     needed = _COMPLETE.get(named)
     if needed is not None:
         return not all(_is_stated(item.get(name)) for name in needed)
@@ -200,9 +200,9 @@ def _is_reference(named: str, item: dict[str, Any]) -> bool:
 
 
 def _is_stated(value: Any) -> bool:
-    """Return whether a value holds any text, however deep: empty parts of it state nothing."""
+    """Return whether a value contains any text at any depth; empty parts do not count."""
     parts = [value]
-    for part in parts:  # to which it adds what each contains
+    for part in parts:  # the list grows by the content of each part
         if isinstance(part, str) and part.strip():
             return True
         parts.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
@@ -210,14 +210,14 @@ def _is_stated(value: Any) -> bool:
 
 
 def _refers(schema: Any) -> bool:
-    """Return whether a JSON schema refers to another document, or names one."""
+    """Return whether a JSON schema refers to another document, or declares its own identity."""
     left = [schema]
     while left:
         part = left.pop()
         if isinstance(part, dict):
             if any(isinstance(part.get(name), str) and not part[name].startswith("#") for name in _REFERENCES):
                 return True
-            named = part.get("id")  # the keyword of draft 4, by which local references become remote ones
+            named = part.get("id")  # the keyword of draft 4, which turns local references into remote ones
             if isinstance(named, str) and "//" in named:
                 return True
             dialect = part.get("$schema")
@@ -230,5 +230,5 @@ def _refers(schema: Any) -> bool:
 
 
 def plain(name: str) -> str:
-    """Return a name for the ledger: an agent chooses it, so it must not carry content."""
+    """Return a name for the ledger without content, since it is chosen by an agent."""
     return name if _PLAIN.fullmatch(name) else "?"

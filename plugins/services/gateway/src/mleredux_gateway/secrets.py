@@ -12,15 +12,15 @@ MASK = "*****"
 
 
 def run_token(salt: bytes, run_id: str) -> str:
-    """Return the key that identifies a run's agent: the same when the run is resumed, and unique to it.
+    """Return the key that identifies a run's agent, which is unique to the run and the same after it is resumed.
 
-    HMAC-SHA256 of the run's id with the installation's salt (RFC 2104).
+    The key is the HMAC-SHA256 of the run's id with the installation's salt (RFC 2104).
     """
     return "sk-mleredux-" + hmac.new(salt, b"gateway\0" + run_id.encode(), hashlib.sha256).hexdigest()[:48]
 
 
 class Mask:
-    """Replaces secrets in texts, in all forms known to `mleredux.plugin.files`."""
+    """Masks secrets in texts, in all forms known to `mleredux.plugin.files`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._bytes = secret_forms(secrets)

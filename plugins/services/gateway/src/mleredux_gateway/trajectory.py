@@ -1,4 +1,4 @@
-"""A rollout created only from the record of calls, for agents that write none."""
+"""Create a rollout from the record of calls alone, for agents that do not write one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Draft:
 
 
 def write_trajectory(run: Run, agent: Agent) -> bool:
-    """Write `llm/trajectory.json` of a run; return False if no call was answered."""
+    """Write `llm/trajectory.json` for a run; return False if no call was answered."""
     made = make_trajectory(read_calls(run.path / FOLDER / CALLS), agent.id, agent.version, run.id)
     if made is not None:
         write_rollout(made, run.path / FOLDER / TRAJECTORY)
@@ -54,14 +54,14 @@ def write_trajectory(run: Run, agent: Agent) -> bool:
 def make_trajectory(
     calls: Iterable[dict[str, Any]], agent: str, version: str, session: str | None = None
 ) -> Trajectory | None:
-    """Convert calls, each of which repeats what came before, to steps of a conversation.
+    """Convert calls, each of which repeats the previous conversation, to steps of one conversation.
 
-    Content of a request becomes a step if it has not been seen before: a message that occurs in a request
-    more often than among the steps is new. So it does not matter whether an agent sends one growing conversation,
-    omits its middle, or starts over each time. Tool results are stored with the call that they belong to.
+    Content of a request becomes a step if it has not been seen before: a message that occurs in a request more often
+    than among the steps is new. Thus it does not matter whether an agent sends one growing conversation, omits its
+    middle, or starts over each time. Tool results are stored with the calls that produced them.
 
     Args:
-        calls: From `read_calls`.
+        calls: Calls as returned by `read_calls`.
         agent: The agent's id.
         version: The agent's version.
         session: The run's id.
@@ -131,7 +131,8 @@ def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen
 
 
 def _said_before(turn: Turn, drafts: list[_Draft]) -> bool:
-    """Return whether it is a reply that the agent has changed: cut, or without its reasoning or some of its calls."""
+    """Return whether it is a reply that the agent modified: truncated, or without its reasoning or some of its
+    calls."""
     for draft in drafts:
         if draft.turn.role != "assistant":
             continue

@@ -1,4 +1,5 @@
-"""Requests to upstreams: calls, lists of models, token counting; with the upstream's keys and no agent headers."""
+"""Requests to upstreams: calls, lists of models, token counting; with the upstream's keys and without agents'
+headers."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ _BETA_HEADERS = ("anthropic-beta", "openai-beta")
 
 
 class Sender:
-    """Sends to the upstreams of one run.
+    """Sends requests to the upstreams of one run.
 
     Args:
-        run_id: Sent to upstreams that require it.
-        config: Upstreams.
+        run_id: The run's id, sent to upstreams that require it.
+        config: The upstreams.
         mask: Masks secrets in responses.
     """
 
@@ -38,14 +39,14 @@ class Sender:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self, _application: web.Application) -> AsyncIterator[None]:
-        """Hold connections while the application runs."""
+        """Hold connections open while the application runs."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
             yield
 
     def post(self, passed: Mapping[str, str], upstream: Upstream, path: str, body: bytes) -> Any:
-        """Send a body to an endpoint, once; return the response, for use in `async with`."""
+        """Send a body to an endpoint once, without retries; return the response, for use in `async with`."""
         assert self._session is not None
         # Responses are masked and counted, so they must not be compressed.
         headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
@@ -73,7 +74,7 @@ class Sender:
         return web.json_response(model_list(family, names, "gateway"))
 
     async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
-        """Count tokens at the upstream; it is free and not a model call."""
+        """Count tokens at the upstream, which is free and does not count as a model call."""
         family, model = upstream.config.protocol, upstream.config.rename.get(body["model"], body["model"])
         path, sent = COUNT_TOKENS, {**body, "model": model}
         if family == "google":
@@ -99,7 +100,7 @@ class Sender:
 
 
 def passed_headers(request: web.Request, upstream: Upstream) -> tuple[dict[str, str], list[str]]:
-    """Return an agent's headers that are passed on, and the names of betas that are not."""
+    """Return the headers of an agent's request that are forwarded, and the names of betas that are not."""
     headers = request.headers
     passed, dropped = {name: headers[name] for name in _TO_UPSTREAM if name in headers}, []
     for name in _BETA_HEADERS:
@@ -116,10 +117,10 @@ def passed_headers(request: web.Request, upstream: Upstream) -> tuple[dict[str, 
 
 
 async def read_whole(answer: aiohttp.ClientResponse) -> bytes:
-    """Read the body of a response.
+    """Read the whole body of a response.
 
     Raises:
-        ValueError: It is too large.
+        ValueError: The body is too large.
     """
     data = await answer.content.read(_MAX_ANSWER + 1) if answer.content.at_eof() else b""
     while not answer.content.at_eof():

@@ -1,4 +1,4 @@
-"""Token usage that providers do not report, or not believably: estimated from the text."""
+"""Estimates of token usage from texts, if providers report none or an implausible one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_TEXT = (
     "thoughtSignature", "finishReason",
 )  # fmt: skip
 _MOST_CHARACTERS = 100
-"""Characters per token above which a provider's count is not believed; text has 2 to 6."""
+"""Maximum plausible number of characters per token in a provider's count; text has 2 to 6."""
 
 
 def estimated(characters_read: int, characters_written: int) -> Tokens:
@@ -26,7 +26,7 @@ def estimated(characters_read: int, characters_written: int) -> Tokens:
 
 
 def is_plausible(tokens: Tokens, characters_read: int, characters_written: int) -> bool:
-    """Return whether a provider's count can be that of a call with so many characters of text."""
+    """Return whether a provider's count is plausible for a call with this number of characters of text."""
     counted = ((tokens.prompt, characters_read), (tokens.completion, characters_written))
     return all(count > 0 and characters <= count * _MOST_CHARACTERS for count, characters in counted)
 

@@ -1,4 +1,4 @@
-"""Track runs in MLflow when a tracking URI is set. This module imports little: it receives all events of all runs.
+"""Track runs in MLflow if a tracking URI is set. This module imports little, since it receives all events of all runs.
 
 | modules | contents |
 |---|---|
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 mleredux_contract = 2
 
 URI_VARIABLES = ("MLEREDUX_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI")
-"""The first one that is set names the MLflow server or store; without any, nothing is sent."""
+"""Variables of which the first one set specifies the MLflow server or store; if none is set, nothing is sent."""
 
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux runs track`."""
+    """Return the command `mleredux runs track`."""
     return [Ref("runs track", "mleredux_tracker_mlflow.track_command:command")]
 
 
 @hookimpl
 def mleredux_register_formats() -> list[Ref]:
-    """`mleredux export --to mlflow`."""
+    """Return the format of `mleredux export --to mlflow`."""
     return [Ref("mlflow", "mleredux_tracker_mlflow.database:MLFLOW")]
 
 
 @hookimpl
 def mleredux_register_pages() -> list[Panel]:
-    """Links from a run's page to where it was sent."""
+    """Return the panel that links from a run's page to its MLflow runs."""
     from mleredux.plugin.page import Panel
 
     return [Panel(title="MLflow", template="sent.html.j2", function="mleredux_tracker_mlflow.panel:sent")]
@@ -49,7 +49,7 @@ def mleredux_register_pages() -> list[Panel]:
 
 @hookimpl
 def mleredux_run_event(run: Run, event: Event) -> None:
-    """Notify the upload thread; at the end of the run, wait for it, but not longer than the limit."""
+    """Notify the upload thread; at the end of the run, wait for it up to the time limit."""
     if any(os.environ.get(name) for name in URI_VARIABLES):
         from mleredux_tracker_mlflow.follower import follow
 

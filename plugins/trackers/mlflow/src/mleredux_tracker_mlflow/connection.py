@@ -12,9 +12,9 @@ from pathlib import Path
 
 from mleredux.plugin.files import FileLock, cache_dir
 
-# Set before the import: MLflow sends telemetry otherwise. Timeouts are shorter than MLflow's own four
-# minutes per request, because a run may wait at its end; stdout is reserved for `--json`; a redirect would take the
-# server's credentials elsewhere. The user's own settings are not overwritten.
+# Set before the import, because MLflow sends telemetry otherwise. Timeouts are shorter than MLflow's own four minutes
+# per request, because a run may wait at its end; stdout is reserved for `--json`; a redirect would send the server's
+# credentials elsewhere. The user's own settings are not overwritten.
 _DEFAULTS = {
     "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -54,7 +54,7 @@ def connect(uri: str) -> MlflowClient:
 
 
 def unanswered(error: BaseException) -> bool:
-    """Whether the error means that the server did not respond, or not in time."""
+    """Return whether the error means that the server did not respond, or not in time."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (ConnectionError, Timeout)):
@@ -64,7 +64,8 @@ def unanswered(error: BaseException) -> bool:
 
 
 def be_quiet_here() -> None:
-    """Drop log records of MLflow and its libraries in this thread: each error is reported once, in one sentence."""
+    """Drop log records of MLflow and its libraries in this thread, since each error is reported once, in one
+    sentence."""
     quiet = _Quiet(threading.get_ident())
     for name in _TALKATIVE:
         logger = logging.getLogger(name)
@@ -74,7 +75,8 @@ def be_quiet_here() -> None:
 
 @contextmanager
 def _opening(uri: str) -> Iterator[None]:
-    """Let one process at a time open a database: MLflow creates its tables then, and two processes would collide."""
+    """Let one process at a time open a database, since MLflow then creates its tables, and two processes would
+    collide."""
     lock = FileLock(opening_lock(uri))
     try:
         lock.path.parent.mkdir(parents=True, exist_ok=True)

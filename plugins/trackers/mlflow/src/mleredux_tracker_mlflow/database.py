@@ -1,4 +1,5 @@
-"""Runs as a database of MLflow in one file, which `mlflow ui` opens. Importing this module does not import MLflow."""
+"""Export runs to an MLflow database in one file, which `mlflow ui` opens. Importing this module does not import
+MLflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a run that is sent to MLflow, derived from the run's directory alone, so it is deterministic."""
+"""The data of a run that is sent to MLflow, derived only from the run's directory, so that it is deterministic."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Point(NamedTuple):
     """One value of a metric.
 
     Attributes:
-        time: Unix time in milliseconds, as the run itself recorded it.
-        step: The submission's version, the second of the agent's run time, or how often a stage was entered.
+        time: Unix time in milliseconds, as recorded by the run.
+        step: The submission's version, the second of the agent's run time, or the number of times a stage was entered.
     """
 
     key: str
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Everything that is sent of a run except its files."""
+    """Everything about a run that is sent, except its files."""
 
     params: dict[str, str]
     tags: dict[str, str]
@@ -56,7 +56,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(run: Run) -> Facts:
-    """Read a run's directory."""
+    """Read the facts from a run's directory."""
     events = run.events()
     told = run.log.state
     return Facts(
@@ -70,7 +70,7 @@ def facts_of(run: Run) -> Facts:
 
 
 def has_secret_options(run: Run) -> bool:
-    """Whether options of the run are masked."""
+    """Return whether options of the run are masked."""
     return bool(masked("options", run.spec.options) != _plain(run.spec.options))
 
 
@@ -129,7 +129,7 @@ def _note(run: Run, state: State, report: Report | None) -> str:
 
 
 def _points(run: Run, events: list[Event]) -> Iterator[Point]:
-    """Return all metrics; values that are not finite are omitted."""
+    """Yield all metrics; values that are not finite are omitted."""
     for point in (*_stages(events), *_scores(run), *_verdict(run), *_outcome(events), *_resources(run, events)):
         if math.isfinite(point.value):
             yield point
@@ -211,14 +211,14 @@ def _key(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as a text without secrets."""
+    """Return a value as text without secrets."""
     if isinstance(value, str):
         return masked_text(value)
     return masked_text(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as `masked` does, with nothing masked."""
+    """Return a value converted as by `masked`, but without masking."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

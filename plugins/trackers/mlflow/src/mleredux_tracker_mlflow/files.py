@@ -1,4 +1,4 @@
-"""Files of a run that are sent to MLflow as artifacts: those of its manifest, within limits; links are not followed."""
+"""Files of a run that are sent to MLflow as artifacts: those in its manifest, within limits; links are not followed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_FILES = 500
 _TIMES_IN_ALL = 20
 """The limit on all files together, as a multiple of the limit on one file."""
 _PART = re.compile(r"(?!\.+$)[\w .+=,@()~\[\]{}!&'-]{1,200}")
-"""Names that MLflow's servers store unchanged: `#`, `?`, `%` and similar characters would change the name."""
+"""Names that MLflow's servers store unchanged; `#`, `?`, `%` and similar characters would change the name."""
 
 
 def choose(run: Run, artifact_mb: float) -> tuple[list[Artifact], int]:
-    """Return the files to send, most informative first, and how many of the manifest are omitted."""
+    """Return the files to send, the most informative first, and the number of omitted files in the manifest."""
     manifest = run.manifest
     listed = list(manifest.artifacts) if manifest else []
     places = {name: place for place, name in enumerate(FIRST)}
@@ -44,14 +44,14 @@ def choose(run: Run, artifact_mb: float) -> tuple[list[Artifact], int]:
 def send_files(
     run: Run, chosen: Iterable[Artifact], sent: dict[str, str], upload: Callable[[Path, str], None], artifact_mb: float
 ) -> int:
-    """Send the files not sent yet, and record each in `sent`.
+    """Send the files that have not been sent yet, and record each in `sent`.
 
     Args:
-        sent: Paths and the hashes of the sent versions.
+        sent: Hashes of the sent versions by path.
         upload: Called with a file and the artifact's folder (empty for the root).
 
     Returns:
-        How many files could not be read, or no longer match the manifest.
+        The number of files that could not be read, or no longer match the manifest.
     """
     missing = 0
     for artifact in chosen:

@@ -1,4 +1,4 @@
-"""The thread that uploads runs while they are active: a run only notifies it of events, and waits at its end."""
+"""The thread that uploads active runs; a run only notifies it of events, and waits for it at its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_RUNS = 1000
 _AFTER_FAILURE = 60.0
 _TRIES, _BETWEEN_TRIES = 3, 1.0
 _SHORT_WAIT = 2.0
-"""Seconds that the end of a run waits for an MLflow server known to be down or slow."""
+"""Number of seconds that the end of a run waits for an MLflow server known to be down or slow."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Follower:
         self._trouble = False  # the last attempt failed, or is slow
 
     def note(self, run: Run, event: Event) -> None:
-        """Handle an event of a run. Return immediately, except at its end: after the upload or the timeout."""
+        """Handle an event of a run. Return immediately or, at the run's end, after the upload or the timeout."""
         state = event.payload.state if isinstance(event.payload, StateEntered) else None
         final = state is not None and state.final
         with self._changed:
@@ -91,7 +91,7 @@ class Follower:
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
-            # A daemon thread: a finished program does not wait for an MLflow server that hangs.
+            # The thread is a daemon, so that a finished program does not wait for an MLflow server that hangs.
             self._thread = threading.Thread(target=self._work, name="mleredux-tracker-mlflow", daemon=True)
             self._thread.start()
 
@@ -123,8 +123,8 @@ class Follower:
                 self._changed.wait(None if soonest is None else soonest - now)
 
     def _look(self, followed: _Followed) -> str | None:
-        """Upload what is new in a run; return the error, if any."""
-        final = followed.final  # read before the files: a run that ends meanwhile is checked again
+        """Upload new data of a run; return the error, if any."""
+        final = followed.final  # read before the files: a run that ends in the meantime is checked again
         try:
             seen = _sizes(followed.path)
             if final or seen != followed.seen:
@@ -143,7 +143,7 @@ class Follower:
                 followed.sent.set()
 
     def _send(self, followed: _Followed, tries: int) -> None:
-        """Upload once, with retries for the final upload: a store in one file may be locked by other runs."""
+        """Upload once, or with retries for the final upload, since other runs may lock a store in one file."""
         for left in reversed(range(tries)):
             try:
                 followed.present, _ = self._sender(followed.settings).send(Run(followed.path), followed.present)
@@ -155,7 +155,7 @@ class Follower:
                 time.sleep(_BETWEEN_TRIES)
 
     def _sender(self, settings: Settings) -> Sender:
-        from mleredux_tracker_mlflow.upload import Sender  # the first import of MLflow: seconds, in this thread
+        from mleredux_tracker_mlflow.upload import Sender  # the first import of MLflow takes seconds, in this thread
 
         key = repr(settings)
         if key not in self._senders:

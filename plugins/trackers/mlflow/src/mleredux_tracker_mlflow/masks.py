@@ -1,4 +1,4 @@
-"""Masks of secrets: options named like secrets, keys of known formats, passwords in URLs."""
+"""Masking of secrets: options named like secrets, keys of known formats, passwords in URLs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _ADDRESS = re.compile(r"(?<=://)[^/\s@]+@")
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a name denotes a secret: `api_key`, `hfToken`, `db.password`; not `tokenizer`."""
+    """Return whether a name denotes a secret, such as `api_key`, `hfToken` or `db.password`, but not `tokenizer`."""
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).lower()
     return bool(_NAMES.search(words))
 
 
 def masked(name: str, value: Any) -> Any:
-    """Return a value with secrets masked, by its name and by its format. Numbers are not masked: `max_tokens`."""
+    """Return a value with secrets masked, by its name and by its format. Numbers such as `max_tokens` are not
+    masked."""
     if isinstance(value, dict):
         return {str(key): masked(f"{name}.{key}", inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

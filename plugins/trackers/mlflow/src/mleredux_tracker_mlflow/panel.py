@@ -1,4 +1,4 @@
-"""The panel on a run's page that leads to its MLflow runs."""
+"""The panel on a run's page that links to its MLflow runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from mleredux_tracker_mlflow.record import Sent, all_sent
 
 
 class Place(NamedTuple):
-    """An MLflow that has the run: its tracking URI, the address of the run's page if it is a server, its files."""
+    """An MLflow store that contains the run: its tracking URI, the URL of the run's page if it is a server, its
+    files."""
 
     uri: str
     address: str | None
@@ -22,7 +23,7 @@ class Place(NamedTuple):
 
 
 def sent(_visit: Visit, run: Run) -> dict[str, Any] | None:
-    """Where the run was sent; None if it was not."""
+    """Return where the run was sent; None if it was not sent."""
     places = [
         Place(uri, _address(uri, one), one.mlflow_run_id, len(one.files)) for uri, one in all_sent(run.path).items()
     ]

@@ -1,4 +1,4 @@
-"""`mlflow.json` in a run's directory: for each MLflow it was sent to, the id of its MLflow run and the sent files."""
+"""`mlflow.json` in a run's directory: the id of the MLflow run and the sent files, for each MLflow store."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LOCK = ".mlflow.lock"
 
 @dataclass
 class Sent:
-    """The record of a run in one MLflow.
+    """The record of a run in one MLflow store.
 
     Attributes:
         mlflow_run_id: Id of the MLflow run.
-        experiment_id: Id of its experiment.
-        files: Paths that were sent, and their hashes.
+        experiment_id: Id of the MLflow experiment.
+        files: Hashes of the sent files by path.
     """
 
     mlflow_run_id: str | None = None
@@ -35,7 +35,8 @@ class Sent:
 
 
 def read_sent(folder: Path, uri: str) -> Sent:
-    """Read the record of an MLflow; empty if the file is missing or damaged, since MLflow itself is asked then."""
+    """Read the record for an MLflow store; empty if the file is missing or damaged, since MLflow itself is queried
+    then."""
     entry = _read(folder).get(_name(uri))
     if not isinstance(entry, dict):
         return Sent()
@@ -48,15 +49,15 @@ def read_sent(folder: Path, uri: str) -> Sent:
 
 
 def all_sent(folder: Path) -> dict[str, Sent]:
-    """Read the records of all MLflows by their tracking URIs, without user and password."""
+    """Read the records for all MLflow stores by their tracking URIs, without user and password."""
     return {uri: sent for uri in _read(folder) if (sent := read_sent(folder, uri)).mlflow_run_id}
 
 
 def write_sent(folder: Path, uri: str, sent: Sent) -> None:
-    """Store the record, beside those of other MLflows.
+    """Store the record, in addition to those for other MLflow stores.
 
     Raises:
-        MlereduxError: The run's directory can't be written.
+        MlereduxError: The run's directory cannot be written.
     """
     content = {**_read(folder), _name(uri): asdict(sent)}
     try:
@@ -67,10 +68,10 @@ def write_sent(folder: Path, uri: str, sent: Sent) -> None:
 
 @contextmanager
 def sole_sender(folder: Path) -> Iterator[None]:
-    """Let one process or thread at a time send a run, so that it never becomes two MLflow runs.
+    """Let one process or thread at a time send a run, so that it never results in two MLflow runs.
 
     Raises:
-        MlereduxError: Another is sending it, or the run's directory can't be written.
+        MlereduxError: Another process or thread is sending it, or the run's directory cannot be written.
     """
     lock = FileLock(folder / _LOCK)
     try:
@@ -94,9 +95,9 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _name(uri: str) -> str:
-    """Return a tracking URI without user and password; URIs that differ only in these are the same MLflow."""
+    """Return a tracking URI without user and password; URIs that differ only in these denote the same store."""
     shown = masked_text(uri.rstrip("/"))
-    # The cut part of a long URI may be what distinguishes it from another.
+    # The truncated part of a long URI may be what distinguishes it from another.
     return shown if len(shown) <= 200 else f"{shown[:180]}…{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 

@@ -19,12 +19,12 @@ INTERVAL_VARIABLE = "MLEREDUX_MLFLOW_INTERVAL"
 
 @dataclass(frozen=True)
 class Settings:
-    """Where runs are sent, and how much is sent.
+    """The destination of runs, and the amount of data to send.
 
     Attributes:
         uri: MLflow's tracking URI.
         experiment: Name of the experiment; None: the task's id.
-        artifact_mb: Larger files are not sent; 0 sends none.
+        artifact_mb: Maximum size of a file in MB; 0 sends no files.
         wait: Maximum number of seconds that the end of a run waits for MLflow.
         interval: Seconds between two uploads of an active run.
         record: Whether a run's directory records what was sent, so that later calls send only what is missing.

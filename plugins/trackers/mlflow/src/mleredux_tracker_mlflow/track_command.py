@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mleredux_tracker_mlflow.upload import Sender
 
 _FAILURES = 2
-"""Stop after this many consecutive runs that MLflow does not accept."""
+"""Number of consecutive runs rejected by MLflow after which to stop."""
 
 
 @click.command("track")

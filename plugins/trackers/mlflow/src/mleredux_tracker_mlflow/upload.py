@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Present:
-    """The known content of the MLflow run; read once, then kept up to date.
+    """The known content of the MLflow run, read once and then kept up to date.
 
     Attributes:
         run_id: Id of the MLflow run.
@@ -56,17 +56,17 @@ class NotSent(MlereduxError):
     """MLflow does not respond, or rejects a request.
 
     Attributes:
-        silent: It does not respond; an immediate retry would be useless.
+        silent: Whether it does not respond; an immediate retry would be useless.
     """
 
     silent = False
 
 
 class Sender:
-    """Sends runs to one MLflow. Not thread-safe.
+    """Sends runs to one MLflow store. Not thread-safe.
 
     Args:
-        settings: The destination, and how much to send.
+        settings: The destination, and the amount of data to send.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,7 +75,7 @@ class Sender:
         be_quiet_here()
 
     def send(self, run: Run, present: Present | None = None) -> tuple[Present, bool]:
-        """Send what is missing, for a finished run including its files. Repeated calls create no duplicates.
+        """Send what is missing, including the files of a finished run. Repeated calls create no duplicates.
 
         Args:
             present: The result of an earlier call.
@@ -85,7 +85,7 @@ class Sender:
 
         Raises:
             NotSent: MLflow does not respond, or rejects a request.
-            MlereduxError: The run's directory can't be read or written, or another process is sending it.
+            MlereduxError: The run's directory cannot be read or written, or another process is sending it.
         """
         try:
             with sole_sender(run.path):
@@ -106,7 +106,7 @@ class Sender:
 
     @property
     def where(self) -> str:
-        """The tracking URI without secrets, for display."""
+        """Return the tracking URI without secrets, for display."""
         return masked_text(self.settings.uri)
 
     def _not_sent(self, error: Exception) -> NotSent:
@@ -145,7 +145,7 @@ class Sender:
             write_sent(run.path, self.settings.uri, sent)
 
     def _find(self, run: Run, sent: Sent) -> Present | None:
-        """Find the MLflow run of a run by the run's record or, if that is lost, by its tag; ignore deleted ones."""
+        """Find the MLflow run of a run by the run's record or, if it is lost, by its tag, ignoring deleted runs."""
         if sent.mlflow_run_id is not None:
             try:
                 return _present(self._client.get_run(sent.mlflow_run_id))
