@@ -1,16 +1,16 @@
 """Experiments: plans, statistics over runs, comparison of agents, leaderboards, power and reports.
 
-| room | contents |
+| subpackage or module | contents |
 |---|---|
-| `results` | the table of runs, one row a run, and the measures of a run |
-| `failures` | why runs fall short: rules with the line that shows it |
+| `results` | the table of runs, one row per run, and the measures of a run |
+| `failures` | why runs fall short: rules, with the line that is evidence |
 | `inference` | errors, the paired comparison, power, ranking |
-| `analysis` | what is found of each arm, as one value |
-| `figures` | tables, pictures, the report and exports |
-| `execution` | plans, their estimates, their execution, the stopping rule, bisection |
+| `analysis` | the analysis of all arms, as one value |
+| `figures` | tables, plots, the report and exports |
+| `execution` | plans, their estimates and execution, the stopping rule, bisection |
 | `pages` | web pages of experiments and comparisons |
 | `commands` | the command line |
-| `shared` | what services and scripts import: typed, stable |
+| `shared` | the typed, stable functions that services and scripts import |
 | `sdk` | the Python API: `mleredux.experiment` |
 
 Data passes from `execution` (or any runs) through `results`, `inference` and `analysis` to `figures`.

@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `analysis` | everything that reports and exports show, as one value |
-| `leaderboard` | each arm's published measures by split, with both errors |
+| `leaderboard` | each arm's published measures by split, with both kinds of error |
 | `attempts`, `curves`, `selection` | pass@k, medals over time and cost, agents' choices of submissions |
 | `familiarity` | whether an agent does better on tasks that its model knows |
 """

@@ -6,8 +6,8 @@
 | `plan` | `experiment check`, `run`, `status`, `extend`, `retry` |
 | `analyse` | `experiment analyse`, `report`, `export` |
 | `imports`, `familiarity` | `experiment import`, `experiment familiarity` |
-| `compare`, `leaderboard`, `power`, `bisect` | the commands of these names |
+| `compare`, `leaderboard`, `power`, `bisect` | the commands with these names |
 | `failures`, `regrade` | `runs failures`, `regrade` |
-| `options` | options and the input that commands share |
-| `there` | experiments of a server |
+| `options` | options and inputs shared by the commands |
+| `there` | experiments on a server |
 """

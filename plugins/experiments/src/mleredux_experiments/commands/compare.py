@@ -46,10 +46,10 @@ def command(
     as_json: bool,
     **selected: Any,
 ) -> None:
-    """Compare agent or arm B with A: scores by task, then by how much, how sure, and where.
+    """Compare agent or arm B with A: scores by task, then the difference, its certainty, and where it occurs.
 
-    An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, what is not given is as in its
-    plan.
+    An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, options that are not set default
+    to its plan.
     """
     from mleredux_experiments.execution.sequence import reading_alpha
     from mleredux_experiments.inference.comparison import compare

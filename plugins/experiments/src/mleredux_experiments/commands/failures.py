@@ -19,11 +19,11 @@ from mleredux.plugin.command import print_json, print_table
 def command(
     store: RunStore, names: tuple[str, ...], judge: str | None, judge_cost: float | None, as_json: bool
 ) -> None:
-    """Find out why runs failed or fell short, with the line that shows it; without RUN, of all runs.
+    """Find out why runs failed or fell short, with the line that shows it; without RUN, for all runs.
 
-    Each run has one primary cause, the first in the list: what ended it. What was overcome before is listed apart, and
-    counts for nothing. Categories correspond to the failure modes of MAST. A model may be asked for a second opinion on
-    the primary cause; kappa is its agreement with the rules beyond chance.
+    Each run has one primary cause, the failure that ended it, listed first. Failures that the run overcame are listed
+    separately, and not counted. Categories correspond to the failure modes of MAST. A model may give a second opinion
+    on the primary cause; kappa is its agreement with the rules beyond chance.
     """
     from mleredux_experiments.failures import CATEGORIES, NONE
     from mleredux_experiments.failures import primary as primary_of

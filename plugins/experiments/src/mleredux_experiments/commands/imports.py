@@ -17,10 +17,10 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, sa
 @data_dir_option
 @json_option
 def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Import published results, so that they are rows like one's own.
+    """Import published results as rows next to those of your own runs.
 
-    REPORTS are grading reports of MLE-bench (*.json, one a run), folders of them, submission.jsonl files, or folders
-    with one submission for each competition (COMPETITION/submission.csv), which are graded first.
+    REPORTS are grading reports of MLE-bench (*.json, one per run), folders of them, submission.jsonl files, or folders
+    with one submission per competition (COMPETITION/submission.csv), which are graded first.
     """
     from mleredux_experiments.results.imports import import_reports
 

@@ -52,7 +52,7 @@ seed_option = click.option(
 @json_option
 @click.pass_context
 def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | None, as_json: bool) -> None:
-    """Check a plan: the matrix, time and cost by past runs, and the smallest difference that it detects."""
+    """Check a plan: show its matrix, time and cost estimated from past runs, and the smallest detectable difference."""
     found = read_plan(plan, catalogue(ctx))
     if server_of(ctx) is not None:
         record = backend(ctx).check(RunRequest(runs=found.request, plan=found, project=project))
@@ -111,7 +111,7 @@ def run(
 ) -> None:
     """Run an experiment, or continue it: a plan file, an experiment's folder or its name.
 
-    Each run is made once, whatever interrupts the program. The plan is frozen at the first start; changes after the
+    Each cell is run once, whatever interrupts the program. The plan is frozen at the first start; changes after the
     first result are recorded as deviations.
     """
     if server_of(ctx) is not None:
@@ -137,7 +137,7 @@ def run(
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
-    """Rerun runs that the environment or the task broke, and those without a result; earlier attempts are kept."""
+    """Rerun runs broken by the environment or the task, and those without a result; earlier attempts are kept."""
     if server_of(ctx) is not None:
         told(ctx, experiment, "retry", None, as_json)
         return
@@ -159,7 +159,7 @@ def extend(
     runs_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Add seeds or tasks to an experiment; `mleredux experiment run` then makes the new runs."""
+    """Add seeds or tasks to an experiment; `mleredux experiment run` then executes the new runs."""
     if not (seeds or tasks):
         raise click.UsageError("Give what to add, with --seed or --task.", ctx)
     if server_of(ctx) is not None:

@@ -45,9 +45,9 @@ def command(
     as_json: bool,
     **selected: Any,
 ) -> None:
-    """Tell how many tasks and seeds detect a difference, or which difference they detect.
+    """Compute how many tasks and seeds are needed to detect a difference, or which difference they detect.
 
-    The variance is that between agents A and B in their runs, or given by --between and --within.
+    The variance is estimated from the runs of agents A and B, or set by --between and --within.
     """
     from mleredux_experiments.inference.power import Sample, Variance, least_tasks
     from mleredux_experiments.results.measures import measure as measure_of

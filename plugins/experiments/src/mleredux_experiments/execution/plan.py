@@ -108,7 +108,7 @@ def check_measure(plan: Plan) -> None:
 
 
 def check_plan(plan: Plan, catalogue: Catalogue) -> None:
-    """Check that each run of a plan can be executed here; the message names the field.
+    """Check that each run of a plan can be executed here; errors name the field.
 
     Raises:
         MlereduxError: A run cannot be executed.

@@ -33,7 +33,7 @@ def last_alpha(plan: Plan, seeds: int) -> float:
 
 
 def check_sequence(plan: Plan, tasks: int) -> None:
-    """Check that a sequential plan has enough tasks to be able to stop at a look.
+    """Check that a sequential plan has enough tasks to be able to stop early.
 
     Raises:
         MlereduxError: The plan has too few tasks.

@@ -3,8 +3,8 @@
 | module | contents |
 |---|---|
 | `errors` | standard errors, intervals of means, adjusted p-values |
-| `resampling` | variance components, sign flips and permutations |
+| `resampling` | sign flips, permutations, and the intervals that agree with them |
 | `comparison`, `difference` | the paired comparison of two arms, and its result |
-| `power` | what a design detects |
-| `ranking` | the order of several arms |
+| `power` | the differences that a design detects |
+| `ranking` | the ranking of several arms |
 """

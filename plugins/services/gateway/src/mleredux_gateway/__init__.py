@@ -3,10 +3,10 @@
 | modules | contents |
 |---|---|
 | `endpoint`, `config` | the gateway of one run, in a thread; upstreams and their keys |
-| `proxy`, `bounds` | the HTTP side; limits on memory and open connections |
+| `proxy`, `bounds` | the HTTP part; limits on memory and open connections |
 | `screening`, `fields` | requests checked against the fields that agents may send |
-| `demand`, `meter`, `prices` | the maximum use of a call; the run's budgets; costs of calls |
-| `upstream`, `replay` | requests to upstreams; recorded responses in their place |
+| `demand`, `meter`, `prices` | the maximum usage of a call; the run's budgets; costs of calls |
+| `upstream`, `replay` | requests to upstreams; recorded responses used instead |
 | `answers`, `secrets` | the gateway's own responses; the run's token, and masks of secrets |
 | `calls`, `usage` | a call in progress; token usage estimated from text |
 | `record`, `trajectory`, `artifacts`, `scenario` | `llm/calls.jsonl`; a rollout, artifacts, a scenario for tests |

@@ -55,7 +55,7 @@ class Call:
 
     @property
     def model(self) -> str:
-        """The name that the agent used."""
+        """Return the model's name as used by the agent."""
         return str(self.body["model"])
 
     @property

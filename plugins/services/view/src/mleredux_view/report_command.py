@@ -24,7 +24,7 @@ from mleredux.plugin.command import data_dir_option, runs_dir_option
 @runs_dir_option
 @data_dir_option
 def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir: str | None) -> None:
-    """Write a page over RUNS, and the pages of each, to a folder that opens offline.
+    """Write a page about RUNS, and the pages of each, to a folder that opens offline.
 
     RUNS are ids, parts of them, paths or `last`; without them, all runs. The page has a table with the score over time
     of each run and links to its pages; `mleredux view` serves the same pages live.
