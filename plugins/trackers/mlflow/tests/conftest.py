@@ -23,7 +23,7 @@ MakeRun = Callable[..., Run]
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An MLflow store created by its own client, to be copied: creating one takes seconds."""
+    """Return an MLflow store created by its own client, to be copied, since creating one takes seconds."""
     from mlflow.tracking import MlflowClient
 
     path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
@@ -33,7 +33,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def at() -> Callable[[float], int]:
-    """Unix time in milliseconds, the given number of seconds after the start."""
+    """Return the Unix time in milliseconds, this number of seconds after the start."""
     return lambda seconds: round((START + timedelta(seconds=seconds)).timestamp() * 1000)
 
 
@@ -53,7 +53,7 @@ def add_events(run: Run, timed: list[tuple[float, str, dict[str, Any]]]) -> None
 
 
 def write_report(run: Run, **changes: Any) -> None:
-    """A silver medal on ten entries, and the two versions of the submission that led there."""
+    """Write a report with a silver medal among ten entries, and the two versions of the submission."""
     fields: dict[str, Any] = {
         "competition_id": run.spec.task,
         "score": 0.97222,

@@ -16,7 +16,7 @@ from mleredux._core.store import Run
 
 @pytest.fixture
 def uri(empty_store: Path, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A dedicated store and working directory; artifacts go below the latter."""
+    """Return the URI of a dedicated store; artifacts go below a dedicated working directory."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     return f"sqlite:///{tmp_path / 'mlflow.db'}"
@@ -158,7 +158,7 @@ def test_a_run_deleted_in_mlflow_is_created_again_with_its_files(make_run: Any, 
 def test_only_one_process_at_a_time_opens_a_database(
     make_run: Any, uri: str, empty_store: Path, tmp_path: Path
 ) -> None:
-    """MLflow creates its tables then: workers that started concurrently collided, and runs were missing."""
+    """MLflow creates its tables on first use: concurrently started workers collided, and runs were missing."""
     from mleredux._core.store.files import FileLock
     from mleredux_tracker_mlflow.connection import opening_lock
     from mleredux_tracker_mlflow.settings import Settings

@@ -172,10 +172,10 @@ def test_if_mlflow_is_down_a_run_logs_one_line(begin: Any, caplog: pytest.LogCap
         closed.close()
         run = begin(uri, "down", wait=200)
         assert end(run) < 100
-        assert end(begin(uri, "down", wait=200)) < 50  # found to be down already
+        assert end(begin(uri, "down", wait=200)) < 50  # already known to be down
     assert run.state is State.DONE
     told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2 and "does not respond. `mleredux runs track" in told[0]  # one of each run
+    assert len(told) == 2 and "does not respond. `mleredux runs track" in told[0]  # one per run
     assert "hunter2" not in caplog.text + (run.path / "events.jsonl").read_text()
 
 
@@ -188,7 +188,7 @@ def test_if_mlflow_hangs_runs_wait_once_and_missing_data_is_sent_later(
             first = begin(server.uri, "hanging", wait=3)
             assert 3 <= end(first) < 40
             second = begin(server.uri, "hanging too", wait=90)
-            assert end(second) < 40  # not again as long
+            assert end(second) < 40  # does not wait as long again
     finally:
         server.signal(signal.SIGCONT)
     told = [record.getMessage() for record in caplog.records if record.name == "mleredux.mlflow"]

@@ -70,7 +70,7 @@ class Analysis:
         holm: The adjusted p-values.
         ranking: All arms, ranked by Bradley–Terry on their common tasks.
         changes: Changes to the experiment's plan after it was frozen.
-        equivalence: Whether the question is equivalence within the margin.
+        equivalence: Whether the analysis tests for equivalence within the margin.
         results: The table of runs.
     """
 
@@ -160,7 +160,7 @@ def analyse(
     Args:
         arms: The arms in order, the baseline first; empty: all arms, sorted by name.
         whole: Whether to also compute all measures, curves, validation and ranks, which take most of the time.
-        equivalence: Whether the question is if the arms differ by less than the margin.
+        equivalence: Whether to test that the arms differ by less than the margin, instead of whether they differ.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.

@@ -213,7 +213,7 @@ class Evidence:
     def lines(self) -> list[tuple[str, str, str]]:
         """Return lines of the steps' outputs and of the log: the line, the line in lower case, and its location.
 
-        Only both ends of long lines are included, so that no pattern takes long.
+        Long lines are reduced to both ends, to limit the time of pattern matching.
         """
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
         logged = enumerate(self.log, start=self._log[0] + 1)

@@ -39,7 +39,7 @@ def compare(
     Args:
         a, b: Arms, as passed to `Results.arm`.
         margin: The largest difference that does not matter, in the measure's unit.
-        equivalence: Whether the question is if they differ by less than the margin, instead of whether they differ.
+        equivalence: Whether to test that they differ by less than the margin, instead of whether they differ.
 
     Raises:
         MlereduxError: Equivalence is requested without a margin, the arms have no task in common, or their runs are not
@@ -176,7 +176,7 @@ class Question(NamedTuple):
 
 
 def _verdict(difference: float, p: float, evidence: Evidence, within: float | None, asked: Question) -> Outcome:
-    """Return the answer: whether the arms are equivalent if that is the question, else whether B is better.
+    """Return the answer: whether the arms are equivalent if that is tested, else whether B is better.
 
     A significant difference takes precedence over weaker claims, except for a loss within the margin.
     """

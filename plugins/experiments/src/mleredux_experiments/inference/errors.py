@@ -1,7 +1,7 @@
 """Errors of a mean over tasks and runs, for two populations: *these tasks again*, and *tasks like these*.
 
 *These tasks again*: only the seeds change. The published figure is the mean over runs of the whole set ± SEM (ddof 1).
-*Tasks like these*: the tasks are a sample too, so the task is the unit (Miller 2024, arXiv:2411.00640, section 2.2).
+*Tasks like these*: the tasks are also a sample, so the task is the unit (Miller 2024, arXiv:2411.00640, section 2.2).
 """
 
 from __future__ import annotations
