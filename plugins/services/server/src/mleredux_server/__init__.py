@@ -1,11 +1,11 @@
 """The HTTP service of mleredux: `mleredux serve`.
 
-A request enters at the top and passes downwards; the scheduler takes over what `runs` has created. Each room explains
-its modules in its `__init__`.
+A request passes from the top downwards; the scheduler takes over the jobs that `runs` creates. The `__init__` of each
+package describes its modules.
 
-| rooms and modules | contents |
+| packages and modules | contents |
 |---|---|
-| `cli`, `settings`, `operations` | the commands; what `mleredux serve` is given; what administrators need |
+| `cli`, `settings`, `operations` | the commands; the settings of `mleredux serve`; tools for administrators |
 | `app`, `service` | the application, assembled from its parts; the state that they share |
 | `protocol` | what all requests share: limits, logs, errors, repeated requests |
 | `api`, `schemas` | the routes of `/v1`, and their documents |

@@ -50,7 +50,7 @@ from mleredux_server.settings import Settings
 from mleredux_server.web import mount
 
 API_VERSION = 1
-"""Of what is under `/v1`; the contract of plugins has a version of its own."""
+"""Version of the API under `/v1`; the plugin contract has a separate version."""
 
 
 def make_service(settings: Settings, catalogue: Catalogue) -> Service:
@@ -99,7 +99,7 @@ def create_app(service: Service) -> FastAPI:
         summary="Run ML-engineering agents on benchmark tasks and grade their submissions.",
         lifespan=lifespan,
         dependencies=[Depends(check_parameters)],
-        docs_url=None,  # `openapi` has a page with a policy
+        docs_url=None,  # `openapi` provides a docs page with a content security policy
         redoc_url=None,
         static_url="/docs/static",
         generate_unique_id_function=lambda route: route.name,
@@ -126,7 +126,7 @@ def create_app(service: Service) -> FastAPI:
 
     mount.install(app, service)
     middleware.install(app, service)
-    app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
+    app.add_middleware(Observing, metrics=app.state.metrics)  # the middleware that is added last is the outermost
     if service.tracing is not None:
         app.add_middleware(service.tracing.traced)
     return app

@@ -28,7 +28,7 @@ MOST_TOKENS = 100
 
 
 def read_quota(words: Iterable[str]) -> Quota:
-    """A quota from `FIELD=VALUE` words, like `cpus=8 memory_mb=none sandboxes=isolated,process`.
+    """Parse a quota from `FIELD=VALUE` words, such as `cpus=8 memory_mb=none sandboxes=isolated,process`.
 
     Raises:
         MlereduxError: A word, a field or a value is not valid.
@@ -49,12 +49,12 @@ def read_quota(words: Iterable[str]) -> Quota:
 
 
 def default_quota() -> Quota:
-    """The quota of new projects: that of MLEREDUX_DEFAULT_QUOTA, which `serve --default-quota` sets."""
+    """Return the quota of new projects, from MLEREDUX_DEFAULT_QUOTA, which `serve --default-quota` sets."""
     return read_quota(os.environ.get(QUOTA_VARIABLE, "").split())
 
 
 def make_service_account(session: Session, name: str, project: Project) -> User:
-    """Create a user that is a program, a member of one project.
+    """Create a service account: a user that is a program, and a member of one project.
 
     Raises:
         Problem: The name is already in use.
@@ -166,7 +166,7 @@ def find_user(session: Session, asked: str) -> User | None:
 
 
 def link_identity(session: Session, user: User, issuer: str, subject: str) -> None:
-    """Let an account at an OpenID provider sign in as a user, whoever it was before."""
+    """Let an account at an OpenID provider sign in as a user, replacing any earlier link."""
     identity = session.get(Identity, (issuer, subject)) or Identity(issuer=issuer, subject=subject)
     identity.user_id = user.id
     session.add(identity)

@@ -20,5 +20,6 @@ def new_token() -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return the stored hash of a token. Its entropy is too high to be guessed from a plain hash."""
+    """Return the stored hash of a token. An unsalted hash suffices, since tokens have too much entropy to be
+    guessed."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""Which values of secrets runs were lent: kept encrypted, to mask them also after they were replaced or deleted."""
+"""The values of secrets lent to runs, stored encrypted so that they are masked even after they are replaced or
+deleted."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from mleredux_server.protocol.problems import Problem
 from mleredux_server.service import Service
 
 FOLDER = "lent"
-"""In the state folder, with a file for each run that was lent secrets."""
+"""Folder in the state folder, with a file for each run that was lent secrets."""
 
 
 def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
-    """Record values before a run is lent them; return those that it was lent before.
+    """Record values before they are lent to a run; return those that were lent to it earlier.
 
-    Values that were encrypted with another key stay recorded, and are not returned.
+    Values encrypted with another key stay recorded, but are not returned.
 
     Raises:
         OSError: The file can't be written; the values must not be lent then.
@@ -34,10 +35,10 @@ def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
 
 
 def lent_to(service: Service, run_id: str) -> set[str]:
-    """Return all values that a run was lent.
+    """Return all values that were lent to a run.
 
     Raises:
-        Problem: They are not known: one was encrypted with another key, or the file can't be read.
+        Problem: They are unknown: one was encrypted with another key, or the file can't be read.
     """
     try:
         return {service.vault.open(_place(run_id), line) for line in _lines(service, run_id)}
@@ -48,10 +49,10 @@ def lent_to(service: Service, run_id: str) -> set[str]:
 
 
 def renew_lent(service: Service) -> int:
-    """Encrypt all values with the first key; return how many runs were lent some.
+    """Encrypt all values with the first key; return the number of runs that were lent any.
 
     Raises:
-        Problem: One was encrypted with a key that is not known.
+        Problem: A value was encrypted with an unknown key.
     """
     folder = service.settings.state_dir / FOLDER
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []

@@ -23,7 +23,7 @@ class Standing:
 
     Attributes:
         limit: Requests per window.
-        remaining: How many more are allowed now.
+        remaining: Number of requests that are still allowed now.
         reset: Seconds until the full limit is available.
         wait: Seconds until the next request is allowed; 0 if it is allowed now.
     """
@@ -45,8 +45,8 @@ class Standing:
 class RateLimit:
     """A leaking bucket for each key: bursts of `most` requests, and as many in each window after that.
 
-    One number per key is stored: when its bucket is empty again. The clock must be monotonic. Use it in one thread,
-    that of the event loop.
+    It stores one number per key: the time when its bucket will be empty again. The clock must be monotonic. Not
+    thread-safe: use it only in the thread of the event loop.
 
     Args:
         most: Requests per window.
@@ -59,7 +59,7 @@ class RateLimit:
         self._empty_at: dict[str, float] = {}
 
     def hit(self, key: str) -> Standing:
-        """Count a request, unless it exceeds the limit: that changes nothing."""
+        """Count a request, unless it exceeds the limit; refused requests are not counted."""
         now, each = self._clock(), self.seconds / self.most
         empty_at = max(self._empty_at.get(key, now), now)
         wait = empty_at + each - now - self.seconds
@@ -70,7 +70,7 @@ class RateLimit:
         return self._standing(empty_at - now, max(wait, 0.0) if wait > 1e-9 else 0.0)
 
     def look(self, key: str) -> Standing:
-        """Return the state of a key, counting nothing."""
+        """Return the state of a key without counting a request."""
         now = self._clock()
         full = max(self._empty_at.get(key, now) - now, 0.0)
         wait = full + self.seconds / self.most - self.seconds
@@ -99,7 +99,7 @@ class Limits:
         self.of_failures = RateLimit(wrong_tokens_per_minute)
 
     def count_request(self, request: Request, user_id: str) -> None:
-        """Count a request of a user, whatever token it has; the result goes into the response headers.
+        """Count a request of a user across all of their tokens, and put the result into the response headers.
 
         Raises:
             Problem: The request exceeds the limit.
@@ -119,7 +119,7 @@ class Limits:
         """Refuse to look up an unknown token from an address that sent too many wrong ones.
 
         Raises:
-            Problem: The address sent too many.
+            Problem: The address sent too many wrong tokens.
         """
         _check(self.of_failures.look(address_of(request)), _GUESSING)
 

@@ -1,4 +1,4 @@
-"""Secrets of users and projects: written, never read back, and lent by name to runs."""
+"""Secrets of users and projects: write-only, and lent to runs by name."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOST_SECRETS = 100
 _RESERVED = re.compile(
     r"(MLEREDUX|LD|XDG|GIT)_.*|PYTHON.*|PATH|HOME|(.*_)?PROXY|(OPENAI|ANTHROPIC)_(BASE_URL|API_BASE)"
 )
-"""Names that would change a program rather than give it a secret."""
+"""Names that affect how programs run, and so can't be names of secrets."""
 
 
 def owner_of(session: Session, caller: Caller, project: str | None) -> str:
-    """Return the id of the user or project whose secrets are meant.
+    """Return the id of the user or project that owns the secrets.
 
     Raises:
-        Problem: They see no such project, or their token is limited to one.
+        Problem: The caller can see no such project, or their token is limited to a project.
     """
     if project is not None:
         return visible_project(session, caller, project).id
@@ -45,7 +45,7 @@ def set_secret(service: Service, caller: Caller, name: str, value: str, project:
     """Create or replace a secret of the caller, or of a project that they own.
 
     Raises:
-        Problem: They may not, the name is reserved, or there are too many.
+        Problem: The caller may not, the name is reserved, or there are too many secrets.
     """
     if _RESERVED.fullmatch(name) and name != GIT_TOKEN:
         raise Problem("invalid", f"{name} can't be the name of a secret.", hint="Choose another, like HF_TOKEN.")
@@ -65,10 +65,10 @@ def set_secret(service: Service, caller: Caller, name: str, value: str, project:
 
 
 def delete_secret(service: Service, caller: Caller, name: str, project: str | None) -> None:
-    """Delete a secret; runs that it was lent to keep it until they end.
+    """Delete a secret; runs that already have it keep it until they end.
 
     Raises:
-        Problem: There is none, or they may not.
+        Problem: The secret does not exist, or the caller may not delete it.
     """
     with service.database.writing() as session:
         owner = _owned(session, caller, project)
@@ -83,14 +83,14 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
 def lending(
     service: Service, caller: Caller, names: Iterable[str], project: str | None, *, own: bool = True
 ) -> Iterator[None]:
-    """Lend a caller's secrets to what this thread does, for a run in a project.
+    """Lend a caller's secrets to the code that this thread executes, for a run in a project.
 
     Args:
         service: The service.
         caller: The requesting user.
-        names: Of the secrets.
+        names: Names of the secrets.
         project: Id or name of the run's project; None for the caller's own.
-        own: Whether personal secrets may be among them; a token that is limited to a project has none.
+        own: Whether personal secrets may be used; never with a token that is limited to a project.
 
     Raises:
         Problem: One of them does not exist.
@@ -112,7 +112,7 @@ def lending(
 def secrets_of(
     service: Service, row: RunRow | Job, session: Session | None = None, *, request: dict[str, Any] | None = None
 ) -> dict[str, str]:
-    """Return the secrets that the request for a run, or another job's `request`, names, with their values now."""
+    """Return the current values of the secrets that a job's `request` names, by name."""
     request = (row.request if isinstance(row, RunRow) else request) or {}
     names, personal = request.get("secrets") or [], None if request.get("project_secrets") else row.user_id
     if not names:
@@ -130,7 +130,7 @@ def secrets_of(
 def _values(
     service: Service, session: Session, names: list[str], user_id: str | None, project_id: str
 ) -> dict[str, str]:
-    """Values by name; a user's own secret takes precedence over that of the project."""
+    """Return values by name; a user's own secret takes precedence over the project's."""
     query = select(Secret).where(Secret.owner.in_([user_id or "", project_id]), Secret.name.in_(names))
     found: dict[str, str] = {}
     for secret in sorted(session.scalars(query), key=lambda one: one.owner == user_id):

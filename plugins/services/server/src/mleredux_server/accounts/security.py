@@ -34,7 +34,7 @@ class Caller:
 
     Attributes:
         scopes: The token's scopes; `admin` implies all.
-        projects: Ids of the projects whose runs they see, each with their role there.
+        projects: The caller's role by id of the projects whose runs they can see.
         bound_to: The only project that the token is valid for, if limited to one.
         expires_at: When the token expires.
     """
@@ -50,7 +50,7 @@ class Caller:
 
     @property
     def all_projects(self) -> bool:
-        """Whether they can see everything."""
+        """Whether the caller can see all projects."""
         return self.admin and "admin" in self.scopes
 
     def may(self, scope: str) -> bool:
@@ -58,12 +58,12 @@ class Caller:
         return scope in self.scopes or self.all_projects
 
     def sees(self, project_id: str) -> bool:
-        """Return whether they may see a project's resources."""
+        """Return whether the caller may see a project's resources."""
         return self.all_projects or project_id in self.projects
 
 
 class Tokens:
-    """Looks up tokens; results are cached for some seconds, so that not every request queries the database."""
+    """Looks up tokens and caches the results for some seconds, so that not every request queries the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -74,7 +74,7 @@ class Tokens:
         self._changes = 0
 
     def forget(self) -> None:
-        """Clear the cache after tokens, users or members changed."""
+        """Clear the cache after a change of tokens, users or members."""
         self._changes += 1
         self._known.clear()
 
@@ -101,7 +101,7 @@ class Tokens:
         return found
 
     def remembered(self, token: str) -> Caller | None:
-        """As `caller`, if the database need not be queried."""
+        """Return the same as `caller` if it is cached, without querying the database."""
         return self._remembered(hash_of(token))
 
     def _remembered(self, hashed: str) -> Caller | None:
@@ -111,7 +111,7 @@ class Tokens:
         return caller
 
     def was_good(self, token: str) -> bool:
-        """Return whether the token was used before, so that it is not a guess."""
+        """Return whether the token was used before, and so is not a guess."""
         return hash_of(token) in self._good
 
     def _look_up(self, hashed: str) -> Caller | None:
@@ -177,7 +177,7 @@ async def authenticate(request: Request) -> Caller:
 
 
 async def caller_of(request: Request, token: str) -> Caller:
-    """Return the owner of a token that a request gives.
+    """Return the owner of a token that a request contains.
 
     Raises:
         Problem: The token is missing, invalid, or used too often.
@@ -213,7 +213,7 @@ async def caller_of(request: Request, token: str) -> Caller:
 
 
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
-    """Return a dependency: the caller, whose token must have that scope."""
+    """Return a dependency that provides the caller, and requires the scope of their token."""
 
     async def check(request: Request) -> Caller:
         caller = await authenticate(request)

@@ -20,9 +20,10 @@ _PURPOSE = b"mleredux secrets of users and projects"
 
 
 class Vault:
-    """Encrypts with AES-GCM, by a key derived from MLEREDUX_SECRETS_KEY, else from the installation's salt.
+    """Encrypts with AES-GCM, using a key derived from MLEREDUX_SECRETS_KEY, else from the installation's salt.
 
-    Of several keys, separated by spaces, the first one encrypts, and all decrypt; a former key `salt` is that salt.
+    If there are several keys, separated by spaces, the first one encrypts and all of them decrypt. A former key `salt`
+    stands for the installation's salt.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class Vault:
         """Encrypt a value.
 
         Args:
-            place: What it is; the result is valid nowhere else.
+            place: The purpose of the value, without which it can't be decrypted.
             value: The secret.
         """
         nonce = os.urandom(_NONCE)

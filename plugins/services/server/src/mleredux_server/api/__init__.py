@@ -3,8 +3,8 @@
 | modules | contents |
 |---|---|
 | `health` | without a token: liveness, readiness and metrics |
-| `users`, `tokens`, `projects`, `audit` | accounts, also the caller's own, and who changed what |
-| `tasks`, `agents`, `sources`, `secrets` | what runs need |
-| `runs`, `run_actions`, `experiments`, `builds`, `submissions` | what is executed |
-| `events`, `logs`, `artifacts`, `results`, `webhooks` | what comes of it |
+| `users`, `tokens`, `projects`, `audit` | accounts, including the caller's own; the audit log |
+| `tasks`, `agents`, `sources`, `secrets` | resources that runs use |
+| `runs`, `run_actions`, `experiments`, `builds`, `submissions` | jobs |
+| `events`, `logs`, `artifacts`, `results`, `webhooks` | output and notifications of jobs |
 """

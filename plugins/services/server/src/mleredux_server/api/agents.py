@@ -33,7 +33,7 @@ def list_agents(_caller: Reader, request: Request, paging: Pages) -> Page[AgentV
 def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
     """Get an agent: its command, options, limits and environment."""
     catalogue = service_of(request).catalogue
-    if ":" in agent_id:  # looking one up would fetch it
+    if ":" in agent_id:  # looking up an unknown id could fetch an agent
         raise Problem(
             "not-found",
             "Only agents that are installed on the server are shown here.",

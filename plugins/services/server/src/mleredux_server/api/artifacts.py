@@ -39,7 +39,7 @@ ARCHIVE: dict[int | str, dict[str, Any]] = {
 
 
 def manifests_of(request: Request) -> Manifests:
-    """A cache of manifests that this server read recently."""
+    """Return the server's cache of recently read manifests."""
     state = request.app.state
     if not hasattr(state, "manifests"):
         state.manifests = Manifests()
@@ -67,7 +67,8 @@ def list_artifacts(run_id: str, caller: Reader, request: Request, paging: Pages)
 
 
 def _begin(artifacts: list[Artifact], paging: Paging) -> int:
-    """Return where a page begins: after the path that the cursor names, or at an index for long paths."""
+    """Return the index at which a page begins: after the cursor's path or, for long paths, at the index that it
+    contains."""
     found = paging.place(object)
     match found:
         case None:
@@ -82,7 +83,7 @@ def _begin(artifacts: list[Artifact], paging: Paging) -> int:
 @router.get("/artifacts/{path:path}", response_class=Response, responses=BINARY)
 @router.head("/artifacts/{path:path}", response_class=Response, responses=BINARY, include_in_schema=False)
 def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Response:
-    """Get one file, complete or the part that `Range` requests. Active content is sent as text, as a download."""
+    """Get one file, or the part that `Range` requests. Active content is sent as a plain-text download."""
     run = run_of(service_of(request), caller, run_id)
     artifact, file = artifact_of(run, manifests_of(request), path, masks_of(request).cover(run))
     same = artifact.sha256 is not None and artifact.size == file.size and file.mask in (None, run.hidden)
@@ -104,7 +105,8 @@ def get_archive(
     format: Annotated[Format, Query(description="Archive format.")] = "zip",
     prefix: Annotated[str, Query(max_length=4096, description="Only files whose paths begin with this.")] = "",
 ) -> Response:
-    """Get all files in one archive, created while it is sent. Unsafe characters in names are written as `%XX`."""
+    """Get all files in one archive, which is created while it is sent. Unsafe characters in names are written as
+    `%XX`."""
     run = run_of(service_of(request), caller, run_id)
     wanted = [path for path in listing_of(request, run).artifacts if path.startswith(prefix)]
     if prefix and not wanted:

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/audit", tags=["accounts"])
 def list_changes(
     _caller: Admin, request: Request, wanted: Annotated[Changes, Depends()], paging: Pages
 ) -> Page[AuditView]:
-    """List changes, newest first: who did what to what."""
+    """List changes, newest first, each with its user, action and target."""
     place = paging.place(int)
     with service_of(request).database.reading() as session:
         found = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)

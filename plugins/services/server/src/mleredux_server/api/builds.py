@@ -25,7 +25,8 @@ router = APIRouter(prefix="/v1/builds", tags=["builds"])
 
 @router.post("", status_code=202, response_model=BuildView)
 def create_build(asked: BuildAsked, caller: Runner, request: Request) -> Response:
-    """Build an agent's environment. The job resolves the reference; until then `agent` is the requested one."""
+    """Build an agent's environment. The job resolves the reference; until then, `agent` is the reference as
+    requested."""
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
@@ -49,7 +50,7 @@ def get_build(build_id: str, caller: Reader, request: Request) -> BuildView:
 
 @router.get("/{build_id}/log", response_class=Response, responses=LOG)
 async def get_build_log(build_id: str, caller: Reader, request: Request, after: After = None) -> Response:
-    """Get the log of a build as it is now, or live."""
+    """Get the current log of a build, or follow it live."""
     service = service_of(request)
     row, _ = await run_in_threadpool(seen, service, caller, BuildRow, build_id)
     over = partial(build_is_over, service, row.id)

@@ -1,4 +1,4 @@
-"""`/v1/experiments`: matrices of runs, created all or none, and cancelled together."""
+"""`/v1/experiments`: matrices of runs, created atomically and cancelled together."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
 _MOST_AGENTS = 100
 _ATTEMPTS = 10
-"""At an extension, while other requests change the experiment."""
+"""Maximum number of attempts to extend an experiment that other requests change meanwhile."""
 _TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
-"""What is not stored with an experiment: each run stores its own copy."""
+"""Fields that are not stored with an experiment, since each run stores its own copy."""
 _NOTHING = ExtensionRequest()
 
 
@@ -66,8 +66,8 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
 
 @router.post("/check")
 def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request) -> dict[str, Any]:
-    """Check the request of an experiment by a plan, and create nothing: its runs, time and cost by past runs that the
-    caller may see, and the smallest difference that it detects."""
+    """Check a planned experiment without creating it: return its runs, its time and cost estimated from past runs that
+    the caller may see, and the smallest difference that it detects."""
     service = service_of(request)
     with lending(service, caller, asked.secrets, asked.project):
         planned = plan_experiment(service, asked, _pinned(service, caller, asked))
@@ -127,7 +127,7 @@ def get_analysis(
 
 @router.get("/{experiment_id}/table")
 def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str, Any]:
-    """Get the table of the runs that have ended, with versions and failures, from which they can be analysed."""
+    """Get a table of the runs that have ended, with versions and failures, for analysis by the client."""
     service = service_of(request)
     detail = _detail(service, caller, experiment_id)
     require_statistics()
@@ -140,7 +140,8 @@ def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str,
 def extend_experiment(
     experiment_id: str, caller: Runner, request: Request, asked: ExtensionRequest = _NOTHING
 ) -> Response:
-    """Add tasks and seeds to an experiment that has a plan: all their runs, or none. It is recorded as a change."""
+    """Add tasks and seeds to an experiment that has a plan. Either all their runs are created, or none; the change is
+    recorded."""
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
@@ -183,10 +184,10 @@ def _extended(
 
 
 def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[str, str]:
-    """Exact references of all agents, each checked with all options that it is given.
+    """Return the exact references of all agents, each checked with all of its options.
 
     Raises:
-        Problem: The caller may not name one, or there are too many.
+        Problem: The caller may not use one of them, or there are too many.
     """
     pinned: dict[str, str] = {}
     for arm in request_of(asked).arms.values():

@@ -54,9 +54,10 @@ def list_logs(run_id: str, caller: Reader, request: Request, paging: Pages) -> P
 
 @router.get("/logs/{name}", response_class=Response, responses=LOG)
 async def get_log(run_id: str, name: str, caller: Reader, request: Request, after: After = None) -> Response:
-    """Get a log as it is now, or live: bytes that are not UTF-8 are replaced in a stream, and unchanged in the text.
+    """Get the current log, or follow it live. Bytes that are not UTF-8 are replaced in a stream, but not in the text.
 
-    The agent's secrets are masked, also while it runs: text that may be the start of one is sent once more has arrived.
+    The agent's secrets are masked even while it runs: text that may be the beginning of a secret is held back until
+    more arrives.
     """
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)

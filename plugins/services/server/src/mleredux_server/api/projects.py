@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/projects", tags=["accounts"])
 
 @router.post("", status_code=201, response_model=ProjectView)
 def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Response:
-    """Create a project. Admins only: users who create projects could have any quota they like."""
+    """Create a project. Admins only: otherwise, users could exceed their quotas by creating projects."""
     claim = claim_of(request, caller, asked)
     with service_of(request).database.writing() as session:
         if claim is not None:
@@ -50,7 +50,7 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
 
 @router.get("")
 def list_projects(caller: Reader, request: Request, paging: Pages) -> Page[ProjectView]:
-    """List the caller's projects, in order of their names; an admin's token sees all."""
+    """List the caller's projects by name; with an admin's token, all projects."""
     query = paging.in_order(select(Project).where(*seen_by(caller, Project.id)), Project.name)
     with service_of(request).database.reading() as session:
         rows = session.scalars(query).all()
@@ -117,7 +117,7 @@ def _owned(session: Session, caller: Caller, asked: str) -> Project:
 
 
 def _user(session: Session, caller: Caller, asked: str) -> User:
-    """Return a user by id; by name for admins only, as others could guess names."""
+    """Return a user by id; by name for admins only, so that others can't guess names."""
     user = find_user(session, asked) if caller.all_projects else session.get(User, asked)
     if user is None:
         raise not_found("user", asked)

@@ -56,7 +56,7 @@ def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
 
 @router.get("/resources", responses=_NOT_YET)
 def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
-    """Get the agent's resource usage over time, so far."""
+    """Get the agent's resource usage over time until now."""
     run = run_of(service_of(request), caller, run_id)
     try:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:

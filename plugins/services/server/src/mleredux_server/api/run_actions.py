@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("/{run_id}/cancel", status_code=202, responses={200: {"model": RunView}})
 def cancel_run(run_id: str, caller: Runner, request: Request, response: Response) -> RunView:
-    """Cancel a run; its files so far are kept. 200 if it has ended already."""
+    """Cancel a run; its existing files are kept. 200 if it has ended already."""
     service = service_of(request)
     run = run_shown(service, caller, run_id)
     if not cancel_runs(service, caller, [run.id], run.id):
@@ -45,7 +45,7 @@ def change(run_id: str, asked: RunChange, caller: Runner, request: Request) -> R
 
 @router.post("/bulk")
 def act_on_many(asked: BulkRequest, caller: Runner, request: Request) -> BulkView:
-    """Cancel, retry, delete or change up to 500 runs; those that it does not apply to are named."""
+    """Cancel, retry, delete or change up to 500 runs; runs that the action does not apply to are listed."""
     return BulkView(results=act_on_runs(service_of(request), caller, asked))
 
 

@@ -1,4 +1,4 @@
-"""`/v1/secrets`: values that runs get by name; nothing returns them."""
+"""`/v1/secrets`: values that runs get by name, and that no response contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Project = Annotated[str | None, Query(max_length=512, description="Id or name; y
 
 @router.get("")
 def list_secrets(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SecretView]:
-    """List the names of secrets, your own or a project's."""
+    """List the names of the caller's secrets, or of a project's."""
     with service_of(request).database.reading() as session:
         query = select(Secret).where(Secret.owner == owner_of(session, caller, project)).order_by(Secret.name)
         rows = session.scalars(query).all()

@@ -1,4 +1,4 @@
-"""`/v1/sources`: agents' folders, uploaded to be run here."""
+"""`/v1/sources`: uploaded folders of agents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FORM = form("A gzip-compressed tar.", name="What to call it.")
     responses={413: {"description": "It is too large."}},
 )
 async def upload_source(caller: Runner, request: Request, response: Response) -> SourceView:
-    """Upload an agent's folder; the same content is stored once. Runs name it as `agent`."""
+    """Upload an agent's folder; identical content is stored once. Runs refer to it as their `agent`."""
     service = service_of(request)
     async with received(request, service, caller, service.settings.max_agent_mb << 20) as upload:
         view = _view(await run_in_threadpool(store_source, service, caller, upload))
@@ -52,7 +52,7 @@ def list_sources(caller: Reader, request: Request, paging: Pages, project: Proje
 
 @router.get("/{source_id}")
 def get_source(source_id: str, caller: Reader, request: Request, project: Project = None) -> SourceView:
-    """Get an uploaded agent by its hash: who has it need not upload it again."""
+    """Get an uploaded agent by its hash, to find out whether it needs to be uploaded."""
     service = service_of(request)
     with service.database.reading() as session:
         found = _visible(session, caller, source_id, project)

@@ -88,7 +88,7 @@ async def validate_file(caller: Grader, request: Request) -> VerdictView:
 async def _graded(
     service: Service, caller: Caller, request: Request, view: SubmissionView, seconds: int
 ) -> SubmissionView:
-    """Return the submission when it is graded, or when the time is over."""
+    """Wait until the submission is graded or the time is over, and return it."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while view.status not in _FINAL and time.monotonic() < deadline and not await request.is_disconnected():
         await anyio.sleep(min(pause, max(0.0, deadline - time.monotonic())))

@@ -43,7 +43,8 @@ def list_tasks(
 
 @router.get("/{task_id}")
 def get_task(task_id: str, _caller: Reader, request: Request, obfuscated: bool = False) -> TaskDetail:
-    """Get a task with its description; `cv@digits` and `spaceship-titanic+fixed` are tasks too."""
+    """Get a task with its description; technique tasks (`cv@digits`) and variants (`spaceship-titanic+fixed`) are tasks
+    too."""
     service = service_of(request)
     task = service.catalogue.task(task_id)
     record = task_record(task, obfuscated=obfuscated)

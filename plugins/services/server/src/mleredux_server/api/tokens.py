@@ -1,4 +1,4 @@
-"""`/v1/tokens`: API tokens of users. Their secrets are returned once; only hashes are stored."""
+"""`/v1/tokens`: API tokens of users. A token's secret is returned once; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Respo
 
 @router.get("")
 def list_tokens(caller: Keeper, request: Request, paging: Pages) -> Page[TokenView]:
-    """List the caller's tokens that are not revoked; an admin's token sees those of all users."""
+    """List the caller's tokens that are not revoked; with an admin's token, those of all users."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
         query = query.where(Token.user_id == caller.user_id)

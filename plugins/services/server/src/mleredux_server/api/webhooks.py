@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: addresses that are told what happens in a project."""
+"""`/v1/webhooks`: URLs that are notified of events in a project."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Proj
 
 @router.get("/{webhook_id}/deliveries")
 def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: Pages) -> Page[DeliveryView]:
-    """List the messages of a webhook, newest first, each with what became of it."""
+    """List the messages of a webhook, newest first, with their delivery status."""
     with service_of(request).database.reading() as session:
         hook = _found(session, caller, webhook_id)
         query = select(Delivery).where(Delivery.webhook_id == hook.id)
@@ -70,7 +70,7 @@ def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: P
 
 @router.post("/{webhook_id}/test", status_code=202)
 def send_test(webhook_id: str, caller: Runner, request: Request) -> DeliveryView:
-    """Send a message of the event `test` (owners)."""
+    """Send a message for the event `test` (owners)."""
     with service_of(request).database.writing() as session:
         hook = _found(session, caller, webhook_id)
         _check_owner(caller, hook.project_id)

@@ -1,4 +1,4 @@
-"""`mleredux server downgrade|backup|restore|audit`: care for the database of a service."""
+"""`mleredux server downgrade|backup|restore|audit`: maintain the database of a service."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mleredux_server.cli.context import done, opened, placed, reading, service_a
 
 @contextmanager
 def stopped(runs_dir: str | None) -> Iterator[None]:
-    """Keep servers from the runs directory meanwhile.
+    """Keep servers from using the runs directory meanwhile.
 
     Raises:
-        MlereduxError: One is running.
+        MlereduxError: A server is running.
     """
     from mleredux_server.operations.address import alone
 
@@ -29,9 +29,9 @@ def stopped(runs_dir: str | None) -> Iterator[None]:
 @click.argument("revision")
 @placed
 def downgrade(revision: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Take the database back to an earlier revision, e.g. 0004, for an earlier version of the server.
+    """Downgrade the database to an earlier revision, e.g. 0004, for an earlier version of the server.
 
-    Stop the server first. What only later revisions have is deleted: make a backup before.
+    Stop the server, and make a backup first: data that the earlier revision can't store is deleted.
     """
     from mleredux.errors import MlereduxError
 
@@ -48,7 +48,7 @@ def downgrade(revision: str, runs_dir: str | None, database: str | None, as_json
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @placed
 def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Write all of the database to a file, also while the server runs; copy the runs directory after that."""
+    """Back up the whole database to a file, even while the server runs; copy the runs directory afterwards."""
     from mleredux_server.operations.backup import backup as write
 
     with opened(runs_dir, database) as found:
@@ -61,7 +61,7 @@ def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @placed
 def restore(file: Path, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Fill an empty database, SQLite or PostgreSQL, from a backup, before the server starts."""
+    """Restore a backup into an empty SQLite or PostgreSQL database, before the server starts."""
     from mleredux_server.operations.backup import restore as read
 
     with stopped(runs_dir), opened(runs_dir, database, fresh=True) as found:
@@ -74,8 +74,8 @@ def restore(file: Path, runs_dir: str | None, database: str | None, as_json: boo
 def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Encrypt the secrets of users, webhooks and runs with another key: MLEREDUX_SECRETS_KEY='NEW FORMER'.
 
-    Stop the server first, and start it with the new key alone. A former key `salt` is the installation's salt, by which
-    values are encrypted without this variable.
+    Stop the server first, and start it with only the new key afterwards. The former key `salt` stands for the
+    installation's salt, which encrypts values if this variable is not set.
     """
     from sqlalchemy import select
 

@@ -1,4 +1,4 @@
-"""What the commands of `mleredux server` share: opening the database, finding and printing records."""
+"""Helpers shared by the commands of `mleredux server`: opening the database, finding and printing records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def placed(command: _Command) -> _Command:
-    """Options shared by all commands: the database, and the output format."""
+    """Add the options shared by all commands: the database, and the output format."""
     database = click.option(
         "--database",
         metavar="URL",
@@ -35,7 +35,7 @@ def placed(command: _Command) -> _Command:
 
 
 def settings_of(runs_dir: str | None, **fields: Any) -> Settings:
-    """Return the settings of the service of a runs directory, by default the usual one."""
+    """Return the service's settings for a runs directory; None means the default one."""
     from mleredux.plugin.artifact import default_runs_dir
 
     from mleredux_server.settings import Settings
@@ -44,7 +44,7 @@ def settings_of(runs_dir: str | None, **fields: Any) -> Settings:
 
 
 def service_at(runs_dir: str | None, **fields: Any) -> Service:
-    """Return the service of a runs directory, for work on its files and database."""
+    """Return the service for a runs directory, for work on its files and database."""
     from mleredux.plugin.command import Catalogue
 
     from mleredux_server.app import make_service
@@ -59,7 +59,7 @@ def opened(
     """Open the database; errors become messages.
 
     Raises:
-        MlereduxError: There is none, it is not up to date, or the request is refused.
+        MlereduxError: The database does not exist or is not up to date, or the request is refused.
     """
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -88,20 +88,20 @@ def opened(
 
 @contextmanager
 def reading(runs_dir: str | None, database: str | None) -> Iterator[Session]:
-    """A read-only session; see `opened`."""
+    """Open a read-only session; see `opened`."""
     with opened(runs_dir, database) as found, found.reading() as session:
         yield session
 
 
 @contextmanager
 def writing(runs_dir: str | None, database: str | None) -> Iterator[Session]:
-    """A session that is committed as one transaction; see `opened`."""
+    """Open a session that is committed as one transaction; see `opened`."""
     with opened(runs_dir, database) as found, found.writing() as session:
         yield session
 
 
 def checked(model: Any, **fields: Any) -> Any:
-    """Validate a request as over HTTP, so that the same names are refused."""
+    """Validate a request with the rules of the HTTP API, so that the same names are refused."""
     from mleredux.models import first_problem
     from pydantic import ValidationError
 
@@ -149,7 +149,7 @@ def show_record(record: dict[str, Any], as_json: bool) -> None:
 
 
 def done(record: dict[str, Any], sentence: str, as_json: bool) -> None:
-    """Print what was done, or JSON of it."""
+    """Print a sentence on the result, or JSON."""
     if as_json:
         print_json(record)
     else:

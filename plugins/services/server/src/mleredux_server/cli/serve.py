@@ -17,7 +17,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
 
 def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return an option that may be repeated; its values get its name in the plural, which a setting has."""
+    """Return an option that may be repeated; its values go to the setting named by its plural."""
     plural = option.removeprefix("--").replace("-", "_") + "s"
     return click.option(option, plural, multiple=True, metavar=metavar, help=text)
 
@@ -150,7 +150,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     from mleredux_server.operations.address import alone, bound
 
-    # Else connections that broke off would be kept open, and the database locked, until enough garbage has gathered.
+    # Otherwise, broken connections stay open, and the database locked, until the next garbage collection.
     gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     if quota := asked.pop("default_quota"):

@@ -31,7 +31,7 @@ _SCOPES = ("read", "run", "grade", "tokens", "admin")
 
 @click.group("server")
 def command() -> None:
-    """Administer a service: users, tokens, projects, quotas, backups; also while it runs."""
+    """Administer a service, even while it runs: users, tokens, projects, quotas, backups."""
 
 
 @command.group()
@@ -230,7 +230,7 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
 def link(
     name: str, issuer: str, subject: str, remove: bool, runs_dir: str | None, database: str | None, as_json: bool
 ) -> None:
-    """Let an account at an OpenID provider sign in as a user, also if it was another's."""
+    """Let an account at an OpenID provider sign in as a user, even if it was linked to another one."""
     from mleredux_server.accounts.accounts import link_identity
     from mleredux_server.database.tables import Identity
 
@@ -311,7 +311,7 @@ def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: s
 
 
 def _noted(session: Session, user: User, action: str) -> dict[str, Any]:
-    """Note a change of a user in the audit log; return the changed user's record."""
+    """Record a change of a user in the audit log; return the changed user's record."""
     from mleredux_server.accounts.accounts import note
     from mleredux_server.runs.views import user_view
 

@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 REVISIONS = tuple(sorted(path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")))
-"""Known revisions, the newest last; files of migrations begin with theirs."""
+"""Known revisions, newest last; the name of a migration's file begins with its revision."""
 BUSY_SECONDS = 5.0
-"""How long a writer waits for another before the request gets a 503."""
+"""How long a writer waits for another, in seconds, before the request gets a 503."""
 _POOL: dict[str, Any] = {
     "pool_size": 10,
     "max_overflow": 30,
@@ -59,13 +59,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A read-only session."""
+        """Open a read-only session."""
         with self._readers() as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session that is committed at the end as one transaction; SQLite writers are serialized.
+        """Open a session that is committed as one transaction at the end; SQLite writers are serialized.
 
         Raises:
             OperationalError: Another writer did not finish in time.
@@ -75,7 +75,7 @@ class Database:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Serialize SQLite writers here: the database's own waiting is unfair and starves some of them."""
+        """Serialize SQLite writers in this process, since SQLite's own locking is unfair and starves some of them."""
         if self.engine.dialect.name != "sqlite":
             yield
             return
@@ -93,13 +93,13 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
     def revision(self) -> str | None:
-        """The revision of the tables; None if there are none."""
+        """Return the revision of the tables; None if there are none."""
         with self.engine.connect() as connection:
             return _revision_of(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A connection that sees everything as it is at one moment, while others write."""
+        """Open a connection that sees a consistent snapshot while others write."""
         level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
         with self.engine.connect().execution_options(**level) as connection:
             yield connection
@@ -108,16 +108,16 @@ class Database:
         """Run migrations; an empty database gets all tables.
 
         Args:
-            revision: Where to end.
-            down: Whether to go back to it.
+            revision: The target revision.
+            down: Whether it is a downgrade.
 
         Raises:
-            MlereduxError: It can't be reached, or was created by a newer version.
+            MlereduxError: The database can't be reached, or was created by a newer version.
         """
         try:
             if self.revision() == revision:
                 return
-            from alembic import command  # takes longer to import than anything else but SQLAlchemy
+            from alembic import command  # slow to import
             from alembic.config import Config
 
             config = Config()
@@ -156,7 +156,8 @@ class Database:
 
 
 def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Split ids for statements: the number of parameters is limited, and a long one blocks other writers."""
+    """Split ids into batches for statements: the number of parameters is limited, and long statements block other
+    writers."""
     for start in range(0, len(ids), _MOST_IDS):
         yield ids[start : start + _MOST_IDS]
 

@@ -1,7 +1,7 @@
 """All database tables.
 
-A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler knows only
-jobs; the details of a job are in the table of its type, under the same id.
+A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler only deals
+with jobs; the details of a job are in the table of its type, under the same id.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Base(DeclarativeBase):
 
 
 class _Owned:
-    """What users create in projects."""
+    """Columns of records that users create in projects."""
 
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
@@ -46,7 +46,7 @@ class _Owned:
 
 
 class _Scheduled:
-    """What a run and its job both have; their indexes begin with the project in different ways."""
+    """Columns that a run and its job have in common; each table has its own indexes on the project."""
 
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
@@ -96,7 +96,7 @@ class Token(Base):
 
 
 class Identity(Base):
-    """Who a user is at an OpenID provider."""
+    """A user's identity at an OpenID provider."""
 
     __tablename__ = "identities"
     issuer: Mapped[str] = mapped_column(String(255), primary_key=True)
@@ -114,7 +114,7 @@ class Project(Base):
     quota: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Fields of `mleredux_server.schemas.accounts.Quota`."""
     llm_tokens_used: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Used by runs that have ended, including deleted ones."""
+    """LLM tokens used by runs that have ended, including deleted ones."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
 
@@ -129,7 +129,7 @@ class Member(Base):
 
 
 class Job(_Scheduled, Base):
-    """A worker's job, and what the scheduler must know about it."""
+    """A worker's job, with the fields that the scheduler needs."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -168,7 +168,7 @@ class Experiment(_Owned, Base):
 
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment_id", "arm")
-"""Columns of runs by whose values lists are filtered; an index of all of them counts the values."""
+"""Columns of runs that lists are filtered by; an index over all of them is used to count their values."""
 
 
 class RunRow(_Scheduled, Base):
@@ -202,9 +202,9 @@ class RunRow(_Scheduled, Base):
     labels: Mapped[dict[str, Any]]
     notes: Mapped[str | None] = mapped_column(Text)
     pinned: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether it is kept whatever the retention rules say."""
+    """Whether it is kept regardless of the retention rules."""
     request: Mapped[dict[str, Any]]
-    """The request, to create a new run from."""
+    """The request, from which a retry creates a new run."""
     status: Mapped[str] = mapped_column(String(16), default="queued")
     cause: Mapped[str | None] = mapped_column(String(32))
     message: Mapped[str | None] = mapped_column(Words)
@@ -261,7 +261,7 @@ class BuildRow(_Owned, Base):
 
 
 class Source(Base):
-    """An agent's folder that a project's member uploaded; its files are stored once, by their content."""
+    """An agent's folder that a member of a project uploaded; identical folders are stored once."""
 
     __tablename__ = "sources"
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -284,13 +284,13 @@ class Secret(Base):
     value: Mapped[str] = mapped_column(Text)
     """Encrypted; see `mleredux_server.accounts.vault`."""
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
-    """Who set it last."""
+    """The user who set it last."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class Webhook(_Owned, Base):
-    """An address that is told what happens in a project."""
+    """A URL that is notified of events in a project."""
 
     __tablename__ = "webhooks"
     url: Mapped[str] = mapped_column(Text)
@@ -313,7 +313,7 @@ class Delivery(Base):
     message: Mapped[str | None] = mapped_column(Words)
     created_at: Mapped[datetime] = mapped_column(default=now)
     next_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When it is sent; None once it is delivered or given up."""
+    """When it will be sent next; None once it is delivered or given up."""
     delivered_at: Mapped[datetime | None]
 
 

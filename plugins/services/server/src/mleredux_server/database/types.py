@@ -11,14 +11,14 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """Times with a zone, stored as UTC; SQLite stores none."""
+    """Timezone-aware times, stored as UTC; SQLite stores no time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     @property
     def python_type(self) -> type[datetime]:
-        """Values are `datetime`."""
+        """Return `datetime`."""
         return datetime
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
@@ -31,7 +31,7 @@ class UtcTime(TypeDecorator[datetime]):
         return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """Return as UTC."""
+        """Return the stored time as a timezone-aware one in UTC."""
         if value is None:
             return None
         found: datetime = value
@@ -39,7 +39,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Words(TypeDecorator[str]):
-    """Output of a program; characters that a database can't store become `U+FFFD`.
+    """Text printed by programs; characters that a database can't store become `U+FFFD`.
 
     PostgreSQL stores no NUL, and no database stores unpaired surrogates; both occur in logs that messages quote.
     """
@@ -48,7 +48,7 @@ class Words(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace what can't be stored."""
+        """Replace characters that can't be stored."""
         if value is None:
             return None
         return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

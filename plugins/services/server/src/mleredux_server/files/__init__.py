@@ -1,9 +1,9 @@
-"""Serve files of runs over HTTP: agents' output files are hostile, in names as well as contents.
+"""Serve files of runs over HTTP. Agents' output files are hostile, in both names and contents.
 
 | modules | contents |
 |---|---|
-| `uploads`, `packages` | files and folders received |
+| `uploads`, `packages` | receiving files and folders |
 | `manifest`, `names` | which files a run has; their names in headers and archives |
-| `access`, `masks` | files opened through no link; secrets masked |
-| `ranges`, `responses`, `archives` | files sent: in ranges, as a whole, all in one archive |
+| `access`, `masks` | opening files without following links; masking secrets |
+| `ranges`, `responses`, `archives` | sending files: in ranges, as a whole, all in one archive |
 """

@@ -13,12 +13,13 @@ from mleredux_executor_nodes.shared import StoredFile
 
 @dataclass(frozen=True)
 class Cover:
-    """How to read files whose secrets may not be masked yet. Data that was sent is never changed by later masking.
+    """How to read files whose secrets may not be masked yet. Later masking never changes data that was already sent.
 
     Attributes:
         mask: Hides the secrets.
-        growing: Whether more may be appended: a possible beginning of a secret at the end of a file is held back.
-        settled: Files not modified after this time, in nanoseconds, are masked already; None: none are.
+        growing: Whether more may be appended, so that a possible beginning of a secret at the end of the file is held
+            back.
+        settled: Files not modified after this time, in nanoseconds, are already masked; None: no file is.
     """
 
     mask: Mask
@@ -32,7 +33,7 @@ class Opened:
 
     Attributes:
         file: Must be closed by the receiver.
-        size: Its size when it was opened, as far as it may be shown.
+        size: Its size when it was opened, without any part that may not be shown.
         modified: Time of the last modification, in nanoseconds.
         mask: Masks its secrets, if it may hold any.
     """
@@ -44,7 +45,7 @@ class Opened:
     mask: Mask | None = None
 
     def check(self, offset: int, most: int) -> None:
-        """Verify what is not on this disk before it is read, as far as it is kept in memory.
+        """Verify a file from an object store before it is read, if its content is kept in memory.
 
         Raises:
             StoreError: It is damaged or missing, or the object store does not respond.
@@ -103,6 +104,6 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
 
 
 def opened(file: StoredFile, cover: Cover | None = None) -> Opened:
-    """A file of an ended run in an object store, read as `cover` requires."""
+    """Open a file of an ended run in an object store, read as `cover` requires."""
     masked = cover is not None and (cover.settled is None or file.modified > cover.settled)
     return Opened(file, file.size, file.modified, 0, cover.mask if cover is not None and masked else None)

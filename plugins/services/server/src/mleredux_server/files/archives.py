@@ -1,4 +1,5 @@
-"""All files of a run in one archive, created while it is sent: no copy on disk, and memory for one block."""
+"""All files of a run in one archive, created while it is sent: without a copy on disk, one block at a time in
+memory."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Format = Literal["zip", "tar", "tar.gz"]
 MEDIA_TYPES: dict[Format, str] = {"zip": "application/zip", "tar": "application/x-tar", "tar.gz": "application/gzip"}
 _BLOCK = 64 << 10
 _LEVEL = 1
-"""Compression level: enough for zeros of sparse files, and cheap for the server."""
+"""Compression level: it shrinks the zeros of sparse files, at little cost for the server."""
 
 
 async def archive(

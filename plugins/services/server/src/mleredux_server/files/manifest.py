@@ -1,4 +1,4 @@
-"""Which files a run has: those of its manifest, or, before there is one, the current contents of its folders."""
+"""The files of a run: those of its manifest or, before it exists, the current contents of its folders."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Listing:
 
 
 class Manifests:
-    """A cache of manifests: fetching a thousand files of a run does not read its manifest a thousand times."""
+    """A cache of manifests, so that fetching a thousand files of a run does not read its manifest a thousand times."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[tuple[int, int, int], Listing]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, run: SeenRun) -> Listing | None:
-        """Return the manifest's files; None if there is none yet, or the run is running and will write another.
+        """Return the manifest's files; None if it does not exist yet, or the run is active and will replace it.
 
         Raises:
             Problem: The manifest is damaged.
@@ -91,7 +91,7 @@ class Manifests:
 
 
 def live(run: SeenRun) -> Listing:
-    """List the current files of a run's folders, up to the limits; without hashes, as they may change."""
+    """List the current files of a run's folders, up to the limits, without hashes, since they may change."""
     found = {}
     for folder, producer in _LIVE_FOLDERS:
         for one in walk_files(run.path / folder, _LIVE):

@@ -1,4 +1,4 @@
-"""Which secrets a run's agent received, so that they are masked when its files are read before masking on disk."""
+"""The secrets that a run's agent received, to mask them in files that are read before they are masked on disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True)
 class Known:
-    """A run's mask, and the secrets in it: those of the server, and those that a user lends to the run.
+    """A run's mask, and the secrets that it covers: those of the server, and those that a user lends to the run.
 
     Attributes:
         lent: None if the run's request names no secrets.
@@ -63,10 +63,10 @@ class Masks:
         self._lock = threading.Lock()
 
     def cover(self, run: SeenRun) -> Cover | None:
-        """Return how to read files of a run: those that an agent wrote or printed, and that are not masked yet.
+        """Return how to read files of a run that an agent wrote or printed and that are not masked yet.
 
-        A run that was given up ends unmasked, so the manifest determines which files are masked. Runs of other programs
-        have no active job here.
+        A run that was given up ends unmasked, so the manifest determines which files are masked. Runs created by other
+        programs have no active job here.
         """
         mask = self.of(run)
         if not mask:
@@ -75,10 +75,10 @@ class Masks:
         return Cover(mask, growing=not over, settled=_settled(run) if over else None)
 
     def of(self, run: SeenRun) -> Mask:
-        """Return what masks the secrets of a run's agent.
+        """Return the mask for the secrets of a run's agent.
 
         Raises:
-            Problem: What it was lent can't be read, so that its files must not be shown.
+            Problem: The secrets lent to it can't be read, so its files must not be shown.
         """
         with self._lock:
             known = self._known.get(run.id)
@@ -93,7 +93,7 @@ class Masks:
             lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
         lent |= lent_to(self._service, run.id) if named else set()
         before = (known.lent or set[str]()) if known is not None else set[str]()
-        if known is None or not lent <= before:  # a secret may get another value before the run starts
+        if known is None or not lent <= before:  # the value of a secret may change before the run starts
             lent |= before
             known = Known(Mask(values | lent), values, lent if named else None)
         with self._lock:
@@ -103,7 +103,8 @@ class Masks:
         return known.mask
 
     def _values(self, run: SeenRun) -> set[str]:
-        """Return exactly what is masked at the end, for an installed agent; others would have to be fetched first."""
+        """Return the exact values that are masked at the end, for an installed agent; others would have to be fetched
+        first."""
         try:
             spec = Run(run.path).spec
             known, catalogue = secret_values(spec, self._service.catalogue), self._service.catalogue
@@ -114,7 +115,7 @@ class Masks:
 
     @cached_property
     def _any(self) -> set[str]:
-        """Return everything that might be a secret of an agent that is not known here."""
+        """Return all values that may be secrets of an agent that is not installed here."""
         catalogue, found = self._service.catalogue, set[str]()
         for name in catalogue.entries("agents"):
             try:
@@ -143,8 +144,8 @@ def _may_be_secret(name: str, value: str, offered: bool) -> bool:
     """Return whether an agent may have received a variable as a secret.
 
     Args:
-        name: Of the variable.
-        value: Of the variable.
+        name: Name of the variable.
+        value: Value of the variable.
         offered: Whether users' agents may use it, under any name.
     """
     if _NUMBER.fullmatch(value):
@@ -155,7 +156,7 @@ def _may_be_secret(name: str, value: str, offered: bool) -> bool:
 
 
 def _settled(run: SeenRun) -> int | None:
-    """Return when the manifest was written, by which time everything was masked; None if there is none."""
+    """Return when the manifest was written, since all files were masked by then; None if there is none."""
     try:
         return (run.path / MANIFEST).lstat().st_mtime_ns
     except OSError:

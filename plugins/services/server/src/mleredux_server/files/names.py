@@ -1,4 +1,4 @@
-"""File names chosen by agents: into headers, and into archives."""
+"""File names chosen by agents, made safe for headers and archives."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def media_type_of(said: str) -> str:
 
 
 def archive_name(path: str) -> str:
-    """Return a path that any program can unpack: relative, without climbing, drives, devices and control characters.
+    """Return a path that any program can unpack: relative, without `..`, drives, devices or control characters.
 
     Unsafe characters are written as `%XX` of their UTF-8 bytes, as is `%` itself, so that names remain distinct and
-    `urllib.parse.unquote` restores the manifest's path; only if the result is too long for file systems, its end is
+    `urllib.parse.unquote` restores the manifest's path; only if the result is too long for file systems is its end
     replaced by a hash.
     """
     return "/".join(_shortened(_archive_part(part)) for part in path.split("/"))

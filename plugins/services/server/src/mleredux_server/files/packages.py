@@ -1,5 +1,5 @@
-"""Unpack a folder that somebody uploaded as a compressed tar: names, links, kinds and sizes are checked before anything
-is written."""
+"""Unpack folders uploaded as compressed tar archives; names, links, types and sizes are checked before anything is
+written."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mleredux_server.protocol.problems import Problem
 
 MOST_FILES = 20_000
 _LONGEST, _LONGEST_PART, _DEEPEST = 1024, 255, 50
-"""Bytes of a path and of a name in it, and names in a path."""
+"""Maximum bytes of a path and of a name in it, and maximum number of names in a path."""
 _HEADERS = 4096
-"""Bytes of headers that one member may have."""
+"""Maximum bytes of headers of one member."""
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
 
@@ -29,7 +29,7 @@ class Packed:
     """An unpacked folder.
 
     Attributes:
-        size: Of all files in bytes.
+        size: Size of all files in bytes.
         digest: SHA-256 of the sorted lines `KIND HASH PATH`, each ending with a newline; KIND is `file`, `program` or
             `link`, and HASH is the SHA-256 of the content, or of the link's target.
     """
@@ -44,7 +44,7 @@ class Packed:
 
 
 class _Limited(BufferedIOBase):
-    """A stream that ends with an error after so many bytes: small archives may unpack to any size."""
+    """A stream that raises an error after a number of bytes, since small archives may unpack to any size."""
 
     def __init__(self, stream: gzip.GzipFile, most: int) -> None:
         self._stream, self._left, self._most = stream, most, most
@@ -58,15 +58,15 @@ class _Limited(BufferedIOBase):
 
 
 def unpack(archive: Path, target: Path, most: int) -> Packed:
-    """Unpack a `.tar.gz` of files, folders, and links that stay in it, into a new folder.
+    """Unpack a `.tar.gz` of files, folders and links within it into a new folder.
 
     Args:
         archive: The file.
-        target: Does not exist.
+        target: The new folder, which must not exist.
         most: Maximum size of all files in bytes.
 
     Raises:
-        Problem: It is not such an archive, or too large.
+        Problem: It is not such an archive, or is too large.
     """
     packed = Packed()
     target.mkdir(mode=0o700)
@@ -76,7 +76,7 @@ def unpack(archive: Path, target: Path, most: int) -> Packed:
             tarfile.open(fileobj=_Limited(plain, most + MOST_FILES * _HEADERS), mode="r|", errorlevel=2) as tar,
         ):
             links = [member for member in _members(tar, most) if not _write(tar, member, target, packed)]
-        for member in links:  # after all files, so that none is written to where a link leads
+        for member in links:  # after all files, so that no file is written through a link
             _link(member, target, packed)
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, ValueError) as error:
         raise _refused("is not a gzip-compressed tar, or is damaged") from error
@@ -89,7 +89,7 @@ def unpack(archive: Path, target: Path, most: int) -> Packed:
 
 
 def too_large(most: int) -> Problem:
-    """The error for a folder above the limit."""
+    """Return the error for a folder that exceeds the limit."""
     return Problem(
         "too-large",
         f"The agent's folder has more than {most >> 20} MB or {MOST_FILES:,} files.",
@@ -158,13 +158,13 @@ def _checked(name: str) -> str:
 
 
 def _fits(path: str) -> bool:
-    """Whether a path is printable, and file systems store it."""
+    """Return whether a path is printable, and file systems can store it."""
     longest = max((len(os.fsencode(part)) for part in path.split("/")), default=0) if path.isprintable() else 0
     return path.isprintable() and longest <= _LONGEST_PART and len(os.fsencode(path)) <= _LONGEST
 
 
 def _check_links(target: Path) -> None:
-    """Check that every link leads to something inside, over any number of others."""
+    """Check that every link resolves to a path inside the folder, through any number of other links."""
     root = target.resolve()
     for folder, folders, names in os.walk(target):
         for name in (*folders, *names):

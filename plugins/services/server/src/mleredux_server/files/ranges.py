@@ -1,4 +1,4 @@
-"""Ranges of requests for files (RFC 9110, chapter 14)."""
+"""Range requests for files (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Pa
 
     Args:
         asked: The `Range` header.
-        if_range: The `If-Range` header; if it is not this tag, the complete file is sent.
+        if_range: The `If-Range` header; if it differs from `etag`, the complete file is sent.
         size: Size of the file in bytes.
-        etag: With its quotes.
+        etag: The file's ETag, including its quotes.
 
     Returns:
         None if the complete file is to be sent, also for several ranges, other units and invalid headers.

@@ -29,12 +29,12 @@ _packers: RunVar[CapacityLimiter] = RunVar("mleredux_packers")
 
 
 def readers() -> CapacityLimiter:
-    """Threads that read files, separate from those that handle requests."""
+    """Return the limiter of threads that read files, separate from those that handle requests."""
     return _limiter(_readers, _READ_AT_ONCE)
 
 
 def packers() -> CapacityLimiter:
-    """Threads that create archives, which takes longer than reading."""
+    """Return the limiter of threads that create archives, which takes longer than reading."""
     return _limiter(_packers, _PACK_AT_ONCE)
 
 
@@ -60,18 +60,18 @@ def send_file(
     sha256: str | None = None,
     ours: bool = False,
 ) -> Response:
-    """Return a response with a file, which it closes.
+    """Return a response that sends a file and closes it.
 
     Args:
-        request: Its ranges and conditions apply.
-        file: Open.
+        request: The request, whose ranges and conditions apply.
+        file: The open file.
         path: Its path.
-        media_type: Of its content. Active content is sent as text, as a download.
-        sha256: Of its content, if known.
-        ours: Whether mleredux wrote it: then a page may be displayed, in a sandbox without scripts.
+        media_type: Media type of its content. Active content is sent as text, as a download.
+        sha256: SHA-256 of its content, if known.
+        ours: Whether mleredux wrote it; if so, a page may be displayed, in a sandbox without scripts.
 
     Raises:
-        Problem: The requested range starts after its end.
+        Problem: The requested range starts after the end of the file.
     """
     handed_on = False
     try:
@@ -106,7 +106,7 @@ def send_file(
 
 
 async def pieces(file: Opened, start: int, end: int) -> AsyncGenerator[bytes, None]:
-    """Yield the bytes of a file, read off the event loop; fewer if it was truncated."""
+    """Yield the bytes of a file, read outside the event loop; fewer if it was truncated."""
     while start < end:
         most = min(PIECE, end - start)
         piece = await anyio.to_thread.run_sync(partial(file.read, start, most), limiter=readers())

@@ -1,4 +1,4 @@
-"""Receive a file: streamed to disk as it arrives, with a limit on the complete upload."""
+"""Receive a file, streamed to disk as it arrives, with a limit on the complete upload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROJECT = {"type": "string", "description": "Id or name; your own by default."}
 
 
 def form(file: str, *required: str, **fields: str) -> dict[str, Any]:
-    """The OpenAPI schema of an upload: a file, a project, and further fields with their descriptions."""
+    """Return the OpenAPI schema of an upload: a file, a project, and further fields with their descriptions."""
     texts = {name: {"type": "string", "description": text} for name, text in fields.items()}
     binary = {"type": "string", "format": "binary", "description": file}
     properties = {**texts, "file": binary, "project": _PROJECT}
@@ -38,7 +38,7 @@ def form(file: str, *required: str, **fields: str) -> dict[str, Any]:
 _MOST_PARTS = 16
 _MOST_TEXT = 4096
 _BESIDES = 128 << 10
-"""Bytes of a form besides its file."""
+"""Maximum bytes of a form besides its file."""
 _AT_ONCE = 256 << 10
 _IDLE_SECONDS = 60.0
 _MOST_OF_ONE = 8
@@ -52,8 +52,8 @@ class Upload:
 
     Attributes:
         path: The file on the server's disk; deleted after the request unless it was moved.
-        size: In bytes.
-        sha256: Of the file.
+        size: Size in bytes.
+        sha256: SHA-256 of the file.
         fields: The form's other parts.
     """
 
@@ -88,7 +88,7 @@ class _Form:
         self._text = bytearray()
 
     def add(self, data: bytes) -> None:
-        """Parse the next bytes of the body; none: its end.
+        """Parse the next bytes of the body; empty at its end.
 
         Raises:
             MultipartError: It is malformed or incomplete.
@@ -146,7 +146,7 @@ async def received(request: Request, service: Service, caller: Caller, most: int
     """Receive a form with one file; the file is removed at the end unless it was moved.
 
     Args:
-        request: Its body is the form.
+        request: The request, whose body is the form.
         service: The service that stores it.
         caller: The uploading user.
         most: Maximum size of the file in bytes.
@@ -217,10 +217,10 @@ def _boundary(request: Request) -> bytes:
 
 
 def _folder(request: Request, service: Service, expected: int) -> Path:
-    """Return where uploads arrive. Files there from an earlier server are unused."""
+    """Return the folder that uploads are written to. Files left there by an earlier server are removed."""
     folder = service.settings.state_dir / _FOLDER
     state = request.app.state
-    with _beginning:  # else one of two concurrent first uploads removes the other's folder
+    with _beginning:  # otherwise, one of two concurrent first uploads would remove the other's folder
         if not hasattr(state, "uploading"):
             remove_tree(folder)
             state.uploading = {}
@@ -234,7 +234,7 @@ def _folder(request: Request, service: Service, expected: int) -> Path:
 
 
 def too_large(most: int) -> Problem:
-    """The error for a file above the limit."""
+    """Return the error for a file that exceeds the limit."""
     return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send a smaller file.")
 
 

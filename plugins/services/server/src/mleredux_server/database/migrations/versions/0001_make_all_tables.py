@@ -12,7 +12,7 @@ _TABLES = (
     "run_labels", "runs", "tokens", "submissions", "members", "jobs", "idempotency", "experiments", "builds", "users",
     "projects", "installation", "audit",
 )  # fmt: skip
-"""In an order in which they can be dropped."""
+"""All tables, in an order in which they can be dropped."""
 
 
 def upgrade() -> None:

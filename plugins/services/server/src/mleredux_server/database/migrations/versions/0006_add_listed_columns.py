@@ -1,4 +1,4 @@
-"""Add what lists of runs show, and indexes for their facets and orders."""
+"""Add the columns shown in lists of runs, and indexes for filtering and sorting."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ _FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "expe
 
 
 def upgrade() -> None:
-    """Upgrade to this revision; the server reads the values of runs that ended before from their directories."""
+    """Upgrade to this revision; the server reads the values of earlier runs from their directories."""
     with op.batch_alter_table("runs", schema=None) as batch_op:
         for name in _ORDERS:
             batch_op.add_column(sa.Column(name, sa.Double(), nullable=True))

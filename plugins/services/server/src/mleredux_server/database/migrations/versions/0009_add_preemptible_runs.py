@@ -1,4 +1,4 @@
-"""Add runs that make room for others."""
+"""Add preemptible runs."""
 
 import sqlalchemy as sa
 from alembic import op

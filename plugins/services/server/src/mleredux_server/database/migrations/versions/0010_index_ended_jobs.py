@@ -1,4 +1,4 @@
-"""Index jobs by their end: the past use of the machine is read from those that ended lately."""
+"""Index jobs by their end time, since past resource use is computed from recently ended jobs."""
 
 from alembic import op
 
