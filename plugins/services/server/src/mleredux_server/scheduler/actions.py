@@ -1,4 +1,4 @@
-"""User actions on runs: cancel, retry, delete. Each is idempotent, also after a kill in the middle of it."""
+"""User actions on runs: cancel, retry, delete. Each is idempotent, even if it is killed midway."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ from mleredux_server.service import Service
 
 TRASH = "trash"
 _RETRYING = threading.Lock()
-"""Between a run's directory and its row, another request must not decide to create a new run in its place."""
+"""Held while a run's directory and its row are updated, so that no other request decides to create a new run
+instead."""
 MOST_LABELS = 32
 
 
 def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
-    """Cancel runs; those not running are cancelled when this returns.
+    """Cancel runs; those that are not running are cancelled when this returns.
 
     Args:
         service: The service.
         caller: The requesting user.
-        ids: Runs that they may cancel.
+        ids: Ids of runs that the caller may cancel.
         target: Recorded in the audit log.
 
     Returns:
-        How many had not ended.
+        The number of runs that had not ended.
     """
     service.cancelling.update(ids)
     try:
@@ -84,7 +85,7 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
         with service.database.writing() as session:
             for run_id, facts in ended.items():
                 job = session.get(Job, run_id)
-                if job is not None and job.state != "started":  # else its worker notices that it has ended
+                if job is not None and job.state != "started":  # otherwise, its worker notices that the run has ended
                     end_run(session, run_id, facts, 1)
     return len(asked)
 
@@ -122,7 +123,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
         with lend(secrets_of(service, row)):
             goes_on = _goes_on(service, run)
         if goes_on:
-            # Another member's secrets are not used: those of the project are, or it is refused.
+            # Another member's secrets are never used: only the project's are, or the request is refused.
             with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
                 check_source(service, caller, row.agent)
             return _queue_again(service, caller, run, claim, how)
@@ -165,7 +166,7 @@ def set_labels(session: Session, row: RunRow, changes: Mapping[str, str | None])
 
 
 def label_run(service: Service, caller: Caller, run_id: str, name: str, value: str) -> None:
-    """Set a label of a run; remove it where the value is empty.
+    """Set a label of a run, or remove it if the value is empty.
 
     Raises:
         Problem: The run has too many labels.
@@ -181,7 +182,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
     """Delete a run and all its files; a caller of None is the administrator.
 
     Raises:
-        Problem: It has not ended, or is pinned.
+        Problem: The run has not ended, or is pinned.
         OSError: Its directory can't be moved.
     """
     _check_deletable(service, run_id)
@@ -231,7 +232,7 @@ def _check_deletable(service: Service, run_id: str) -> None:
 
 
 def _goes_on(service: Service, run: Run) -> bool:
-    """Return whether its last end was not caused by the agent, and nothing changed since."""
+    """Return whether the run ended for a reason other than its agent, and nothing has changed since."""
     if run.alive:
         raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")
     state, cause = run.state, run.cause
@@ -286,6 +287,6 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
 
 
 def _foreign(service: Service, run_id: str) -> bool:
-    """Return whether another program created the run, and the scheduler does not manage it."""
+    """Return whether another program created the run, so that the scheduler does not manage it."""
     with service.database.reading() as session:
         return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"

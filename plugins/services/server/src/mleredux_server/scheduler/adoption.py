@@ -1,7 +1,7 @@
-"""Runs that have a directory and no row: from the command line, or after the database was lost.
+"""Runs that have a directory but no row: created by the command line, or before the database was lost.
 
 Runs created by the service carry a record of their request; they are resumed where they stopped. Runs without one
-belong to another program: they are listed and followed, and started only if a user asks to retry them.
+belong to another program: they are listed and followed, and started only if a user retries them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_note(run: Run, request: RunRequest, retry_of: str | None) -> None:
 
 
 def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return columns of a job and of a row for a run that has none.
+    """Return the columns of a job and of a run's row, for a run that has neither.
 
     Raises:
         ValueError: Its request is invalid.
@@ -76,7 +76,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "preemptible": request.preemptible,
         "limits": limits.model_dump(mode="json"),
         "labels": request.labels,
-        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not ask for it
+        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not request it
         **facts.columns(),
         **({"status": "queued"} if state == "queued" else {}),
         "created_at": spec.created_at,
@@ -92,7 +92,7 @@ def _note(run: Run) -> Note | None:
 
 
 def _request(run: Run) -> RunRequest:
-    """Return the equivalent request to the service."""
+    """Return the equivalent request to the service, for a run that another program created."""
     spec = run.spec
     limits = {key: value for key, value in spec.limits.model_dump().items() if key in LimitsAsked.model_fields}
     same = spec.model_dump(include={"verify", "context", *_ALIKE})

@@ -1,4 +1,4 @@
-"""The queue as the dispatcher reads it: a bounded number of runs, and why they wait."""
+"""The queue as the dispatcher reads it: a bounded number of runs, and why they are waiting."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
 
 MOST = 2000
-"""Queued runs that are read, divided among groups of runs that can only start or wait together, …"""
+"""Number of queued runs that are read, divided among groups of runs that can only start or wait together, …"""
 _LEAST = 20
-"""… but at least this many of each group, the first in their order."""
+"""… but at least this many from the front of each group."""
 _CANCELLED_PRIORITY = 200
 
 
 class Queued(NamedTuple):
-    """A queued run. Runs that only wait for their turn have no `waiting_for`: it need not be written."""
+    """A queued run. If a run only waits for its turn, `waiting_for` is None and need not be written."""
 
     id: str
     user_id: str
@@ -35,19 +35,20 @@ class Queued(NamedTuple):
     since: float
 
     def as_waiting(self) -> Waiting:
-        """Return it as input of the decision: a cancelled run needs no resources, and is handled first."""
+        """Return it as input for the decision; a cancelled run needs no resources, and is handled first."""
         demand = NOTHING if self.cancel else Demand(self.cpus, self.memory_mb, self.gpus)
         priority = _CANCELLED_PRIORITY if self.cancel else self.priority
         return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority, self.preemptible)
 
 
 def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
-    """Return the first runs of each group: of one user and project, and with the same demand.
+    """Return the first runs of each group; a group has the same user, project and demand.
 
-    If the first of a group can't start, none of it can: what is not read is neither startable nor next.
+    If the first run of a group can't start, no run of the group can, so runs that are not read are neither startable
+    nor next.
 
     Args:
-        by_sandbox: Whether runs in different sandboxes are in different groups, since some sandboxes do not work.
+        by_sandbox: Whether to group by sandbox too, because some sandboxes do not work.
     """
     waits = (Job.state == "queued", Job.kind == "run")
     alike: tuple[InstrumentedAttribute[Any], ...] = (
@@ -74,7 +75,7 @@ def queued_runs(session: Session, *, by_sandbox: bool = False) -> list[Queued]:
 
 
 def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, str]) -> dict[str, str]:
-    """Return the runs whose sandbox does not work, with the reason.
+    """Return the reason for each run whose sandbox does not work.
 
     Args:
         broken: The reason, by sandbox.
@@ -88,7 +89,7 @@ def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, s
 
 
 def tell_waiting(database: Database, queued: Iterable[Queued], reasons: Mapping[str, str]) -> None:
-    """Write changed reasons for waiting: runs with one reason together, in batches that do not block other writers."""
+    """Write changed reasons for waiting, grouped by reason, in batches that do not block other writers."""
     changed: dict[str | None, list[str]] = {}
     for run in queued:
         if run.id in reasons:

@@ -1,4 +1,4 @@
-"""What ends experiments: their budgets, and the sequential rule; runs that are still queued then are cancelled."""
+"""Budgets of experiments, and the sequential rule: when either ends an experiment, its queued runs are cancelled."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _LOG = structlog.get_logger()
 
 
 def charge(session: Session, run: Run) -> str | None:
-    """Add what a run used to its experiment, in the transaction that ends its job.
+    """Add a run's usage to its experiment, in the transaction that ends its job.
 
-    A run that may be resumed is kept in `charged`, so that only what is new is added when it ends again.
+    A run that may be resumed is kept in `charged`, so that only its additional usage is added when it ends again.
 
     Returns:
         The id of the experiment if one of its budgets is used up.
@@ -53,7 +53,7 @@ def charge(session: Session, run: Run) -> str | None:
 
 
 def _used(run: Run) -> tuple[float, float]:
-    """Cost and hours of a run, all attempts included."""
+    """Return the cost and hours of a run, including all attempts."""
     outcome, llm = run.outcome, run.log.state.llm
     return (llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600
 
@@ -62,7 +62,7 @@ def look(service: Service, experiment_id: str) -> str | None:
     """Test an experiment with the sequential rule if more seeds are complete than at the last look.
 
     Returns:
-        What is decided, in a sentence.
+        The decision in a sentence, if there is one.
     """
     with service.database.reading() as session:
         experiment = session.get(Experiment, experiment_id)
@@ -90,13 +90,13 @@ def look(service: Service, experiment_id: str) -> str | None:
     with service.database.writing() as session:
         there = session.get(Experiment, experiment_id, with_for_update=True, populate_existing=True)
         if there is None or there.request["plan"] != document:
-            return None  # extended meanwhile: it is tested when the next run ends
+            return None  # it was extended meanwhile, and is tested when the next run ends
         there.request = {**there.request, "looked": len(done), **({"stopped": said} if said else {})}
     return said
 
 
 def stop_queued(service: Service, experiment_id: str) -> None:
-    """Cancel the runs of an experiment that no worker has; those that run go on."""
+    """Cancel the runs of an experiment that no worker has; active ones continue."""
     with service.database.reading() as session:
         experiment = session.get_one(Experiment, experiment_id)
         query = select(Job.id).join(RunRow, RunRow.id == Job.id)

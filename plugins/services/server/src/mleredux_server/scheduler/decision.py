@@ -1,12 +1,13 @@
 """Decide which queued runs start now. A pure function: no clock, no files, no database.
 
-Users take turns: next is the user whose running runs have the smallest share of the machine (the largest of their
-shares of CPUs, memory and GPUs, divided by the weight of the project; ties go to the longest waiting), with their run
-of highest priority, oldest first. Runs that fit may overtake one that does not; once it has waited for `patience`
-seconds at the head, resources are reserved for it: runs started from then on may only use the rest of the machine.
+Users take turns: the next one is the user whose active runs have the smallest share of the machine (the largest of
+their shares of CPUs, memory and GPUs, divided by the weight of the project; ties go to the user who has waited
+longest). Of their runs, the one with the highest priority starts, oldest first. Runs that fit may overtake one that
+does not; once it has waited for `patience` seconds at the head, resources are reserved for it: runs started from then
+on may only use the rest of the machine.
 
-Preemptible runs take no turns: they start when no other run can, and do not count in the shares. Where only room is
-lacking, another run has the latest of them stopped.
+Preemptible runs take no turns: they start when no other run can, and do not count in the shares. If another run lacks
+only resources, the preemptible runs that started last are stopped for it.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ WORKER = "a worker"
 
 
 class Demand(NamedTuple):
-    """The resources of the machine that a run holds, or that are free."""
+    """Resources of the machine, held by a run or free."""
 
     cpus: float = 0.0
     memory_mb: float = 0.0
     gpus: float = 0.0
 
     def plus(self, other: Demand) -> Demand:
-        """The sum of both."""
+        """Return the sum of both."""
         return Demand(self.cpus + other.cpus, self.memory_mb + other.memory_mb, self.gpus + other.gpus)
 
     def minus(self, other: Demand) -> Demand:
-        """The difference of both."""
+        """Return the difference of both."""
         return Demand(self.cpus - other.cpus, self.memory_mb - other.memory_mb, self.gpus - other.gpus)
 
     def least(self, other: Demand) -> Demand:
-        """The smaller of both, of each resource."""
+        """Return the minimum of both for each resource."""
         return Demand(*map(min, self, other))
 
     def share_of(self, machine: Demand) -> float:
@@ -49,7 +50,7 @@ class Demand(NamedTuple):
         return max((mine / whole for mine, whole in zip(self, machine, strict=True) if whole > 0), default=0.0)
 
     def fits(self, room: Demand) -> bool:
-        """Return whether `self` fits."""
+        """Return whether `self` fits into other resources."""
         return all(mine <= theirs + _ROUNDING for mine, theirs in zip(self, room, strict=True))
 
 
@@ -61,7 +62,7 @@ class Waiting:
     """A queued run.
 
     Attributes:
-        since: When it was queued, in seconds.
+        since: Time when it was queued, in seconds.
     """
 
     id: str
@@ -78,7 +79,7 @@ class Running:
     """A run that has started and has not ended.
 
     Attributes:
-        since: When it started, in seconds.
+        since: Time when it started, in seconds.
         leaving: Whether it was stopped to make room, and has not ended yet.
     """
 
@@ -93,7 +94,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Allowance:
-    """Limits on a project's running runs together; None: no limit."""
+    """Limits on the total of a project's active runs; None: no limit."""
 
     runs: int | None = None
     cpus: float | None = None
@@ -108,14 +109,14 @@ class World:
 
     Attributes:
         machine: Total resources.
-        elsewhere: Held by others than this server's runs.
+        elsewhere: Resources not held by this server's runs.
         workers: Number of free workers.
-        projects: Limits of each project; a project that is missing has none.
+        projects: Limits by project; a missing project has no limits.
         history: Each user's share of the machine in the past, which decays; see `mleredux_server.scheduler.history`.
-        served: When each user's latest run started, in seconds.
-        now: In seconds.
-        queues: Whether the machine is an engine with a queue of its own, which decides when a run has room: only
-            quotas and the order are decided here.
+        served: Time when each user's latest run started, in seconds.
+        now: Current time, in seconds.
+        queues: Whether the machine is an engine with its own queue, which decides when there are enough resources for a
+            run; then only quotas and the order are decided here.
     """
 
     machine: Demand
@@ -131,14 +132,14 @@ class World:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to start, in order, and brief reasons why the others wait."""
+    """The runs to start, in order, and brief reasons why the others wait."""
 
     start: list[str]
     waiting_for: dict[str, str]
     kept_for: str | None = None
     """The run that resources are reserved for."""
     stop: list[str] = field(default_factory=list)
-    """Preemptible runs that are to be stopped now."""
+    """Preemptible runs to stop now."""
 
 
 class _Round:
@@ -149,7 +150,8 @@ class _Round:
         self.free = world.machine.minus(world.elsewhere)
         self.workers = world.workers
         self.later, self.later_workers = Demand(), 0
-        """How `free` and `workers` change once stopped runs have left, and those that wait for them have started."""
+        """Changes of `free` and `workers` once stopped runs have ended, and the runs that wait for them have
+        started."""
         self.runs: dict[str, int] = {}
         self.used: dict[str, Demand] = {}
         self.shares: dict[str, Demand] = {}
@@ -165,7 +167,8 @@ class _Round:
         )
 
     def share(self, user: str) -> float:
-        """Return the user's dominant share of the machine, by the weight of their projects, now and in the past."""
+        """Return the user's dominant share of the machine, now and in the past, divided by the weight of their
+        projects."""
         used = self.shares.get(user, Demand())
         return used.share_of(self.world.machine) + self.world.history.get(user, 0.0)
 
@@ -205,10 +208,11 @@ class _Round:
             self.newcomers = self.newcomers.plus(run.demand)
 
     def _make_room(self, run: Waiting) -> bool:
-        """Stop preemptible runs for one that does not fit, the latest first; no more than needed, or none."""
+        """Stop preemptible runs for a run that does not fit, latest first; no more than needed, or none if that does
+        not suffice."""
         chosen: list[Running] = []
         free, workers = self.free.plus(self.later), self.workers + self.later_workers
-        for other in reversed(self._stoppable):  # those that are leaving anyway come first
+        for other in reversed(self._stoppable):  # runs that are being stopped already come first
             if run.demand.fits(free) and workers >= 1:
                 break
             chosen.append(other)
@@ -226,7 +230,7 @@ class _Round:
         return True
 
     def _keep(self, run: Waiting) -> None:
-        """Reserve resources: what has started since then may not block it once the others have ended."""
+        """Reserve resources for a run: runs that start from now on must not block it once the others have ended."""
         self.kept = run
         from_then = run.since + self.world.patience
         for other in self._running:
@@ -268,8 +272,8 @@ def decide(waiting: Sequence[Waiting], running: Iterable[Running], world: World)
     for run in waiting:
         lines.setdefault((run.preemptible, run.user), []).append(run)
     for line in lines.values():
-        line.sort(key=lambda run: (-run.priority, run.since, run.id), reverse=True)  # the next is the last
-    # A user whose run can't start is sorted in again with their next run.
+        line.sort(key=lambda run: (-run.priority, run.since, run.id), reverse=True)  # the next run is last
+    # A user whose run can't start is inserted again with their next run.
     turns = [_turn(at, key, line) for key, line in lines.items()]
     heapq.heapify(turns)
     started: list[str] = []

@@ -36,11 +36,11 @@ from mleredux_server.work import asked_for, begin
 _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
-"""Seconds between reads of the queue without a notification: other programs free slots too."""
+"""Seconds between reads of the queue without a notification, since other programs free slots too."""
 _SWEEP_AGAIN = 10.0
 _REST, _LONGEST_REST = 3.0, 1.0
-"""After a round the dispatcher sleeps for its duration times this factor, up to a maximum: however long the queue,
-most of the process's time is for responses."""
+"""After a round, the dispatcher sleeps for the round's duration times this factor, up to a maximum: even with a long
+queue, most of the process's time is available for responses."""
 
 
 class Dispatcher:
@@ -89,7 +89,7 @@ class Dispatcher:
         threading.Thread(target=self._sweep, name="sweeper", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop assigning jobs; workers finish their current jobs, and the next server finds them."""
+        """Stop assigning jobs; workers finish their current jobs, which the next server follows."""
         self._stopping.set()
         self._service.wake.set()
         if self._thread.is_alive():
@@ -103,16 +103,16 @@ class Dispatcher:
         return self._thread.is_alive()
 
     def largest(self) -> Machine | None:
-        """Return the most that one run can have; None if it is this machine."""
+        """Return the largest machine that a run can use; None if it is this machine."""
         return self._remote.largest() if self._remote is not None else None
 
     def _sweep(self) -> None:
-        """Clean up until it works: a database or a sandbox may not respond at the start."""
+        """Clean up, repeatedly until it succeeds, since a database or a sandbox may not respond at startup."""
         swept = False
         while not swept and not self._stopping.is_set():
             try:
                 swept = sweep(self._service)
-            except Exception as error:  # what is left is not found again before the next start
+            except Exception as error:  # remains would not be found again before the next start
                 _LOG.error("the clean-up at the start failed and will be retried", exc_info=error)
             self._stopping.wait(0.0 if swept else _SWEEP_AGAIN)
 
@@ -171,7 +171,8 @@ class Dispatcher:
             self._leases.take_away(job, *overdue)
 
     def _find_unheard(self) -> None:
-        """Follow jobs recorded as started although the write seemed to fail: their workers were never notified."""
+        """Follow jobs that are recorded as started although the write seemed to fail, so that their workers were never
+        notified."""
         with self._service.database.reading() as session:
             rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
             unheard = [Started.of(row) for row in rows]
@@ -183,14 +184,14 @@ class Dispatcher:
             self._jobs.started[job.id] = job
 
     def _follow(self, job: Started) -> bool:
-        """Check a job; return whether it is no longer running. An error in one does not block others."""
+        """Check a job; return whether it is no longer running. An error in one job does not affect others."""
         if time.monotonic() < self._not_before.get(job.id, 0.0):
             return False
         try:
             left = self._jobs.follow(job, ours=self._has(job.id))
         except OperationalError:
             raise
-        except Exception as error:  # job code may be a plugin's, a disk may be full
+        except Exception as error:  # a plugin may raise anything, and a disk may be full
             _LOG.error("a job can't be followed and will be checked again", job=job.id, exc_info=error)
             self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
             return False
@@ -254,7 +255,7 @@ class Dispatcher:
         tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
-        """Start the oldest job of a type, if its one worker is free."""
+        """Start the oldest job of a type, if the single worker for that type is idle."""
         if any(job.kind == kind for job in self._jobs.started.values()) or lacking_space(self._service):
             return
         with self._service.database.reading() as session:
@@ -274,7 +275,7 @@ class Dispatcher:
                 if row is None or row.state != "queued":
                     return None
                 folder = self._service.job_dir(kind, job_id)
-                # A missing folder is the worker's to report; an executor makes a number for each of its jobs.
+                # The worker reports a missing folder; an executor assigns a number to each of its jobs.
                 fence = next_fence(folder) if worker is not None and folder.is_dir() else 0
                 row.state, row.started_at, row.waiting_for = "started", begun, None
                 row.worker_pid, row.worker_birth = (worker.pid, worker.birth) if worker else (None, None)
@@ -314,11 +315,11 @@ class Dispatcher:
         return True
 
     def _whole(self) -> Demand:
-        """Return what all runs together can have."""
+        """Return the resources that are available to all runs together."""
         return self._machine if self._remote is None else self._remote.machine()
 
     def _elsewhere(self, ours: set[str]) -> Demand:
-        """Return what runs of others hold in the same runs directory."""
+        """Return the resources held by other programs' runs in the same runs directory."""
         try:
             held = [slot for slot in self._slots.held() if slot.run not in ours]
         except MlereduxError as error:

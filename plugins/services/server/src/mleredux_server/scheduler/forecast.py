@@ -1,4 +1,4 @@
-"""When queued runs will start: the scheduler's own decision, repeated as the running ones are expected to end."""
+"""When queued runs will start, by simulating the scheduler's decisions as active runs are expected to end."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from mleredux_server.runs.summary import ENDED
 from mleredux_server.scheduler.decision import Running, Waiting, World, decide
 
 MOST_STEPS = 200
-"""Ends of runs that are played through."""
+"""Maximum number of ends of runs that are simulated."""
 _LEAVING = 1.0
-"""Seconds until a run that is stopped has left."""
+"""Seconds until a stopped run has released its resources."""
 _FRESH_SECONDS = 10.0
 _MOST_PAST = 5000
 
 
 class Forecast(NamedTuple):
-    """A queued run's place.
+    """A queued run's place in the queue.
 
     Attributes:
         position: 1 for the run that is expected to start next.
-        seconds: Until it starts; None if that is too far away to tell, or it never fits.
+        seconds: Seconds until it starts; None if that is too far in the future to estimate, or it never fits.
     """
 
     position: int
@@ -38,7 +38,7 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What the scheduler decided on last."""
+    """The input of the scheduler's last decision."""
 
     waiting: Sequence[Waiting]
     running: Sequence[Running]
@@ -46,12 +46,12 @@ class Seen:
 
 
 class Forecasts:
-    """The forecast for all queued runs, made when it is asked for, at most once for each decision.
+    """The forecast for all queued runs, computed on request, at most once per decision.
 
-    It is made again after ten seconds, and for a run that it does not contain.
+    It is recomputed after ten seconds, or if it does not contain a requested run.
 
     Args:
-        database: With the runs that have ended, from which durations are estimated.
+        database: The database, whose ended runs are used to estimate durations.
     """
 
     def __init__(self, database: Database) -> None:
@@ -62,7 +62,7 @@ class Forecasts:
         self._known: tuple[float, dict[str, Forecast]] = (0.0, {})
 
     def of(self, run_id: str) -> Forecast | None:
-        """Return a run's place; None if it is not in the queue."""
+        """Return a run's place in the queue; None if it is not queued."""
         with self._lock:
             (until, known), seen = self._known, self.seen
             if seen is None:  # nothing is queued
@@ -73,8 +73,8 @@ class Forecasts:
             return known.get(run_id)
 
     def _durations(self, seen: Seen) -> dict[str, float]:
-        """Expected seconds of each run: the median of the same agent on the same task, else of the agent, else its
-        time limit."""
+        """Return the expected seconds of each run: the median of the same agent on the same task, else that of the
+        agent, else its time limit."""
         ids = [*(run.id for run in seen.waiting), *(run.id for run in seen.running)]
         with self._database.reading() as session:
             columns = (RunRow.task, RunRow.agent, RunRow.started_at, RunRow.ended_at)
@@ -96,10 +96,10 @@ class Forecasts:
 
 
 def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
-    """Play the decisions through.
+    """Simulate the decisions.
 
     Args:
-        seen: The queue, what runs, and the machine.
+        seen: The queue, the active runs, and the machine.
         durations: Expected seconds of each run.
     """
     begun, now = seen.world.now, seen.world.now
@@ -125,7 +125,7 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
         if not waiting or not running:
             break
         leaving = [run for run in running.values() if run.leaving]
-        ends = {run_id: end for run_id, end in ends.items() if not running[run_id].leaving}  # these start again
+        ends = {run_id: end for run_id, end in ends.items() if not running[run_id].leaving}  # preempted runs are queued
         now = now + _LEAVING if leaving else max(now, min(ends.values()))
         for gone in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
             del running[gone.id]

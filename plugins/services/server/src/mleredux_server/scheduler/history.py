@@ -1,4 +1,4 @@
-"""Past use of the machine by each user, which decays: who used much lately waits for those who did not."""
+"""Past use of the machine by each user, which decays: users who used much recently wait for those who did not."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from mleredux_server.schemas.accounts import Quota
 _EVERY = 30.0
 _HALF_LIVES = 7
 _DIGITS = 2
-"""Differences of less than 1 % of the machine do not count: users take turns then."""
+"""Shares are rounded to this many digits: with differences of less than 1 % of the machine, users take turns."""
 _LATE = timedelta(minutes=2)
-"""How much later a job may be recorded than another one that ended after it."""
+"""Maximum delay until an ended job is recorded, during which jobs that ended later may be recorded first."""
 _AT_ONCE = 500
 _LEAST = 1e-6
 
 USED = "used"
-"""Kind of the job of a deleted run, which is kept as long as what it used counts."""
+"""Kind of the job of a deleted run, which is kept as long as its usage counts."""
 _USES = select(
     Job.id, Job.ended_at, Job.started_at, Job.user_id, Job.project_id, Job.cpus, Job.memory_mb, Job.gpus
 ).where(Job.kind.in_(("run", USED)), Job.started_at.is_not(None), ~Job.preemptible)
 
 
 def forget_job(session: Session, run_id: str, half_life: float) -> None:
-    """Delete the job of a deleted run, once what it used no longer counts; and those for which this is so by now."""
+    """Delete the job of a deleted run once its usage no longer counts, and all other jobs for which that is now the
+    case."""
     since = now() - timedelta(seconds=_HALF_LIVES * half_life)
     its, ended = Job.id == run_id, Job.state == "ended"
     counts = (Job.ended_at > since, Job.started_at.is_not(None))
@@ -43,7 +44,7 @@ def forget_job(session: Session, run_id: str, half_life: float) -> None:
 
 
 class Use(NamedTuple):
-    """Runs of a user in a project with the same demand; what each of them counts is added up."""
+    """Runs of a user in a project with the same demand, whose usage is added up."""
 
     user: str
     project: str
@@ -51,23 +52,23 @@ class Use(NamedTuple):
 
 
 def decayed(begun: float, ended: float, now: float, half_life: float) -> float:
-    """Return how much a span of time counts now, where a moment counts half as much after each half-life.
+    """Return the weight of a time span now; the weight of a moment halves with each half-life.
 
-    It is the integral of 2^(-age / half-life) over the span, divided by that over all of the past.
+    The weight is the integral of 2^(-age / half-life) over the span, divided by the integral over all of the past.
     """
     rate = math.log(2) / half_life
     return math.exp(-rate * max(0.0, now - ended)) - math.exp(-rate * max(0.0, now - begun))
 
 
 class History:
-    """The decayed shares of all users: every half minute, the jobs that have ended since are added.
+    """The decayed shares of all users; newly ended jobs are added every half minute.
 
-    After a start, the past is read backwards, some jobs each time, so that nothing waits for it.
+    After a start, the past is read backwards, a few jobs at a time, so that nothing waits for it.
 
     Args:
-        database: With the jobs.
-        machine: Returns the whole of it.
-        half_life: In seconds; 0: the past does not count.
+        database: The database with the jobs.
+        machine: Returns the machine's total resources.
+        half_life: Half-life in seconds; 0: the past does not count.
     """
 
     def __init__(self, database: Database, machine: Callable[[], Demand], half_life: float) -> None:
@@ -76,7 +77,7 @@ class History:
         self._begin(now())
 
     def shares(self) -> Mapping[str, float]:
-        """Return the share of each user who has used something lately."""
+        """Return the share of each user with recent usage."""
         if self._half_life and time.monotonic() >= self._until:
             self._known = self._shares(now())
             self._until = time.monotonic() + (_EVERY if self._older is None else 0.0)
@@ -114,7 +115,7 @@ class History:
         return {user: round(value, _DIGITS) for user, value in shares.items()}
 
     def _with(self, uses: Mapping[Use, float], rows: Iterable[Any], at: datetime) -> dict[Use, float]:
-        """Return the uses together with those of jobs."""
+        """Return the uses with those of additional jobs."""
         total = dict(uses)
         for row in rows:
             use = Use(row.user_id, row.project_id, Demand(row.cpus, row.memory_mb, row.gpus))

@@ -1,4 +1,4 @@
-"""Jobs in the database: started, followed, ended. All of this runs in the dispatcher's thread."""
+"""Start, follow and end jobs in the database. All of this runs in the dispatcher's thread."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE, settle
 
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
-"""Workers that may die on a job, without a stage finished in between, before it is given up."""
+"""Number of workers that may die on a job, without finishing a stage in between, before it is given up."""
 _UNREAD = 1000
-"""Number of rows in which runs of before a migration are searched at once."""
+"""Number of rows that are searched at once for runs that ended before a migration."""
 _JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
-"""Of few runs: their rows are found first, then their jobs."""
+"""For queries of few runs, whose rows are looked up before their jobs."""
 _PAUSE = 10.0
-"""Seconds until a run that failed for a reason that may pass is started again."""
+"""Seconds until a run that failed for a temporary reason is started again."""
 _SLACK_SECONDS = 60.0
-"""A worker has this long to end an agent whose time limit and grace period have passed."""
+"""Seconds that a worker has to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."
 _LONG_SECONDS = 600.0
-"""A worker that ran a job for this long did not die because of it."""
+"""A worker that died after executing a job for this many seconds did not die because of it."""
 
 
 @dataclass
@@ -53,14 +53,14 @@ class Started:
     Attributes:
         log_bytes: Size of the event log when the row was last updated from it.
         told: The worker's final report; an empty dict if the worker died.
-        pause: If it ended without a result and is queued for another worker: seconds until it may be started again.
-        stage: A name for what it does now, and the time limit of that in seconds; 0: that of all stages.
-        lease: The lease as it was read last.
-        silent: Seconds since it was renewed.
+        pause: Seconds until it may be started again, if it ended without a result and is queued for another worker.
+        stage: Name of its current stage, with the stage's time limit in seconds; 0: the common limit of stages.
+        lease: The lease as last read.
+        silent: Seconds since the lease was renewed.
         in_stage: Seconds in `timed_stage`.
-        looked: When the lease was read last, on the monotonic clock.
-        lost: Why its worker was killed by the server.
-        leaving_for: Seconds since it was stopped to make room for another run; None if it was not.
+        looked: When the lease was last read, on the monotonic clock.
+        lost: Why the server killed its worker.
+        leaving_for: Seconds since it was preempted; None if it was not.
     """
 
     id: str
@@ -83,17 +83,17 @@ class Started:
 
     @classmethod
     def of(cls, job: Job) -> Started:
-        """Return it from its database row."""
+        """Create it from its database row."""
         return cls(job.id, job.kind, job.attempts, job.started_at or job.created_at, job.worker_pid, job.worker_birth)
 
     @property
     def leaving(self) -> bool:
-        """Return whether it was stopped to make room for another run."""
+        """Return whether it was preempted."""
         return self.leaving_for is not None
 
     @property
     def worker_lives(self) -> bool:
-        """Return whether the process that was given the job exists."""
+        """Return whether the process that received the job exists."""
         return self.pid is not None and self.birth is not None and process_birth(self.pid) == self.birth
 
 
@@ -111,7 +111,7 @@ class Jobs:
 
         Args:
             job: The job.
-            ours: Whether a worker of this server has it and has not reported it as done.
+            ours: Whether a worker of this server has the job and has not reported it as done.
 
         Returns:
             Whether it is no longer running.
@@ -119,7 +119,7 @@ class Jobs:
         return self._follow_run(job, ours) if job.kind == "run" else self._follow_other(job, ours)
 
     def follow_foreign(self) -> None:
-        """Update rows of runs that are executed by other programs."""
+        """Update the rows of runs that other programs execute."""
         with self._service.database.reading() as session:
             rows = session.execute(select(RunRow.id, RunRow.log_bytes).where(RunRow.status.in_(OPEN), _JOB_ENDED)).all()
         changed = [
@@ -135,7 +135,8 @@ class Jobs:
                 write_row(session, run_id, facts)
 
     def _unread(self) -> Sequence[str]:
-        """Some runs that ended before a migration added columns, whose values are in their directories."""
+        """Return some runs that ended before a migration added columns, whose values must be read from their
+        directories."""
         if self._read_to is None:
             return ()
         next_ones = select(RunRow.id).where(RunRow.id > self._read_to).order_by(RunRow.id).limit(_UNREAD).subquery()
@@ -173,7 +174,7 @@ class Jobs:
         return False
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
-        """Handle a job that no longer runs: it has ended, is queued again, or is given up."""
+        """Handle a job that is no longer running: end it, queue it again, or give it up."""
         if (why := self._passing(run, facts)) is not None and _reopened(run):
             self._broke(run.spec.sandbox)
             self._queue_again(job, 0, facts_of(run), why)
@@ -183,8 +184,8 @@ class Jobs:
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
             passing = progress or (long and job.lost is None) or lacking_space(self._service)
             attempts = 0 if passing else self._attempts(job)
-            attempts -= job.leaving and attempts > 0  # that was not the worker's doing
-            if run.cancel_asked:  # another worker may have to wait, or hang as this one did
+            attempts -= job.leaving and attempts > 0  # the worker was not the cause
+            if run.cancel_asked:  # another worker may have to wait, or hang like this one
                 cause, message = Cause.CANCELLED, STOPPED
             elif attempts < MOST_ATTEMPTS:
                 self._queue_again(job, attempts, facts)
@@ -218,7 +219,7 @@ class Jobs:
         return True
 
     def _passing(self, run: Run, facts: Facts) -> str | None:
-        """Return why a run failed, if that may pass by itself: a full disk, an engine that was restarted."""
+        """Return why a run failed, if the reason may be temporary: a full disk, an engine that was restarted."""
         if facts.cause is None or CAUSES[Cause(facts.cause)].counts or run.cancel_asked:
             return None
         if (full := lacking_space(self._service)) or os.strerror(errno.ENOSPC) in (facts.message or ""):
@@ -238,7 +239,7 @@ class Jobs:
             _LOG.error("the sequential rule failed", experiment=experiment_id, exc_info=error)
 
     def _attempts(self, job: Started) -> int:
-        """Return the number of workers that started it; one that died before that is not counted."""
+        """Return the number of workers that started the job; workers that died earlier are not counted."""
         try:
             begun = (self._service.job_dir(job.kind, job.id) / ATTEMPT_FILE).read_text() == str(job.attempts)
         except (OSError, ValueError):
@@ -265,7 +266,7 @@ class Jobs:
         self._tally.ended["run", "failed"] += 1
 
     def _sweep(self, run: Run) -> None:
-        """Remove what its workers left in the sandbox."""
+        """Remove the remains of a job's workers in the sandbox."""
         service = self._service
         try:
             service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id)
@@ -296,7 +297,7 @@ class Jobs:
 
 
 def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
-    """End the job of a run; its usage of language models is counted for the project, once."""
+    """End the job of a run, and count its LLM usage for the project, once."""
     job = session.get(Job, run_id)
     if job is None:
         return
@@ -332,7 +333,7 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
 
 
 def _reopened(run: Run) -> bool:
-    """Have a run that failed continue where it failed; return whether nobody else works on it."""
+    """Reopen a failed run so that it continues where it failed; return False if another process has the run."""
     if not run.lock.acquire():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The server's own deadlines of running jobs: a worker that misses one is killed, and its later writes are refused."""
+"""The server's own deadlines for active jobs: a worker that misses one is killed, and its later writes are refused."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mleredux_server.work import CANCEL_FILE
 
 _LOG = structlog.get_logger()
 CANCEL_SECONDS = 20.0
-"""A worker has this long to end a cancelled run by itself, with its artifacts."""
+"""Seconds that a worker has to end a cancelled run by itself, with its artifacts."""
 _START_SECONDS = 180.0
-"""A worker that was just started has this long to import everything."""
+"""Seconds that a newly started worker has for its imports."""
 _LONGEST_LOOK = 2.0
-"""Time between two checks counts at most this much: if the server itself stood still, so did its workers, perhaps."""
+"""Maximum seconds that count between two checks: if the server itself was suspended, its workers may have been too."""
 _DEATH_SECONDS = 3.0
 
 
@@ -40,7 +40,7 @@ class Leases:
             starting: Whether its worker may still be importing its modules.
 
         Returns:
-            The reason for which its worker must be killed (of `REASONS`) with a sentence; None if it may go on.
+            The reason to kill its worker (one of `REASONS`) with a sentence; None if it may continue.
         """
         folder, settings = self._service.job_dir(job.kind, job.id), self._service.settings
         now = time.monotonic()
@@ -49,7 +49,7 @@ class Leases:
         if lease != job.lease:
             job.lease, job.silent = lease, 0.0
             if lease is not None and job.pid is None and lease.get("host") == socket.gethostname():
-                job.pid, job.birth = lease.get("pid"), lease.get("birth")  # of a server whose database was lost
+                job.pid, job.birth = lease.get("pid"), lease.get("birth")  # started by a server whose database was lost
         else:
             job.silent += passed
         if job.stage != job.timed_stage:
@@ -69,7 +69,7 @@ class Leases:
         return None
 
     def preempt(self, job: Started | None) -> None:
-        """Have a worker stop its run, which is queued again, to make room for another."""
+        """Stop a run to make room for another one; it is queued again."""
         if job is not None and not job.leaving and job.worker_lives and job.pid is not None:
             _LOG.info("a run is stopped to make room", job=job.id)
             job.leaving_for = 0.0
@@ -77,7 +77,7 @@ class Leases:
                 os.kill(job.pid, signal.SIGUSR1)
 
     def take_away(self, job: Started, reason: str, message: str) -> None:
-        """Kill a job's worker, and refuse what it still writes should it not die now.
+        """Kill a job's worker, and refuse its later writes in case it survives.
 
         Raises:
             OSError: The job's folder can't be written.

@@ -1,4 +1,5 @@
-"""Secrets for runs at an executor: encrypted to a key that only the run's process has, in files of the run's folder."""
+"""Secrets for runs at an executor, encrypted in files of the run's folder with a key that only the run's process
+has."""
 
 from __future__ import annotations
 
@@ -23,18 +24,19 @@ _KEY = 32
 _NONCE = 12
 _POLL = 0.2
 _WAIT_SECONDS = 900.0
-"""How long a run's process waits for the server, which may be restarting."""
+"""How long a run's process waits for the server, which may be restarting, in seconds."""
 
 Loan = tuple[Mapping[str, str], Iterable[str]]
-"""Values by name, and those that the run was lent before."""
+"""Values by name, and the values that were lent to the run earlier."""
 
 
 def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
-    """Ask the server for the secrets of a run, by the public half of a key that is made here and never stored.
+    """Request the secrets of a run from the server, with the public half of a key that is generated here and never
+    stored.
 
     Args:
         folder: The run's directory.
-        nonce: That of the ticket by which this process was started.
+        nonce: Nonce of the ticket with which this process was started.
         seconds: How long to wait.
 
     Raises:
@@ -49,7 +51,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
         while not answered.exists():
             if time.monotonic() > end:
                 raise MlereduxError(f"No server sent this run its secrets within {seconds:g} seconds.")
-            os.scandir(folder).close()  # a shared file system shows new files after that
+            os.scandir(folder).close()  # makes a shared file system show new files
             time.sleep(_POLL)
         data = base64.b64decode(answered.read_bytes())
         theirs = data[:_KEY]
@@ -66,22 +68,22 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
 
 
 def asked(folder: Path, nonce: str) -> list[bytes]:
-    """Return the public keys of processes with a ticket that were not answered yet."""
+    """Return the public keys of processes with a ticket that were not answered yet, one per request."""
     keys = []
     for path in folder.glob(f"{_ASKED}*"):
         name = path.name.removeprefix(_ASKED)
-        with contextlib.suppress(OSError, ValueError):  # it has gone, or is no key
+        with contextlib.suppress(OSError, ValueError):  # it was removed, or is not a key
             if not (folder / f"{_ANSWERED}{name}").exists() and path.read_text() == nonce:
                 keys.append(bytes.fromhex(name))
     return keys
 
 
 def answer(folder: Path, nonce: str, public: bytes, loan: Loan) -> None:
-    """Lend a run secrets, readable by the process with the other half of a key.
+    """Lend secrets to a run, readable only by the process with the private half of a key.
 
     Raises:
         OSError: The file can't be written.
-        ValueError: It is no key.
+        ValueError: The key is not valid.
     """
     key = X25519PrivateKey.generate()
     ours, number = key.public_key().public_bytes_raw(), os.urandom(_NONCE)
@@ -92,7 +94,7 @@ def answer(folder: Path, nonce: str, public: bytes, loan: Loan) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remove what processes that were killed have asked."""
+    """Remove the requests of killed processes."""
     for prefix in (_ASKED, _ANSWERED):
         for path in folder.glob(f"{prefix}*"):
             path.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from mleredux_server.settings import Settings
 _LOG = structlog.get_logger()
 _SPARE = 2
 _PAUSE = 1.0
-"""Seconds until the next start after a worker could not be started."""
+"""Seconds until the next attempt after a worker could not be started."""
 OTHER_LANES = ("grade", "build")
 """Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""
 
@@ -41,7 +41,7 @@ class WorkerProcess:
 
     Attributes:
         job: Its current job; None while it is idle.
-        birth: With the pid, identifies the process uniquely.
+        birth: Identifies the process uniquely, together with the pid.
     """
 
     lane: str
@@ -69,7 +69,7 @@ class Pool:
     """The workers of a server.
 
     Args:
-        settings: The server's.
+        settings: The server's settings.
         catalogue: The plugins that the workers load.
         wake: Called when there are messages.
         tally: The counters to update.
@@ -105,7 +105,7 @@ class Pool:
 
         Args:
             lane: `run`, `grade` or `build`.
-            tell: Records the worker, and returns the job; None if the job is no longer to be done.
+            tell: Records the worker, and returns the job; None if the job need not be executed any more.
         """
         free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
         if not free and time.monotonic() < self._start_at:
@@ -121,11 +121,11 @@ class Pool:
             worker.process.stdin.write(json.dumps(job).encode() + b"\n")
             worker.process.stdin.flush()
         except OSError:
-            pass  # it has just died: its exit is detected, and the job is retried
+            pass  # the worker has just died: its exit is detected, and the job is retried
         return True
 
     def has(self, job_id: str) -> bool:
-        """Return whether a worker of this server has that job and has not reported it as done."""
+        """Return whether a worker of this server has the job and has not reported it as done."""
         return any(worker.job == job_id for worker in self._workers)
 
     def ready(self, job_id: str) -> bool:
@@ -133,7 +133,7 @@ class Pool:
         return any(worker.job == job_id and worker.ready for worker in self._workers)
 
     def drop(self, job_id: str) -> None:
-        """Forget the worker of a job, which was killed, but may need a while to end."""
+        """Forget the killed worker of a job, which may take a while to exit."""
         for worker in [worker for worker in self._workers if worker.job == job_id]:
             worker.gone = True
             self._workers.remove(worker)
@@ -158,12 +158,12 @@ class Pool:
                 self._count()
 
     def free(self, worker: WorkerProcess) -> None:
-        """Release a worker after its job was checked: it may get the next one."""
+        """Release a worker for the next job, after its last job was checked."""
         worker.job = None
         self._count()
 
     def close(self) -> None:
-        """Send no more jobs: idle workers exit immediately, others when they have finished."""
+        """Send no more jobs: idle workers exit immediately, others after their current job."""
         for worker in self._workers:
             with contextlib.suppress(OSError):
                 if worker.process.stdin is not None:

@@ -1,4 +1,5 @@
-"""Runs of a server at an executor other than its own processes: given, followed to their end, found again."""
+"""Runs of a server at an executor other than its own processes: submit them, follow them to their end, find them
+again."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ from mleredux_server.service import Service
 _LOG = structlog.get_logger()
 _POLL = 0.5
 _PAUSE = 5.0
-"""Seconds until the engine is asked again after it refused runs, or did not respond."""
+"""Seconds until the next request after the engine refused runs, or did not respond."""
 _NODES_SECONDS = 60.0
 _MOST = 256
-"""Default number of runs at the engine, waiting or running: the order of the others is the server's."""
+"""Default maximum of runs at the engine, waiting or running; the server orders the others."""
 
 
 class Remote:
-    """The runs of a server at its executor. Its thread reads runs' directories, lends secrets, talks to the engine.
+    """The runs of a server at its executor. Its thread reads runs' directories, lends secrets, and communicates with
+    the engine.
 
     Args:
         service: The service.
@@ -65,18 +67,18 @@ class Remote:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop following runs; their jobs go on, and the next server finds them."""
+        """Stop following runs; their jobs continue, and the next server finds them."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(10)
 
     def give(self, run_id: str) -> None:
-        """Execute a run to its end, or follow it if the engine has it."""
+        """Execute a run to its end, or follow it if the engine already has it."""
         self._runs.add(run_id)
         self._new.put(run_id)
 
     def has(self, run_id: str) -> bool:
-        """Return whether a run was given and has not ended."""
+        """Return whether a run was submitted and has not ended."""
         return run_id in self._runs
 
     def news(self) -> list[str]:
@@ -88,7 +90,7 @@ class Remote:
         return ended
 
     def machine(self) -> Demand:
-        """Everything that the engine's nodes have together; the last known if it does not respond."""
+        """Return the total resources of the engine's nodes; the last known ones if it does not respond."""
         if time.monotonic() > self._nodes_at + _NODES_SECONDS:
             self._nodes_at = time.monotonic()
             try:
@@ -102,7 +104,7 @@ class Remote:
         )
 
     def largest(self) -> Machine:
-        """The most that one run can have."""
+        """Return the largest machine that a run can use."""
         self.machine()
         gpus = max((node.gpus for node in self._nodes), default=0)
         return Machine(
@@ -127,12 +129,12 @@ class Remote:
                     self._wake()
                 for name in self._borrowers & self._elsewhere.open.keys():
                     self._lend(name, self._elsewhere.open[name].nonce)
-            except Exception as error:  # an engine that is restarted, a full disk: jobs go on meanwhile
+            except Exception as error:  # the engine may be restarting, a disk may be full; jobs continue meanwhile
                 _LOG.error("runs can't be followed and will be checked again", exc_info=error)
                 self._stopping.wait(_PAUSE)
 
     def _program(self, run: Run) -> str:
-        """The module that executes a run on its node."""
+        """Return the module that executes a run on its node."""
         with self._service.database.reading() as session:
             row = session.get(RunRow, run.id)
             if row is None or not (row.request or {}).get("secrets"):
@@ -141,7 +143,7 @@ class Remote:
         return "mleredux_server.scheduler.node"
 
     def _lend(self, run_id: str, nonce: str) -> None:
-        """Lend a run its secrets, with their values now, if a process with its current ticket asks."""
+        """Lend a run the current values of its secrets, if a process with its current ticket requests them."""
         folder = self._service.job_dir("run", run_id)
         for public in loans.asked(folder, nonce):
             with self._service.database.reading() as session:
@@ -151,13 +153,13 @@ class Remote:
             loans.answer(folder, nonce, public, (secrets, earlier))
 
     def _add(self, names: list[str]) -> list[str]:
-        """Give runs to the engine; return those that it did not take, to be tried again."""
+        """Submit runs to the engine; return those that it did not accept, to be tried again."""
         runs = []
         for name in names:
             try:
                 runs.append(run_at(self._service.store, name))
             except (MlereduxError, ValueError, OSError):
-                self._ended.put(name)  # the dispatcher finds and says what is wrong with it
+                self._ended.put(name)  # the dispatcher detects and reports the problem
                 self._wake()
         refused = [run.id for run in self._refused(runs)]
         if refused:
@@ -169,7 +171,7 @@ class Remote:
         return refused
 
     def _refused(self, runs: list[Run]) -> list[Run]:
-        """Give runs to the engine, each alone if it refuses them together; return those that it did not take."""
+        """Submit runs to the engine, one by one if it refuses them together; return those that it did not accept."""
         try:
             self._elsewhere.add(runs)
             return []

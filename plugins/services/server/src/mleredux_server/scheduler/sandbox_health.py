@@ -1,4 +1,4 @@
-"""Broken sandboxes: nothing is started in them until they respond again, and their remains are removed."""
+"""Broken sandboxes: no run is started in them until they respond again, and their leftovers are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _AGAIN = 2.0
 
 
 class BrokenSandboxes:
-    """Handles sandboxes in which a run's environment broke: an engine that was restarted, a full disk.
+    """Handles sandboxes in which a run's environment broke, for example because an engine was restarted or a disk was
+    full.
 
     Args:
         service: The service.
@@ -35,18 +36,18 @@ class BrokenSandboxes:
             threading.Thread(target=self._look, name="sandboxes", daemon=True).start()
 
     def known(self) -> dict[str, str]:
-        """Return sandboxes in which nothing may be started now, and the reason to display for their runs."""
+        """Return the sandboxes in which nothing may be started now, each with the reason to display for its runs."""
         with self._lock:
             return dict(self._broken)
 
     def _look(self) -> None:
-        """Clean up each until that works: it proves that the sandbox responds, and leaves no container behind."""
+        """Clean up each sandbox until that succeeds, which proves that it responds, and leaves no container behind."""
         while not self._stopping.is_set():
             for name in self.known():
                 try:
                     if name in self._service.catalogue.entries("sandboxes"):
                         sweep_sandbox(self._service, name)
-                except Exception as error:  # a sandbox is a plugin's; if given up, all its runs would wait forever
+                except Exception as error:  # any plugin error: giving up would make all its runs wait
                     _LOG.warning("a sandbox does not work now", sandbox=name, reason=str(error))
                     with self._lock:
                         self._broken[name] = f"the sandbox {name}, which does not work now"

@@ -26,8 +26,8 @@ _LOG = structlog.get_logger()
 def recover(service: Service) -> dict[str, Started]:
     """Reconcile database and disk after the previous server ended for any reason.
 
-    Unacknowledged jobs are removed; runs without a row get one; jobs whose directory is missing end. Jobs still run by
-    workers of an earlier server are returned, to be followed.
+    Unacknowledged jobs are removed, runs without a row get one, and jobs whose directory is missing end. Jobs that
+    workers of an earlier server still execute are returned, to be followed.
     """
     _drop_uncreated(service)
     _finish_deleting(service)
@@ -48,7 +48,7 @@ def recover(service: Service) -> dict[str, Started]:
 
 
 def sweep(service: Service) -> bool:
-    """Stop what killed workers left in sandboxes and no one will resume; remove what was deleted.
+    """Stop processes of killed workers in sandboxes that no one will resume; finish deleting deleted runs.
 
     Returns:
         Whether all sandboxes responded.
@@ -73,7 +73,7 @@ def sweep(service: Service) -> bool:
 
 
 def sweep_sandbox(service: Service, name: str) -> None:
-    """Stop what is left in a sandbox of runs that no worker will resume.
+    """Stop processes in a sandbox that belong to runs that no worker will resume.
 
     Raises:
         MlereduxError: The sandbox does not work now.
@@ -82,7 +82,7 @@ def sweep_sandbox(service: Service, name: str) -> None:
 
 
 def _may_go_on(service: Service) -> Callable[[str], bool]:
-    """Whether a worker executes a run, or will resume it."""
+    """Return a function that returns whether a worker executes a run, or will resume it."""
     with service.database.reading() as session:
         unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))
     return lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
@@ -118,7 +118,7 @@ def _end_cancelled(session: Session, service: Service, run_id: str) -> None:
 
 
 def _adopt(service: Service, names: Sequence[str]) -> None:
-    """Create rows for runs that have none: from the command line, or after the database was lost."""
+    """Create rows for runs without one: created by the command line, or before the database was lost."""
     with service.database.reading() as session:
         place = session.execute(
             select(User.id, Member.project_id)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 REASONS = ("lease", "deadline", "cancel", "preemption")
-"""Why the server kills a worker: it stopped renewing its lease, exceeded a deadline, or did not obey a cancellation, or
+"""Why the server kills a worker: it stopped renewing its lease, exceeded a deadline, did not obey a cancellation, or
 did not make room for another run."""
 
 
@@ -20,7 +20,7 @@ class Tally:
         ended: Ended jobs, by type and outcome.
         retried: Jobs queued again because their worker exited, by type.
         taken_away: Jobs whose worker was killed by the server, by type and reason: `lease`, `deadline` or `cancel`.
-        silence: Longest time in seconds since a running job's lease was renewed.
+        silence: Longest time in seconds since an active job's lease was renewed.
         workers_started: Started worker processes.
         workers_died: Worker processes that failed or were killed.
         workers: Live worker processes, by whether they are `busy` or `idle`.

@@ -30,7 +30,7 @@ from mleredux_server.settings import Settings
 from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, asked_for
 
 MOST_JOBS = 64
-"""After this many jobs a worker is replaced by a fresh one, …"""
+"""A worker is replaced by a new one after this many jobs, …"""
 MOST_GROWTH_MB = 512
 """… and after its memory has grown by this much."""
 LOG_FILE = "workers.log"
@@ -40,7 +40,7 @@ class Worker:
     """One worker process.
 
     Args:
-        told: The pipe of jobs: one JSON object per line, the first of them `settings`, `load` and `block`.
+        told: The pipe of jobs: one JSON object per line, starting with `settings`, `load` and `block`.
         says: The pipe of responses: `{"ready": pid}`, then `{"done": id, …}` for each job.
     """
 
@@ -95,7 +95,7 @@ class Worker:
         facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
-            self.log.say("job started", **facts)  # after the mark: whoever reads this may count the attempt
+            self.log.say("job started", **facts)  # after the mark, so readers can count it
             with self._lease(job) as lease, lend(job["secrets"], job["earlier"]):
                 result = self._run(job, lease) if job["kind"] == "run" else self._other(job, lease)
         except MlereduxError as error:
@@ -112,7 +112,7 @@ class Worker:
         run = self.store.get(job["id"]) if job["kind"] == "run" else None
 
         def patience() -> float:
-            """Whoever builds may wait for an engine for long; that has limits of its own."""
+            """Return the stall limit; builds may wait for an engine for a long time, and have their own limits."""
             building = job["kind"] == "build" or (run is not None and run.state is State.BUILDING)
             return settings.stage_limit if building else settings.stall_limit
 
@@ -150,7 +150,7 @@ class Worker:
             return {"result": kind.work(self._context(job, request, lease)), "error": None}
         except MlereduxError as error:
             return {"result": None, "error": str(error)}
-        except Exception as error:  # any error is the job's result, and is in the log
+        except Exception as error:  # any error is the job's result, and is logged
             self.log.say("job broke", "error", job=job["id"], traceback=traceback.format_exc())
             return {"result": None, "error": f"Internal error ({type(error).__name__})."}
 
@@ -176,7 +176,7 @@ class Worker:
             raise SystemExit(0)
 
     def _make_room(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle SIGUSR1: stop the agent and leave the run as it is; it goes on when there is room again."""
+        """Handle SIGUSR1: stop the agent and leave the run as it is, to be resumed when there is room again."""
         if self._in_run:
             self._in_run = False
             raise SystemExit(0)
@@ -195,7 +195,7 @@ def _memory_mb() -> float:
 
 
 def main() -> None:
-    """Detach the pipes from standard input and output, so that no plugin reads or writes them by mistake."""
+    """Run a worker, with its pipes detached from standard input and output, so that no plugin uses them by mistake."""
     told, says = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -26,7 +26,7 @@ class WorkLog:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def open(self) -> None:
-        """Redirect both to the file, or to a new one if it is full. Called before each job."""
+        """Redirect standard output and error to the file, or to a new one if it is full. Called before each job."""
         with FileLock(self._path.with_suffix(".lock")):
             if self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))

@@ -2,8 +2,8 @@
 
 | modules | contents |
 |---|---|
-| `body`, `units`, `pages` | what all requests share; durations; pages of lists |
-| `accounts`, `tasks`, `sources` | users and projects; what is installed; what users upload |
-| `runs`, `builds`, `submissions` | what is requested |
+| `body`, `units`, `pages` | the base of all requests; durations; pages of lists |
+| `accounts`, `tasks`, `sources` | users and projects; installed plugins; uploaded agents and secrets |
+| `runs`, `builds`, `submissions` | requests and their results |
 | `artifacts`, `webhooks` | results of a run; messages about it |
 """

@@ -29,7 +29,7 @@ _DECADE = 10 * 366 * 86400
 
 
 class Quota(BaseModel):
-    """What a project may use; None: no limit."""
+    """Limits of a project; None: no limit."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -43,17 +43,17 @@ class Quota(BaseModel):
     llm_tokens: int | None = Field(default=None, ge=0, le=_LARGEST)
     """Total over all runs; to grant more, raise it."""
     max_time_limit: Seconds | None = Field(default=None, gt=0, le=_LARGEST)
-    """Maximum time limit of one run, in seconds or like `2h`."""
+    """Maximum time limit of one run, in seconds or as text such as `2h`."""
     sandboxes: list[Name] | None = Field(default=[ISOLATED], max_length=20)
-    """Ids of sandboxes where its agents may run, `isolated` for all that are a security boundary; None: anywhere. Only
-    isolated sandboxes are a boundary between users."""
+    """Ids of sandboxes in which its agents may run, or `isolated` for all that are a security boundary; None: any
+    sandbox. Only isolated sandboxes are a boundary between users."""
     networks: list[Literal["none", "gateway", "open"]] = Field(default=["none", "gateway"], max_length=3)
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Weight in the fair share of the machine."""
 
 
 class Usage(BaseModel):
-    """What a project uses now."""
+    """Current usage of a project."""
 
     running_runs: int = 0
     queued_runs: int = 0
@@ -83,10 +83,10 @@ class UserView(BaseModel):
     name: str
     admin: bool
     service: bool = False
-    """Whether it is a program, which has tokens and no page."""
+    """Whether it is a service account: a program, which has tokens but can't sign in to the pages."""
     created_at: datetime | None = None
     disabled_at: datetime | None = None
-    """Since when the user is disabled; their runs remain."""
+    """When the user was disabled; their runs remain."""
 
 
 class TokenView(BaseModel):
@@ -112,12 +112,12 @@ class NewToken(TokenView):
 
 
 class AuditView(BaseModel):
-    """A change, as the audit log has it."""
+    """A change in the audit log."""
 
     id: int
     time: datetime
     user: str | None
-    """Name of who made it; None: the administrator, by the command line."""
+    """Name of the user who made it; None: the administrator, on the command line."""
     token: str | None
     """Id of the token that was used."""
     action: str
@@ -130,7 +130,7 @@ class TokenRequest(Body):
     name: Label
     scopes: list[Scope] = Field(min_length=1, max_length=5)
     project: Name | None = None
-    """Id or name of the only project it is to be valid for."""
+    """Id or name of the only project that it will be valid for."""
     expires_in: Seconds | None = Field(default=None, gt=0, le=_DECADE)
     """Lifetime in seconds; None: it does not expire, or expires with the requesting token."""
     user: Name | None = None
@@ -145,7 +145,7 @@ class UserRequest(Body):
     service: bool = False
     """Whether it is a service account: a program that works in a project."""
     project: Name | None = None
-    """Id or name of the project of a service account, which has none of its own."""
+    """Id or name of the project of a service account, which has no personal project."""
 
 
 class ProjectRequest(Body):
