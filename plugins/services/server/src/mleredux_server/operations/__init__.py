@@ -1,10 +1,10 @@
-"""What administrators need: a server that is started, works, is observed, and can be restored.
+"""Operations for administrators: starting, checking, observing and restoring a server.
 
 | modules | contents |
 |---|---|
-| `address`, `listener`, `ownership` | where it listens; how it starts; one server a database |
-| `health`, `logs`, `metrics`, `traces` | whether it works, and what operators read |
-| `audit`, `places` | who changed what; messages for users, without the server's paths |
-| `messages`, `deliverer` | webhooks: messages stored and delivered |
+| `address`, `listener`, `ownership` | the server's address; its start; one server per database |
+| `health`, `logs`, `metrics`, `traces` | health checks, logs, metrics and traces |
+| `audit`, `places` | the audit log; messages for users, without the server's paths |
+| `messages`, `deliverer` | webhooks: storing and delivering messages |
 | `backup`, `retention` | the database as one portable file; how long ended runs are kept |
 """

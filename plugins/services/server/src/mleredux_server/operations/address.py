@@ -1,4 +1,4 @@
-"""The address and the runs directory of a server, taken before its libraries are imported, which takes seconds."""
+"""The address and the runs directory of a server, claimed before its libraries are imported, which takes seconds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ BEAT_SECONDS = 1.0
 
 
 def bound(settings: Settings) -> socket.socket:
-    """Return a socket that listens, before anything that a failed start would leave is created.
+    """Return a listening socket, before anything is created that a failed start would leave behind.
 
-    Who connects while the rest is imported waits, instead of being refused. A socket that systemd (or another manager
-    with its protocol, sd_listen_fds(3)) passes is used instead: it outlives the server, so that none is refused while
-    the server is restarted.
+    Clients that connect during the imports wait instead of being refused. A socket passed by systemd (or another
+    manager with its protocol, sd_listen_fds(3)) is used instead: it outlives the server, so that no client is refused
+    while the server is restarted.
 
     Raises:
         MlereduxError: The address can't be used.
@@ -40,7 +40,7 @@ def bound(settings: Settings) -> socket.socket:
             return passed
         raise MlereduxError("The passed socket is not of TCP.", hint="Write ListenStream=HOST:PORT in its unit.")
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named, or asyncio does not disable Nagle's algorithm: each response would take 40 ms longer.
+    # Without an explicit protocol, asyncio does not disable Nagle's algorithm, and each response takes 40 ms longer.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -58,7 +58,7 @@ def alone(settings: Settings) -> Iterator[None]:
     """Lock a runs directory against other servers.
 
     Raises:
-        MlereduxError: There is another one.
+        MlereduxError: Another server uses the directory.
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(settings.state_dir / "server.lock")
@@ -84,33 +84,33 @@ def alone(settings: Settings) -> Iterator[None]:
 
 
 class Heartbeat:
-    """A file that a server writes again and again, where locks have no effect.
+    """A file that a server rewrites periodically, for file systems on which locks have no effect.
 
-    A server that finds another one's mark in it ends: it stood still for so long that its place was taken.
+    A server that finds another server's mark in it exits: it was suspended for so long that another one took its place.
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._mark, self._stopping = path, secrets.token_hex(8), threading.Event()
 
     def start(self) -> bool:
-        """Begin to write; return False if another server does."""
+        """Start writing; return False if another server already does."""
         before = self._read()
         if before and self._other(before):
             return False
         self._write()
-        if self._stopping.wait(BEAT_SECONDS) or not self._read().startswith(self._mark):  # two start at once
+        if self._stopping.wait(BEAT_SECONDS) or not self._read().startswith(self._mark):  # two servers start at once
             return False
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         return True
 
     def stop(self) -> None:
-        """Leave the place to others."""
+        """Stop writing, and release the directory for other servers."""
         self._stopping.set()
         if self._read().startswith(self._mark):
             self._path.unlink(missing_ok=True)
 
     def _other(self, before: str) -> bool:
-        """Return whether another server is alive: it writes again soon."""
+        """Return whether another server is alive, by waiting for its next write."""
         for _ in range(4):
             if self._stopping.wait(BEAT_SECONDS):
                 return True

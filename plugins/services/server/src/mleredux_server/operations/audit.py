@@ -1,4 +1,4 @@
-"""The audit log, read: who changed what."""
+"""Read the audit log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mleredux_server.schemas.accounts import AuditView
 
 @dataclass(frozen=True)
 class Changes:
-    """Query parameters of the audit log, a dependency: which changes are wanted.
+    """Query parameters of the audit log, as a dependency: filters for changes.
 
     Attributes:
-        user: Name or id of who made them.
+        user: Name or id of the user who made them.
         action: An action, or its part before the dot.
-        target: What was changed, an id or its beginning.
+        target: Id of the changed resource, or its beginning.
         after, before: Exclusive bounds of the time.
     """
 
@@ -37,7 +37,7 @@ def changes(session: Session, wanted: Changes, limit: int, *, below: int | None 
     """Return changes, newest first.
 
     Args:
-        below: Only those with smaller ids, for the next page.
+        below: Only changes with smaller ids, for the next page.
     """
     query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(limit)
     if wanted.user is not None:

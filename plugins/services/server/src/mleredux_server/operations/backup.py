@@ -1,4 +1,4 @@
-"""The database as one portable file: made while the server runs, restored into SQLite or PostgreSQL."""
+"""Back up the database to one portable file while the server runs, and restore it into SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _AT_ONCE = 1000
 
 
 def backup(database: Database, target: Path) -> dict[str, int]:
-    """Write all rows, as they are at one moment, to a file: gzip-compressed JSON lines.
+    """Write a consistent snapshot of all rows to a file of gzip-compressed JSON lines.
 
     Returns:
         The number of rows by table.
 
     Raises:
-        OSError: It can't be written; a file that was there stays.
+        OSError: The file can't be written; an existing file is kept.
     """
     counts: dict[str, int] = {}
     part = target.with_name(f".{target.name}.{os.getpid()}")
@@ -50,13 +50,13 @@ def backup(database: Database, target: Path) -> dict[str, int]:
 
 
 def restore(database: Database, source: Path) -> dict[str, int]:
-    """Fill an empty database from a file of `backup`, and run the migrations that came later.
+    """Fill an empty database from a file written by `backup`, and run later migrations.
 
     Returns:
         The number of rows by table.
 
     Raises:
-        MlereduxError: The database has users already, or the file is damaged, incomplete, or newer.
+        MlereduxError: The database already has users, or the file is damaged, incomplete, or from a newer version.
     """
     lines = _lines(source)
     revision = next(lines)["revision"]
@@ -81,7 +81,7 @@ def restore(database: Database, source: Path) -> dict[str, int]:
 
 
 def _insert(connection: Connection, name: str, rows: list[dict[str, Any]]) -> None:
-    """Insert rows with the columns that they have: the table may be of an earlier revision."""
+    """Insert rows with their own columns, since the table may be of an earlier revision."""
     known = Base.metadata.tables[name].columns
     columns = [sa.column(key, known[key].type if key in known else None) for key in rows[0]]
     times = [key for key in rows[0] if key in known and isinstance(known[key].type, UtcTime)]
@@ -109,7 +109,7 @@ def _batches(
 
 
 def _lines(source: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a backup, the first of which names the format."""
+    """Yield the lines of a backup; the first one names the format."""
     try:
         with gzip.open(source, "rt", encoding="utf-8") as file:
             first = json.loads(file.readline())

@@ -1,6 +1,7 @@
-"""Delivery of the messages of webhooks, until the receiver has them.
+"""Deliver the messages of webhooks, with retries.
 
-Messages are signed as Standard Webhooks (https://www.standardwebhooks.com) says: HMAC-SHA256 of `ID.TIMESTAMP.BODY`.
+Messages are signed according to Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 of
+`ID.TIMESTAMP.BODY`.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ PAUSES = (5, 60, 300, 1800, 7200, 18_000, 36_000, 86_400)
 MOST_WEBHOOKS = 20
 _KEPT = timedelta(days=30)
 _TIMEOUT = 10.0
-"""Seconds for a connection, and again for all that follows."""
+"""Time limit in seconds for connecting, and again for the rest of the exchange."""
 _PURGE_EVERY = 3600.0
 _AT_ONCE = 32
-"""Hosts that are sent to at the same time."""
+"""Maximum number of hosts that messages are sent to concurrently."""
 _GONE = 410
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: str) -> str:
-    """The value of `webhook-signature`.
+    """Return the value of the header `webhook-signature`.
 
     Args:
         secret: `whsec_` and the key in Base64.
@@ -59,11 +60,11 @@ def check_url(url: str, allowed: Sequence[str]) -> list[str]:
     """Check where a message would go.
 
     Args:
-        url: Of the receiver.
-        allowed: Hosts, with or without a port, that may be private, and use http.
+        url: URL of the receiver.
+        allowed: Hosts, with or without a port, that may be private and use http.
 
     Returns:
-        The addresses of its host, all of which may be used.
+        The addresses of its host, any of which may be used.
 
     Raises:
         Problem: It is not https, has credentials, or its host is not public.
@@ -85,7 +86,7 @@ def check_url(url: str, allowed: Sequence[str]) -> list[str]:
 
 
 def send(url: str, address: str, headers: dict[str, str], body: str) -> int:
-    """Send a message to one address of a host, without following redirects; return the status.
+    """Send a message to one address of a host, without following redirects; return the HTTP status.
 
     Raises:
         OSError, http.client.HTTPException: It can't be sent.
@@ -113,7 +114,7 @@ def send(url: str, address: str, headers: dict[str, str], body: str) -> int:
 
 @contextmanager
 def _ending(same: socket.socket) -> Iterator[threading.Event]:
-    """End a connection that takes too long: the time-out of a socket is that of each byte.
+    """End a connection that takes too long in total, since a socket's timeout applies to each read.
 
     Args:
         same: A duplicate of its socket.
@@ -165,7 +166,7 @@ class Deliverer:
                 _LOG.error("webhooks can't be delivered now", reason=one_line(error))
 
     def round(self) -> list[threading.Thread]:
-        """Begin to send what is due, to each host by its own thread, so that none waits for another; the threads."""
+        """Start sending due messages, with a thread per host, so that no host delays another; return the threads."""
         if time.monotonic() >= self._purge_at:
             self._purge_at = time.monotonic() + _PURGE_EVERY
             with self._service.database.writing() as session:
@@ -179,7 +180,7 @@ class Deliverer:
         for hook_id, url in hooks:
             hosts.setdefault(urlsplit(url).netloc, []).append(hook_id)
         waiting = [host for host in hosts if host not in self._busy]
-        random.shuffle(waiting)  # if there are too many, none is always the last
+        random.shuffle(waiting)  # with too many hosts, none is always last
         started = []
         for host in waiting[: max(0, _AT_ONCE - len(self._busy))]:
             self._busy.add(host)
@@ -189,7 +190,7 @@ class Deliverer:
         return started
 
     def _send_all(self, host: str, hook_ids: Sequence[str]) -> None:
-        """Send what is due to a host, until something can't be delivered."""
+        """Send the due messages of a host, until one can't be delivered."""
         query = select(Delivery, Webhook).join(Webhook, Webhook.id == Delivery.webhook_id).limit(1)
         query = query.where(Webhook.id.in_(hook_ids), Webhook.disabled_at.is_(None)).order_by(Delivery.next_at)
         try:
@@ -223,7 +224,7 @@ class Deliverer:
             status = send(hook.url, addresses[0], headers, delivery.body)
         except Problem as problem:
             return None, problem.detail
-        except Exception as error:  # whatever a receiver or its stored secret cause, the message is settled
+        except Exception as error:  # whatever error the receiver or its stored secret causes, the message is settled
             return None, one_line(error)
         return status, None if 200 <= status < 300 else f"The receiver answered with status {status}."
 

@@ -1,4 +1,4 @@
-"""Whether the service can work now."""
+"""Whether the service is ready."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Check(BaseModel):
     """One check.
 
     Attributes:
-        message: What is wrong, or the current state.
+        message: The problem, or the current state.
     """
 
     name: str
@@ -47,7 +47,7 @@ class _Known:
 
 
 def lacking_space(service: Service) -> str | None:
-    """Return why nothing may be started on the disks of the server; None if they have room."""
+    """Return why no job may be started on the server's disks; None if they have enough free space."""
     least = max(1, service.settings.min_free_mb)
     for name, folder in (("runs", service.store.path), ("data", service.data.path)):
         try:
@@ -60,7 +60,7 @@ def lacking_space(service: Service) -> str | None:
 
 
 class Health:
-    """Check what the service needs; concurrent callers share one result, since they need no token.
+    """Checks what the service needs; concurrent callers share one result, since they need no token.
 
     Args:
         service: The service to check.
@@ -139,4 +139,4 @@ class Health:
 
 
 class _Failing(Exception):
-    """A public sentence on what is wrong: without names of hosts, files, users."""
+    """Raised with a public description of the problem, without names of hosts, files or users."""

@@ -23,7 +23,7 @@ from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
 HEADER_SECONDS = 20.0
-"""Time for the headers of a request, from its first byte or from the connection on, and for an unread body."""
+"""Time limit for the headers of a request, from its first byte or the connection on, and for an unread body."""
 _MOST_CONNECTIONS = 0.75
 """Maximum number of connections, as a share of the files that the process may open."""
 _SHORTEST = 24
@@ -56,9 +56,9 @@ def first_token(service: Service, chosen: str | None) -> str | None:
 
 
 class Impatient(H11Protocol):
-    """HTTP that waits for headers, and for the rest of an answered request, only so long.
+    """HTTP protocol with time limits for headers, and for the rest of a request that was already answered.
 
-    It refuses connections where there are too many.
+    It refuses connections if there are too many.
     """
 
     _late: asyncio.TimerHandle | None = None
@@ -71,7 +71,7 @@ class Impatient(H11Protocol):
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        """As of any connection; headers that are complete are late no more, a body that nobody reads is."""
+        """Receive data as usual. Complete headers end their time limit; unread data of a body starts one."""
         super().data_received(data)
         self._await_headers()
 
@@ -92,18 +92,18 @@ class Impatient(H11Protocol):
 
 
 def configured(app: FastAPI, **options: Any) -> uvicorn.Config:
-    """How the server speaks HTTP."""
+    """Return the configuration of the HTTP server."""
     return uvicorn.Config(
         app, http=Impatient, log_config=None, access_log=False, timeout_graceful_shutdown=5, **options
     )
 
 
 def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
-    """Serve until the process is told to stop.
+    """Serve until the process is asked to stop.
 
     Args:
         app: The application.
-        server_socket: From `address.bound`.
+        server_socket: The socket from `address.bound`.
         listening: Called with the URL once it responds.
     """
     host, port = server_socket.getsockname()[:2]

@@ -1,4 +1,4 @@
-"""The server's own log: one line per event, as text or JSON; it includes the log lines of libraries.
+"""The server's log: one line per event, as text or JSON, including the log records of libraries.
 
 Client input can't begin a line, end one, or move the cursor of a terminal; tokens and passwords in events are masked.
 """
@@ -53,7 +53,7 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=False,  # so that a later call affects the modules' loggers
+        cache_logger_on_first_use=False,  # so that later calls affect the modules' loggers
     )
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.addFilter(_is_news)

@@ -1,4 +1,4 @@
-"""Messages of webhooks, stored in the transaction that they tell of."""
+"""Messages of webhooks, stored in the same transaction as the event that they report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS = ("run.ended", "experiment.ended")
 
 
 def announce(session: Session, run_id: str) -> None:
-    """Store the messages on the end of a run, in the transaction that ends it."""
+    """Store the messages about the end of a run, in the transaction that ends it."""
     row = session.get(RunRow, run_id)
     if row is None:
         return
@@ -42,7 +42,7 @@ def announce(session: Session, run_id: str) -> None:
 
 
 def probe(session: Session, hook: Webhook) -> Delivery:
-    """Store a message of the event `test`."""
+    """Store a message for the event `test`."""
     [made] = _store(session, [hook], "test", {"webhook": hook.id})
     return made
 

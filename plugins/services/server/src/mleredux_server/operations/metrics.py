@@ -1,6 +1,6 @@
 """Prometheus metrics, in the service's own registry.
 
-No label has a value that users choose: names of users, projects, tasks and agents are unbounded, and must not be
+No label has a value chosen by users: names of users, projects, tasks and agents are unbounded, and must not be
 disclosed to clients that may only see the metrics.
 """
 
@@ -82,11 +82,11 @@ class Numbers:
     oldest_wait: float = 0.0
     undelivered: int = 0
     slots: tuple[Slot, ...] | None = None
-    """Held by runs; None: the ledger can't be read."""
+    """Slots held by runs; None: the ledger can't be read."""
 
 
 class Stored(Collector):
-    """Numbers of the database and of the machine, queried at most once in some seconds.
+    """Numbers from the database and the machine, queried at most once in `fresh` seconds.
 
     Args:
         service: The measured service.

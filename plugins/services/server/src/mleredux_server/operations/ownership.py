@@ -1,4 +1,4 @@
-"""One database, one runs directory: two servers on one database would each end the other's runs."""
+"""Binding of a database to one runs directory: two servers on one database would end each other's runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mleredux_server.database.tables import Installation
 from mleredux_server.service import Service
 
 FILE = "installation"
-"""In the state folder, so that a runs directory can be moved."""
+"""File in the state folder, so that a runs directory can be moved."""
 
 
 def bind(service: Service) -> None:
-    """Mark the database and the runs directory as each other's, if neither is marked yet.
+    """Bind the database and the runs directory to each other, if neither is bound yet.
 
-    A lost database is recreated with the directory's mark.
+    If the database was lost, the new one gets the directory's mark.
 
     Raises:
         MlereduxError: The database belongs to another runs directory.

@@ -1,4 +1,4 @@
-"""Messages for users of the server, without the paths of its folders: these are for its administrator, in the log."""
+"""Messages for users of the server, without the paths of its folders, which only its log contains."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from mleredux.plugin.files import cache_dir
 
 HIDDEN = "…"
 _SHORT = 2
-"""`/tmp` and `/usr` are on every machine, and in agents' messages too."""
+"""Paths with fewer parts than this are not hidden: `/tmp` and `/usr` are on every machine, and in agents' messages
+too."""
 
 
 def without_places(text: str | None, *folders: Path | None) -> str | None:
-    """Replace folders of the server in a message; what lies in them keeps its name.
+    """Replace folders of the server in a message; names of files in them are kept.
 
     Args:
-        folders: Besides the folders of its user, its caches, its temporary files and its programs.
+        folders: Folders to hide, in addition to those of the server's user, caches, temporary files and programs.
     """
     if text is None or "/" not in text:
         return text
@@ -30,12 +31,12 @@ def without_places(text: str | None, *folders: Path | None) -> str | None:
 
 
 def places(*folders: Path | None) -> set[str]:
-    """Return the paths that are hidden: of these folders, with and without links, and those of the server's user."""
+    """Return the paths to hide: of these folders, with and without links resolved, and those of the server's user."""
     return {*_own(), *(str(path) for one in folders if one for path in (one.absolute(), one.resolve()))}
 
 
 def hiding(*folders: Path | None) -> Callable[[str], str]:
-    """Return a function that replaces folders of the server in the text of an event, as `without_places`."""
+    """Return a function that replaces folders of the server in the text of an event, like `without_places`."""
     return lambda text: without_places(text, *folders) or ""
 
 

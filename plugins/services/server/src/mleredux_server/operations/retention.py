@@ -29,8 +29,8 @@ class Rule:
     """How long the runs of a project are kept.
 
     Attributes:
-        project: Its name; None: all projects without a rule of their own.
-        seconds: After their end; None: for ever.
+        project: Name of the project; None: all projects without their own rule.
+        seconds: Seconds after their end; None: forever.
     """
 
     project: str | None
@@ -48,10 +48,10 @@ class Expired:
 
 
 def read_rules(words: Sequence[str]) -> tuple[Rule, ...]:
-    """Rules from `90d`, `PROJECT=30d`, `PROJECT=forever`.
+    """Parse rules such as `90d`, `PROJECT=30d`, `PROJECT=forever`.
 
     Raises:
-        MlereduxError: One is not valid.
+        MlereduxError: A rule is not valid.
     """
     rules = []
     for word in words:
@@ -113,7 +113,7 @@ class Retention:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Start it, if there are rules."""
+        """Start the thread, if there are rules."""
         if self._service.settings.retain:
             threading.Thread(target=self._run, name="retention", daemon=True).start()
 

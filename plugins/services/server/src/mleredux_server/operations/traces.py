@@ -1,7 +1,7 @@
-"""OpenTelemetry traces of requests, scheduling and runs, where its standard variables name a collector.
+"""OpenTelemetry traces of requests, scheduling and runs, if its standard variables name a collector.
 
-A run's trace begins with the request that created it, or with the caller's span that its header `traceparent` names.
-Spans have ids, names, states and times: no contents, prompts or values of options.
+A run's trace begins with the request that created it, or with the caller's span in the header `traceparent`.
+Spans contain ids, names, states and times, but no contents, prompts or values of options.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _here: ContextVar[str | None] = ContextVar("mleredux_traceparent", default=None)
 
 
 def here() -> str | None:
-    """Return the `traceparent` of the request that is handled now; None if it is not traced."""
+    """Return the `traceparent` of the current request; None if it is not traced."""
     return _here.get()
 
 
 def open_tracing(variables: Mapping[str, str] | None = None) -> Tracing | None:
-    """Return what sends traces; None if no variable asks for it.
+    """Return the sender of traces; None if no variable enables it.
 
     Raises:
         MlereduxError: The packages for it are not installed, or the protocol is not supported.
@@ -58,10 +58,10 @@ def open_tracing(variables: Mapping[str, str] | None = None) -> Tracing | None:
 
 
 class Tracing:
-    """Makes spans and sends them in batches, from a thread of its own.
+    """Creates spans, and sends them in batches from a separate thread.
 
     Args:
-        exporter: Where they go.
+        exporter: Exports the spans.
     """
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -77,7 +77,7 @@ class Tracing:
         self._format = TraceContextTextMapPropagator()
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
     def traced(self, app: ASGIApp) -> ASGIApp:
@@ -121,7 +121,7 @@ class Tracing:
         span.end(int(ended * 1e9))
 
     def run_ended(self, run: Run, parent: str | None) -> None:
-        """Record a run with its stages, and the time that it waited, from its event log."""
+        """Record a run with its stages and its waiting time, from its event log."""
         from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
         states = [(event.time, str(event.data["state"])) for event in run.events() if event.type == "state"]

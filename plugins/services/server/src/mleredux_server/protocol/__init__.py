@@ -1,4 +1,4 @@
-"""What all HTTP requests share, in the order in which a request passes.
+"""Handling common to all HTTP requests, in the order in which a request passes.
 
 | modules | contents |
 |---|---|

@@ -1,7 +1,7 @@
 """`Idempotency-Key`: a repeated creating request gets the first response again, and creates nothing.
 
 A key's row is created in the same transaction as the requested rows, and gets the response in the transaction that
-acknowledges them. So there is no moment at which a kill leaves something that a repeated request would create again.
+acknowledges them. So a kill at any moment leaves nothing that a repeated request would create twice.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Answer:
     """A response that can be sent again.
 
     Attributes:
-        headers: Its `Location` and `ETag`.
-        body: JSON.
+        headers: Its headers `Location` and `ETag`.
+        body: The JSON body.
     """
 
     status: int
@@ -52,7 +52,7 @@ class Answer:
 
 
 class Replayed(Exception):
-    """Not an error: the request is a repeat, and this was its response."""
+    """Raised with the first response to a repeated request; not an error."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.status)
@@ -75,7 +75,7 @@ class Claim:
         """Check whether the request is new.
 
         Raises:
-            Replayed: It is not; contains its response.
+            Replayed: It is a repeat; contains the first response.
             Problem: The first one is still in progress, or had different content.
         """
         row = session.get(Idempotency, (self.user_id, self.key), populate_existing=True)
@@ -128,7 +128,7 @@ def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim
     Args:
         request: The request.
         caller: The requesting user; keys are per user.
-        asked: What distinguishes this request: the body's model, or fields and digests of uploads.
+        asked: The content that identifies this request: the body's model, or fields and digests of uploads.
 
     Raises:
         Problem: The key is malformed.
@@ -177,7 +177,7 @@ def _going_on() -> Problem:
 
 
 def _packed(body: str) -> str:
-    """Compress: long bodies are lists of similar items."""
+    """Compress a body: long ones are lists of similar items."""
     if len(body) <= _PLAIN_BODY:
         return body
     return _PACKED + base64.b85encode(zlib.compress(body.encode(), 6)).decode()

@@ -21,9 +21,9 @@ from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
 _UPLOADS = frozenset({"/v1/submissions", "/v1/validations", "/ui/submissions"})
-"""Their bodies are limited where they are received."""
+"""Paths of uploads, whose bodies are limited when they are received."""
 BODY_SECONDS = 60.0
-"""Time for a body, from the first read on; of an upload, for each part of it that arrives."""
+"""Time limit in seconds for a body, from the first read on; for an upload, for each part that arrives."""
 _MOST_HEADERS = 100
 _MOST_HEADER_BYTES = 32 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -64,7 +64,7 @@ def request_id(scope: Scope) -> str | None:
 
 
 class Guard:
-    """Refuse requests that are too large or malformed, and complete the headers of responses.
+    """Refuses requests that are too large or malformed, and completes the headers of responses.
 
     Args:
         app: The application.
@@ -102,7 +102,7 @@ class Guard:
         except _BodyRefused as refused:
             if not answering.started:
                 await answering.say(refused.problem)
-        except Exception as error:  # last resort: a message to the client, details in the log
+        except Exception as error:  # last resort: a message for the client, details in the log
             _LOG.error("request failed", problem="internal", exc_info=error)
             if answering.started:
                 raise
@@ -130,7 +130,7 @@ class _BodyRefused(Exception):
 
 
 class _Body:
-    """Count a body as it arrives, regardless of its declared length, and wait for it only so long."""
+    """Counts a body as it arrives, regardless of its declared length, and waits for it for a limited time."""
 
     def __init__(self, receive: Receive, most: int | None) -> None:
         self._receive, self._most, self._size = receive, most, 0
@@ -139,7 +139,7 @@ class _Body:
         self.problem: Problem | None = None
 
     async def receive(self) -> Message:
-        if self._complete:  # what is waited for now is that the client disconnects
+        if self._complete:  # from now on, only a disconnect of the client is expected
             return await self._receive()
         if self._end is None or self._most is None:
             self._end = asyncio.get_running_loop().time() + BODY_SECONDS
@@ -165,7 +165,7 @@ class _Body:
 
 
 class _Answering:
-    """Send the response with the common headers."""
+    """Sends the response with the common headers."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -178,9 +178,9 @@ class _Answering:
         await self._send(message)
 
     async def say(self, problem: Problem) -> None:
-        """Respond with a problem instead of any other response."""
+        """Send a problem in place of any other response."""
         self.said = True
-        if problem.slug in ("too-large", "too-slow"):  # the remaining body is not read
+        if problem.slug in ("too-large", "too-slow"):  # the rest of the body is not read
             problem.headers["Connection"] = "close"
         self._scope.setdefault("state", {})
         await answer(Request(self._scope), problem)(self._scope, self._receive, self.send)

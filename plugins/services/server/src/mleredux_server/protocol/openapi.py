@@ -1,4 +1,4 @@
-"""`/openapi.json`: FastAPI's description of the routes, plus what all of them share: tokens, problems, headers."""
+"""`/openapi.json`: FastAPI's description of the routes, plus what they have in common: tokens, problems, headers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SECURITY = {
 
 
 def install(app: FastAPI) -> None:
-    """Make the app use this description."""
+    """Make the app serve this description."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -77,7 +77,7 @@ def install(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     def docs(request: Request) -> HTMLResponse:
-        """Show the description to people; the page's policy allows its own script by its hash, and no other host."""
+        """Return a page that shows the description; its policy allows its own script by hash, and no other host."""
         root = request.scope.get("root_path", "")
         page = get_swagger_ui_html(
             openapi_url=f"{root}/openapi.json",

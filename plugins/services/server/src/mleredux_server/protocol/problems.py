@@ -76,7 +76,7 @@ class Problem(Exception):
 
 
 def not_found(kind: str, name: str) -> Problem:
-    """The same text whether it does not exist or belongs to another user."""
+    """Return the error for a resource that does not exist or belongs to another user, with the same text for both."""
     return Problem("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
 
 
@@ -99,7 +99,7 @@ def answer(request: Request, problem: Problem) -> Response:
 
 
 def of_error(error: Exception) -> Problem:
-    """Return the response to an error that was not handled earlier."""
+    """Return the problem for an error that was not handled earlier."""
     match error:
         case Problem():
             return error
@@ -169,7 +169,7 @@ def install(app: FastAPI) -> None:
 
 
 def _allowed(app: FastAPI, path: str) -> str:
-    """Return the header `Allow` for a path: the methods of all its routes."""
+    """Return the value of the header `Allow` for a path: the methods of all its routes."""
     methods = {
         method.upper()
         for template, operations in app.openapi()["paths"].items()
@@ -180,7 +180,7 @@ def _allowed(app: FastAPI, path: str) -> str:
 
 
 def _body_of(request: Request) -> Any:
-    """The model of the body of a request's route."""
+    """Return the model of the body of a request's route."""
     field = getattr(request.scope.get("route"), "body_field", None)
     return getattr(getattr(field, "field_info", None), "annotation", None)
 
@@ -191,11 +191,11 @@ def _disk_full(error: OperationalError) -> bool:
 
 
 def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
-    """The problem of fields that are not valid, each named as in the request, with what may have been meant.
+    """Return the problem for invalid fields, each named as in the request, with suggestions for misspelled names.
 
     Args:
-        errors: Of pydantic.
-        model: What the body must be; None: unknown.
+        errors: Errors from pydantic.
+        model: Model of the body; None: unknown.
     """
     found: list[dict[str, str]] = []
     for item in errors[:50]:
@@ -214,7 +214,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
 
 
 def _fields(model: Any, path: Sequence[str]) -> list[str]:
-    """Names of the fields at a place in a model."""
+    """Return the names of the fields at a location in a model."""
     for name in path:
         field = getattr(model, "model_fields", {}).get(name)
         if field is None:

@@ -1,4 +1,4 @@
-"""Give each request an id, log, count and time it; one wrapper around the application does it all."""
+"""Give each request an id, and log, count and time it, in one wrapper around the application."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Observing:
-    """The ids of requests, the access log, and the request metrics.
+    """Assigns request ids, writes the access log, and updates the request metrics.
 
     Args:
         app: The application.
@@ -80,6 +80,6 @@ class Observing:
 
 
 def route_of(scope: Scope) -> str:
-    """The route's template, `/v1/runs/{run_id}`; `none` if no route matched."""
+    """Return the route's template, such as `/v1/runs/{run_id}`; `none` if no route matched."""
     route = scope.get("route")
     return str(getattr(route, "path_format", None) or getattr(route, "path", None) or "none")

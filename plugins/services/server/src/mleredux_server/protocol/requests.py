@@ -1,4 +1,4 @@
-"""What HTTP says about any request: `HEAD`, `If-Match`, and query parameters that do not exist."""
+"""HTTP semantics common to all requests: `HEAD`, `If-Match`, and unknown query parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_parameters(request: Request) -> None:
     """Refuse query parameters that the route does not have.
 
     Raises:
-        Problem: It names the first one, and what may have been meant.
+        Problem: There is one; the message names it, and suggests a similar name.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None or not request.url.path.startswith("/v1/"):
@@ -43,7 +43,7 @@ def _parameters(dependant: Any) -> set[str]:
 
 
 class Heads:
-    """Respond to HEAD as to GET, without the body."""
+    """Answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -62,10 +62,10 @@ class Heads:
 
 
 class Preconditions:
-    """Refuse a change with `If-Match` by a client that has not seen the current state of the resource.
+    """Refuses a change with `If-Match` by a client that has not seen the current state of the resource.
 
-    The state of a resource without GET is that of the resource above it: of a run, for its cancellation. Changes of
-    resources of one kind with this header happen one after another.
+    For a resource without GET, the state of its parent resource counts: for a cancellation, that of the run. Changes
+    with this header to resources of one kind are serialized.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -117,7 +117,7 @@ class Preconditions:
 async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> None:
     """Get a resource; call `first` with the start of the response, and ignore the rest.
 
-    The response to a disconnected client ends by itself, also if it is a stream.
+    The response ends by itself after the client's disconnect, even if it is a stream.
     """
     skipped = (b"if-match", b"if-none-match", b"content-length", b"content-type") if scope["method"] != "HEAD" else ()
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in skipped]

@@ -1,10 +1,11 @@
-"""Runs, and what else users create: requested, checked, admitted, created, changed and listed.
+"""Runs and other resources that users create: checking requests, admitting, creating, changing and listing them.
 
 | modules | contents |
 |---|---|
-| `references`, `uploaded`, `sources` | which agents users may name; agents that they upload |
-| `requests`, `admission`, `creation` | a request checked; what quotas allow; rows and folders created |
-| `builds`, `submissions`, `deadlines` | builds; predictions without an agent; grades that are held back |
+| `references`, `uploaded`, `sources` | which agents users may use; uploaded agents |
+| `requests`, `admission`, `creation` | checking a request; applying quotas; creating rows and folders |
+| `builds`, `submissions`, `deadlines` | builds; predictions without an agent; delayed feedback |
 | `extension`, `changes` | experiments and runs after their creation |
-| `summary`, `lookup`, `lists`, `views` | what a run's folder says; what a caller may see: one, many, as documents |
+| `summary`, `lookup`, `lists`, `views` | the state in a run's folder; resources that a caller may see: one, many, as
+documents |
 """

@@ -1,4 +1,4 @@
-"""What a project's quota allows, checked when something is created; the scheduler decides what must wait."""
+"""Check requests against a project's quota; the scheduler decides which jobs must wait."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
 from mleredux_server.schemas.runs import HowToRun
 
 _LEAST = {"memory_mb": 63}
-"""The minimum limit of a run; where the quota has less left, the run is refused."""
+"""The minimum limits of a run; if less is left in the quota, the run is refused."""
 _MOST_WAITING = {"build": (100, "builds"), "grade": (1000, "submissions")}
 """Maximum number of unfinished jobs of one project by type, and the name of the type."""
 
 
 def usage_of(session: Session, project: Project) -> Usage:
-    """What a project uses now."""
+    """Return the current usage of a project."""
     unfinished = session.execute(
         select(
             Job.state,
@@ -57,12 +57,12 @@ def fit_to_quota(
     sandboxes: Sequence[str],
     installed: Mapping[str, Capabilities],
 ) -> RunPlan:
-    """Fit defaults that the request did not set to a quota: the agent's own limits, and the sandbox.
+    """Fit the agent's default limits and the sandbox to a quota, unless the request sets them.
 
     Args:
         quota: The project's quota.
         run: The run with the agent's defaults.
-        asked: What was requested explicitly; it is not changed.
+        asked: Limits that were requested explicitly, and are not changed.
         sandboxes: Sandboxes that can run the agent, best first.
         installed: Capabilities of each sandbox.
     """
@@ -90,13 +90,13 @@ def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) ->
 def check_quota(
     session: Session, project: Project, asked: Sequence[RunPlan], installed: Mapping[str, Capabilities]
 ) -> Sequence[RunPlan]:
-    """Check whether runs may be created in a project; return them with their shares of its LLM tokens.
+    """Check that runs may be created in a project; return them with their shares of its LLM tokens.
 
-    Where the project's LLM tokens are limited, the remaining ones are divided among the runs that request no number, so
-    that all runs together can't exceed the quota.
+    If the project's LLM tokens are limited, the remaining ones are divided among the runs that request no number, so
+    that the runs together can't exceed the quota.
 
     Raises:
-        Problem: They may not, no matter how long they wait.
+        Problem: They may not, however long they wait.
     """
     quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
     if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:
@@ -127,7 +127,7 @@ def check_quota(
 
 
 def check_waiting(session: Session, project: Project, kind: str) -> None:
-    """Check whether one more job other than a run may be queued in a project.
+    """Check that another build or grading job may be queued in a project.
 
     Raises:
         Problem: Too many are queued already.
@@ -143,7 +143,7 @@ def check_waiting(session: Session, project: Project, kind: str) -> None:
 
 
 def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan]) -> list[RunPlan]:
-    """Return runs with limits of LLM tokens whose sum does not exceed what is left."""
+    """Return runs with limits on LLM tokens whose sum does not exceed the rest of the quota."""
     metered = [run for run in asked if run.network == "gateway"]
     open_ended = sum(run.limits.llm_tokens is None for run in metered)
     left = most - used

@@ -80,7 +80,7 @@ def build_is_over(service: Service, found: str) -> Over | None:
 
 
 def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
-    """Return the sandbox to build for; checks what can be checked without fetching anything."""
+    """Return the sandbox to build for, after all checks that need no fetching."""
     catalogue, installed = service.catalogue, service.catalogue.capabilities()
     if asked.sandbox is not None:
         catalogue.sandbox(asked.sandbox)
@@ -93,6 +93,6 @@ def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
     agent = catalogue.agent(asked.agent, asked.options)
     if not caller.all_projects:
         check_made(catalogue, service.settings, asked.agent, asked.options)
-    # Without isolation there is nothing to build: the interpreter exists already.
+    # Without isolation, there is nothing to build: the interpreter exists already.
     wanted = agent if asked.sandbox else agent.model_copy(update={"isolated": True})
     return choose(wanted, installed, asked.sandbox)

@@ -1,4 +1,4 @@
-"""Changes of runs after their creation, one or many at once."""
+"""Change runs after their creation, one or many at once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mleredux_server.service import Service
 
 
 def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) -> None:
-    """Change what the request names.
+    """Apply the requested changes to a run.
 
     Raises:
-        Problem: The run has started and its priority is to change, or it has too many labels.
+        Problem: The priority is to change but the run has started, or it would have too many labels.
     """
     with service.database.writing() as session:
         row = session.get_one(RunRow, run_id, with_for_update=True)
@@ -43,7 +43,7 @@ def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) 
 
 
 def act_on_runs(service: Service, caller: Caller, asked: BulkRequest) -> list[BulkResult]:
-    """Do the same to many runs; one that it does not apply to has a sentence, and the others go on."""
+    """Apply an action to many runs; a run that it does not apply to gets a message, and does not affect the others."""
     results: dict[str, BulkResult] = {}
     seen: list[str] = []
     for run_id in dict.fromkeys(asked.runs):

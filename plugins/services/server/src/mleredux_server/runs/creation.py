@@ -46,7 +46,7 @@ def make_jobs(
         caller: The requesting user.
         ids: Ids of the jobs.
         project: Id or name of the project; None for the caller's own.
-        rows: Checks what the project allows and adds the rows: the jobs, and those that it returns.
+        rows: Checks the project's quota, and adds the rows of the jobs and the rows that it returns.
         folders: Creates the jobs' folders.
         answer: Builds the response for a repeated request.
         claim: For a request with an Idempotency-Key; needs `answer`.
@@ -78,7 +78,7 @@ def make_jobs(
         raise
     except (MlereduxError, OSError):
         service.left.append((list(ids), claim))
-        with suppress(SQLAlchemyError):  # then the scheduler does it, once the database responds
+        with suppress(SQLAlchemyError):  # the scheduler does it once the database responds
             settle_left(service)
         raise
     service.wake.set()
@@ -86,7 +86,8 @@ def make_jobs(
 
 
 def _created(rows: Sequence[Any]) -> tuple[str, str]:
-    """Return an action and its target: a project, and the ids of what was created; of many, the first and the whole."""
+    """Return an action and its target for the audit log: the project and the created ids; of many runs, only the first
+    and their experiment."""
     whole = dict.fromkeys(str(each) for row in rows if (each := getattr(row, "experiment_id", None)))
     ids = [str(row.id) for row in rows[: 1 if whole else 20]]
     return f"{str(rows[0].__tablename__).removesuffix('s')}.create", " ".join([rows[0].project_id, *ids, *whole])
@@ -148,7 +149,7 @@ def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
     """Return the project to create something in: the named one, or the caller's own.
 
     Raises:
-        Problem: They can see no such project.
+        Problem: The caller can see no such project.
     """
     if asked is not None:
         return visible_project(session, caller, asked)

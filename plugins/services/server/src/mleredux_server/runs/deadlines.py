@@ -1,4 +1,4 @@
-"""Feedback that is held back: of a task of a class, nobody but administrators sees a grade before its deadline."""
+"""Delayed feedback: only administrators see grades of a class's task before its deadline."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from mleredux_server.service import Service
 
 _FILE = "deadlines.json"
 _RELEASED = datetime.max.replace(tzinfo=UTC)
-"""Instead of a deadline: until an administrator releases the feedback."""
+"""Stands for "until an administrator releases the feedback"."""
 _MOST = 5_000
 _writing = threading.Lock()
 
 
 def plain(task: str) -> str:
-    """A task without its variant, whose deadline holds for it too: each student has an own variant."""
+    """Return a task without its variant: a deadline applies to all variants, since each student has a different one."""
     return re.sub(r"\+[^@]*", "", task)
 
 
 def deadline_of(service: Service, task: str) -> datetime | None:
-    """The deadline of a task, also one that has passed; None: it has none."""
+    """Return the deadline of a task, even if it has passed; None: it has none."""
     until = _kept(service).get(plain(task))
     return None if until is None else datetime.fromisoformat(until)
 
 
 def set_deadline(service: Service, task: str, until: str | None) -> str:
-    """Hold back feedback on a task until a time, or with an empty one until it is released; None releases it now.
+    """Hold back feedback on a task until a time or, if it is empty, until it is released; None releases it now.
 
     Returns:
-        A sentence on when it is shown.
+        A sentence on when the feedback is shown.
 
     Raises:
-        MlereduxError: It is no time.
+        MlereduxError: The time is not valid.
     """
     try:
         end = datetime.now(UTC) if until is None else datetime.fromisoformat(until).astimezone() if until else _RELEASED
@@ -60,14 +60,14 @@ def set_deadline(service: Service, task: str, until: str | None) -> str:
 
 
 def shown_when(end: datetime) -> str:
-    """When feedback is shown, in a sentence."""
+    """Return a sentence on when feedback is shown."""
     if end <= datetime.now(UTC):
         return "Feedback is shown."
     return f"Feedback is shown {'when it is released' if end == _RELEASED else f'after {end:%Y-%m-%d %H:%M %Z}'}."
 
 
 def submission_view(service: Service, caller: Caller, row: Submission, user: str) -> SubmissionView:
-    """What a caller may see of a submission: before the deadline of its task, not its grade."""
+    """Return a submission's view for a caller, without its grade before the deadline of its task."""
     view = as_view(SubmissionView, row, user=user)
     end = deadline_of(service, row.task)
     if end is None or caller.all_projects or end <= datetime.now(UTC):
@@ -76,7 +76,7 @@ def submission_view(service: Service, caller: Caller, row: Submission, user: str
 
 
 def submitted(service: Service, caller: Caller) -> list[dict[str, Any]]:
-    """The last submission of each person to each task with a question, by its deadline if it has one."""
+    """Return the last submission of each person to each technique task, before its deadline if it has one."""
     where = (Submission.task.contains("@"), *seen_by(caller, Submission.project_id))
     query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:
@@ -115,6 +115,6 @@ def _kept(service: Service) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, *_changed: int) -> dict[str, str]:
-    """Read once for the thousands of submissions of a class; each change is a new file."""
+    """Read the deadlines, cached for the thousands of submissions of a class: each change writes a new file."""
     kept: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return kept

@@ -1,4 +1,4 @@
-"""Experiments after their creation: more tasks and seeds, and other attempts at what did not fail by an agent."""
+"""Extend experiments with tasks and seeds, and retry runs that failed for reasons other than their agent."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def extend(
     claim: Claim | None,
     answer: Callable[[list[RunRow]], Answer],
 ) -> list[RunRow]:
-    """Create the runs of more tasks and seeds, all or none; agents stay at the commits of the first runs.
+    """Create the runs of additional tasks and seeds, all or none; agents stay at the commits of the first runs.
 
     Raises:
         Replayed: The request is a repeat.
         Outdated: Another request changed the experiment since it was read.
-        Problem: The experiment has no plan, has all of it already, or a quota does not allow it.
+        Problem: The experiment has no plan, already has all of them, or a quota does not allow it.
         MlereduxError: One of the runs is not possible here.
     """
     plan, rows = _plan_of(experiment), _rows_of(service, experiment)
@@ -49,7 +49,7 @@ def extend(
     }
     larger = plan.model_copy(update={"experiment": design.model_copy(update=update)})
     arms, have = larger.all_arms(), {(row.arm, row.task, row.seed) for row in rows}
-    latest_first = rows[::-1]  # so that the earliest one is the example: as the creator asked for it
+    latest_first = rows[::-1]  # so that the earliest one serves as the example, as its creator requested it
     examples = {(row.arm, row.task): row for row in latest_first} | {(row.arm, ""): row for row in latest_first}
     planned: list[Planned] = []
     for cell in resolved(larger.request, service.catalogue).cells():
@@ -118,7 +118,7 @@ def retry_broken(service: Service, caller: Caller, experiment: Experiment) -> in
                 retry_run(service, caller, run_id)
                 retried += 1
             except Problem as problem:
-                if problem.slug != "conflict":  # else another request retries it
+                if problem.slug != "conflict":  # otherwise, another request retries it
                     raise
     return retried
 

@@ -1,4 +1,4 @@
-"""Lists of runs: filters, order and pages. Every order has an index, and a page begins where the last one ended."""
+"""Lists of runs: filters, order and pages. Every order has an index, and each page begins where the last one ended."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NOT_SHOWN = {"request", "log_bytes"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Query parameters of a list of runs, a dependency: filters and order.
+    """Query parameters of a list of runs, as a dependency: filters and order.
 
     Attributes:
-        labels: `name:value`; all must match.
+        labels: Labels as `name:value`, which must all match.
         after, before: Exclusive bounds of `created_at`.
     """
 
@@ -109,7 +109,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
 
 
 def shown_runs() -> Select[RunRow, str, Job]:
-    """Select runs with their users' names and their jobs. Outer joins keep the runs first in every query plan."""
+    """Select runs with their users' names and their jobs. Outer joins make every query plan start with the runs."""
     columns = [column for column in RunRow.__mapper__.column_attrs if column.key not in _NOT_SHOWN]
     return (
         select(RunRow, User.name, Job)
@@ -130,16 +130,17 @@ def in_order(
     at: tuple[Any, str] | None,
     limit: int,
 ) -> Sequence[Any]:
-    """Return rows of runs in the order of a column and of their ids, those without a value last.
+    """Return rows of runs ordered by a column and by id, with rows without a value last.
 
-    Rows with a value and those without are two queries, each by its index: databases order NULL differently.
+    Rows with a value and those without are queried separately, each by its index, since databases order NULL
+    differently.
 
     Args:
         session: A session for reading.
         query: Selects from `RunRow`.
-        column: Of `RunRow`.
+        column: A column of `RunRow`.
         backward: Whether the order is descending.
-        at: Value and id of the row before.
+        at: Value and id of the previous row.
         limit: Maximum number of rows.
     """
 
@@ -159,30 +160,30 @@ def in_order(
 
 
 def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
-    """Use equality for a single value: then an index gives the order too."""
+    """Return the condition for any of some values; a single one uses equality, so that an index gives the order too."""
     if not values:
         return false()
     return column == values[0] if len(values) == 1 else column.in_(values)
 
 
 def seen_by(caller: Caller, column: InstrumentedAttribute[str]) -> Sequence[_Condition]:
-    """Return the conditions for rows of projects that the caller sees; none for one who sees all."""
+    """Return the conditions for rows of projects that the caller can see; none if they can see all."""
     return () if caller.all_projects else (one_of(column, sorted(caller.projects)),)
 
 
 def of_project(
     session: Session, caller: Caller, column: InstrumentedAttribute[str], asked: str | None
 ) -> Sequence[_Condition]:
-    """Return the conditions for rows of a project, by default of all projects that the caller sees.
+    """Return the conditions for rows of a project, by default of all projects that the caller can see.
 
     Raises:
-        Problem: There is no such project that the caller sees.
+        Problem: The caller can see no such project.
     """
     return seen_by(caller, column) if asked is None else (column == visible_project(session, caller, asked).id,)
 
 
 def told_value(value: Any) -> Any:
-    """Return a value of a row as cursors have it."""
+    """Return a value of a row in the form used in cursors."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 
@@ -217,7 +218,7 @@ def cursor_time(value: Any) -> datetime:
 
 
 def utc(time: datetime) -> datetime:
-    """Convert to UTC, which times without a zone are in.
+    """Convert a time to UTC; a time without a zone is in UTC.
 
     Raises:
         Problem: It is out of range.

@@ -37,10 +37,10 @@ class SeenRun:
     """A run that is visible to the caller.
 
     Attributes:
-        path: Its directory; if that is not here any more, one without large files of its agent.
-        ended: Whether it has ended permanently; a run to be resumed has not.
-        stored: Where files that are missing in the directory are.
-        hidden: Hides the folders of the server in files that no agent wrote: those that are in no folder.
+        path: Its directory; if that is no longer on this machine, a copy without large files of its agent.
+        ended: Whether it has ended permanently and will not be resumed.
+        stored: The object store's runs, which have the files that are missing in the directory.
+        hidden: Hides the folders of the server in files that no agent wrote, which are at the top of the directory.
     """
 
     id: str
@@ -52,7 +52,7 @@ class SeenRun:
     stored: StoredRuns | None = None
 
     def open(self, path: bytes, cover: Cover | None = None) -> Opened:
-        """Open a file of the run, wherever it is.
+        """Open a file of the run, from the disk or the object store.
 
         Args:
             path: Relative to its directory, with `/`; from `names.path_of`.
@@ -60,7 +60,7 @@ class SeenRun:
 
         Raises:
             OSError: There is no regular file of that name, or a part of the path is a link.
-            StoreError: It is not here, and the object store does not respond, or has a damaged object.
+            StoreError: It is not on this machine, and the object store does not respond, or has a damaged object.
         """
         file = self._open(path, cover)
         if b"/" in path:
@@ -84,8 +84,8 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
 
     Raises:
         Problem: The caller can see no such run.
-        NotFound: It has ended, and its files are neither here nor in the object store.
-        StoreError: Its files are not here, and the object store does not respond, or has a damaged object.
+        NotFound: It has ended, and its files are neither on this machine nor in the object store.
+        StoreError: Its files are not on this machine, and the object store does not respond, or has a damaged object.
     """
     with service.database.reading() as session:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
@@ -143,13 +143,14 @@ def newest(
     *where: ColumnElement[bool],
     project: str | None = None,
 ) -> tuple[list[tuple[_Row, str]], str | None]:
-    """Return a page of what the caller may see, newest first, with the owners' names; and the cursor of the next page.
+    """Return a page of records that the caller may see with their owners' names, newest first, and the cursor of the
+    next page.
 
     Args:
         session: A session for reading.
         caller: The requesting user.
         table: The table to list.
-        paging: Which page.
+        paging: The requested page.
         where: Additional conditions.
         project: Id or name of the only project; None for all visible ones.
 
@@ -167,7 +168,8 @@ def newest(
 
 
 def past_runs(service: Service, caller: Caller, agents: Collection[str]) -> list[Path]:
-    """The directories of ended runs of agents that the caller may see, the newest first, at most `_MOST_PAST`."""
+    """Return the directories of ended runs of some agents that the caller may see, newest first, at most
+    `_MOST_PAST`."""
     seen_runs = seen_by(caller, RunRow.project_id)
     query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None), *seen_runs)
     with service.database.reading() as session:

@@ -1,6 +1,6 @@
-"""Which agents users who do not administer the server may name: none that read the server's files or its network.
+"""Which agents users other than admins may use: none that read the server's files or its network.
 
-Installed agents are trusted. Only additions of a request are checked: a repository to fetch, and options that name
+Installed agents are trusted. Only the additions of a request are checked: repositories to fetch, and options that name
 folders, images, packages or variables of this machine.
 """
 
@@ -36,7 +36,7 @@ _HTTPS_PORT = 443
 
 
 def check_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> None:
-    """Check whether the caller may name this agent with these options; call it before anything is created from it.
+    """Check that the caller may use this agent with these options, before anything is created from it.
 
     Raises:
         Problem: They may not.
@@ -50,7 +50,7 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
 
 
 def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> str:
-    """Check as `check_agent` does, for what a reference resolves to now.
+    """Check like `check_agent`, for the current target of a reference.
 
     Returns:
         The reference to continue with: a branch is resolved to its commit, so that what was checked is what runs.
@@ -69,12 +69,12 @@ def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping
 def check_agent_reference(
     caller: Caller, reference: str, settings: Settings, *, known: Iterable[str] = frozenset()
 ) -> None:
-    """Check whether the caller may name this agent, without fetching anything.
+    """Check that the caller may use this agent, without fetching anything.
 
     Args:
-        caller: The requesting user; admins may name anything.
+        caller: The requesting user; admins may use any agent.
         reference: An id, or `scheme:…`.
-        settings: With the allowed hosts.
+        settings: The settings, with the allowed hosts.
         known: Ids of installed agents.
 
     Raises:
@@ -96,7 +96,7 @@ def check_agent_reference(
 
 
 def check_address(url: str, settings: Settings) -> None:
-    """Check whether the server may fetch from an address for a user.
+    """Check that the server may fetch from an address for a user.
 
     Raises:
         Problem: It may not: it is not https, has credentials, or its host is not public.
@@ -121,11 +121,11 @@ def check_address(url: str, settings: Settings) -> None:
 
 
 def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Grants | None = None) -> Grants:
-    """What an agent gets on this server; the quota decides on the network mode.
+    """Return what an agent is granted on this server; the quota decides on the network mode.
 
     Args:
-        agent: It gets what it asks for, as far as the administrator allows it.
-        wanted: What the user grants it besides.
+        agent: The agent, whose requests are granted as far as the administrator allows.
+        wanted: Additional grants by the user.
 
     Raises:
         Problem: The administrator does not allow that.
@@ -150,7 +150,7 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
 
 
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:
-    """Check whether an agent's options make it read anything of this machine that it does not read without them.
+    """Check that an agent's options don't make it read anything on this machine that it does not read without them.
 
     A repository that is not cached is fetched.
 
@@ -188,7 +188,7 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
 
 
 def _usual(catalogue: Catalogue, reference: str) -> Agent:
-    """Return the agent without options; as declared, if it requires some."""
+    """Return the agent without options, or as declared if it requires some."""
     try:
         return catalogue.agent(reference, {})
     except MlereduxError:
@@ -206,7 +206,7 @@ def _check_listed(host: str, settings: Settings) -> None:
 
 
 def _check_public(host: str) -> None:
-    """Check that each address is public; git checks again, and connects only where it did."""
+    """Check that each address is public; git repeats the check, and connects only to the checked address."""
     try:
         host_addresses(host, _HTTPS_PORT)
     except PermissionError as error:

@@ -1,4 +1,4 @@
-"""Create runs: the request is checked, then everything is created, or nothing."""
+"""Create runs: the request is checked, then all runs are created, or none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_CONTEXT = 50_000_000
 """Total characters of context of an experiment's runs; each run stores its own copy."""
 
 _ARM = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
-"""Fields of a request that are those of its arms."""
+"""Fields that a request has in common with arms of a plan."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Planned:
 
 
 def slots_of(service: Service) -> Slots:
-    """The resources that one run can have: this machine's, or those of an executor's largest node."""
+    """Return the resources available to one run: this machine's, or those of an executor's largest node."""
     largest = service.scheduler.largest() if service.scheduler is not None else None
     return Slots(service.store.path, largest)
 
@@ -60,7 +60,7 @@ def plan_run(service: Service, request: RunRequest) -> Planned:
     """Check a request against the installed plugins and the machine's resources.
 
     Raises:
-        Problem: Its agent asks for something that this server does not grant.
+        Problem: Its agent requests something that this server does not grant.
         MlereduxError: It can't run here.
     """
     fields = {name: getattr(request, name) for name in _ARM}
@@ -74,10 +74,10 @@ def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[
     """Check a matrix of runs.
 
     Args:
-        pinned: Exact references by the agents that the request names.
+        pinned: Exact references, by the references of agents in the request.
 
     Raises:
-        Problem: It has no runs, or too many, or a plan names files of the client's machine.
+        Problem: It has no runs or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
     runs = resolved(request_of(asked), service.catalogue).pinned(pinned)
@@ -108,7 +108,8 @@ def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[
 
 
 def _plans(service: Service, runs: Request, how: HowToRun) -> list[RunPlan]:
-    """Return the runs of a request, each with what this server grants its agent, and with limits that it has."""
+    """Return the runs of a request, each with the server's grants for its agent, and with limits that this machine can
+    meet."""
     if how.secrets and service.settings.store:
         raise Problem("invalid", "The nodes of this server can't get secrets.", hint="Leave `secrets` out.")
 
@@ -138,7 +139,7 @@ def _planned(service: Service, request: RunRequest, run: RunPlan) -> Planned:
 
 
 def request_of(asked: ExperimentRequest) -> Request:
-    """Return the runs of a request; without a plan, with an arm for each agent.
+    """Return the runs of a request, with an arm for each agent if it has no plan.
 
     Raises:
         Problem: It has neither a plan nor tasks and agents, or both.
@@ -198,7 +199,7 @@ def make_runs(
         planned: The runs to create.
         how: Settings common to all of them.
         experiment: The matrix they belong to; a new one is created with them, and its project is filled in.
-        larger: Changes the matrix as it is by then, in the transaction that creates the runs.
+        larger: Changes the matrix's current row, in the transaction that creates the runs.
         retry_of: The run that they retry.
         claim: For a request with an Idempotency-Key; needs `answer`.
         answer: Builds the response for a repeated request.
@@ -252,7 +253,7 @@ def _admitted(
     experiment: Experiment | None,
     installed: Mapping[str, Capabilities],
 ) -> list[Planned]:
-    """Return runs as their project admits them, with the requests to store.
+    """Return the runs as admitted by their project, with the requests to store.
 
     Raises:
         Problem: Its quota does not allow them.
@@ -268,10 +269,10 @@ def _admitted(
 
 
 def _check_free(session: Session, experiment: Experiment, planned: Sequence[Planned]) -> None:
-    """Check that no run of these cells has a result or may still get one; the experiment's row is locked.
+    """Check that no run of these cells has a result or may still get one, while the experiment's row is locked.
 
     Raises:
-        Problem: One does, by another request.
+        Problem: One does, due to another request.
     """
     cells = {(one.plan.arm, one.plan.agent, one.plan.task, one.plan.seed) for one in planned}
     for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):
@@ -280,14 +281,15 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
 
 
 def _make_directory(service: Service, one: Planned) -> Run:
-    """As `RunStore.create`, but without the index, which takes longest and restores missing entries itself."""
+    """Create a run like `RunStore.create`, but without the index, which takes longest and restores missing entries
+    itself."""
     data_dir = str(service.data.path.resolve())
     spec = RunSpec(id=one.id, created_at=now(), data_dir=data_dir, **dict(one.plan))
     return Run.create(service.store.path / one.id, spec)
 
 
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
-    """The request to store; a token that is limited to a project lends no secrets of its user."""
+    """Return the request to store; a token that is limited to a project lends no secrets of its user."""
     only = getattr(request, "project_secrets", False) or caller.bound_to is not None
     return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": here()})
 

@@ -1,4 +1,4 @@
-"""Agents that users upload: folders, stored once by their content, that runs name as `upload:NAME@HASH`."""
+"""Uploaded agents: folders that are stored once by content, and that runs refer to as `upload:NAME@HASH`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _CHANGING = threading.Lock()
 
 
 def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
-    """Unpack an uploaded folder, and give it to a project.
+    """Unpack an uploaded folder, and add it to a project.
 
     Raises:
-        Problem: The archive is refused, or the project has no room.
+        Problem: The archive is refused, or the project's disk quota does not suffice.
     """
     name = re.sub(r"[^a-z0-9._-]+", "-", upload.fields.get("name", "").lower()).strip("-._")[:64] or "agent"
     scratch = upload.path.with_suffix(".tree")
@@ -46,7 +46,7 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
                 session.add(found)
                 note(session, caller, "source.upload", f"{project.id} {packed.digest}")
             place = sources_dir(service.settings) / packed.digest
-            if not place.is_dir():  # also of an agent whose folder was lost
+            if not place.is_dir():  # also for an agent whose folder was lost
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 scratch.rename(place)
         return found
@@ -55,7 +55,7 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
 
 
 def delete_source(service: Service, caller: Caller, found: Source) -> None:
-    """Remove an uploaded agent from a project, and its files if no other project has it.
+    """Remove an uploaded agent from a project, and delete its files if no other project has it.
 
     Raises:
         Problem: A run or build that has not ended needs it.
@@ -81,10 +81,10 @@ def delete_source(service: Service, caller: Caller, found: Source) -> None:
 
 
 def check_source(service: Service, caller: Caller, reference: str) -> None:
-    """Check whether the caller may name an uploaded agent; other references are not checked.
+    """Check that the caller may use an uploaded agent; other references are not checked.
 
     Raises:
-        Problem: There is none that they can see, or this server's nodes don't get it.
+        Problem: The caller can see no such agent, or it can't be sent to this server's nodes.
     """
     if not reference.startswith(UPLOAD):
         return

@@ -1,4 +1,4 @@
-"""Predictions without an agent: received, graded by a job, validated."""
+"""Predictions without an agent: receive them, grade them by a job, validate them."""
 
 from __future__ import annotations
 

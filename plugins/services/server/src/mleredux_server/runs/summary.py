@@ -16,9 +16,9 @@ from mleredux_server.database.tables import RunRow, now
 from mleredux_server.operations.places import without_places
 
 ENDED = ("done", "failed", "timed_out")
-"""Of runs that ended by themselves."""
+"""States of runs that ended by themselves."""
 PREEMPTED = "preempted"
-"""The status of a run that was stopped to make room for another one, and is queued again."""
+"""Status of a run that was preempted, and is queued again."""
 OPEN = (*(str(state) for state in State if not state.final), PREEMPTED)
 _COLUMNS = (
     "cause", "message", "score", "medal", "percentile", "verdict", "valid", "seconds", "cost_usd", "log_bytes",
@@ -32,7 +32,7 @@ class Facts:
 
     Attributes:
         log_bytes: Size of the event log before it was read: if it is larger now, there are new events.
-        llm_tokens: Used in all attempts so far.
+        llm_tokens: LLM tokens used in all attempts so far.
         stages: Finished stages.
         agent_works: Whether the agent was started and its end is not recorded yet.
     """
@@ -57,13 +57,13 @@ class Facts:
     agent_works: bool
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the run's row that follow its directory."""
+        """Return the columns of the run's row that are derived from its directory."""
         found = {name: getattr(self, name) for name in _COLUMNS}
         return {**found, "status": str(self.state), "curve": [list(point) for point in self.curve]}
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
-    """Return a run by its full id: the store itself would accept a prefix of another's.
+    """Return a run by its full id, since the store would also accept a prefix of another id.
 
     Raises:
         NotFound: Its directory is missing.
@@ -122,11 +122,12 @@ def facts_of(run: Run) -> Facts:
 
 
 def write_row(session: Session, run_id: str, facts: Facts, **other: str | None) -> None:
-    """Update a run's row from its directory, with other values of some columns."""
+    """Update a run's row from its directory, with explicit values for some columns."""
     values = {**facts.columns(), "updated_at": facts.changed_at or now(), **other}
     session.execute(update(RunRow).where(RunRow.id == run_id).values(**values))
 
 
 def lacks_result(status: str, cause: str | None) -> bool:
-    """Return whether a run ended, but not by its agent, so that another attempt takes its place in an experiment."""
+    """Return whether a run ended for a reason other than its agent, so that another attempt may replace it in an
+    experiment."""
     return status == State.CANCELLED or (cause is not None and not CAUSES[Cause(cause)].counts)

@@ -1,4 +1,4 @@
-"""References to agents that users uploaded, `upload:NAME@HASH[#PART]`, and how a process finds their folders."""
+"""References to uploaded agents, `upload:NAME@HASH[#PART]`, and their folders."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _places: list[Path] = []
 
 
 def use_sources(settings: Settings) -> None:
-    """Find uploaded agents in this server's folder, in this process."""
+    """Make this process find uploaded agents in this server's folder."""
     _places[:] = [sources_dir(settings)]
     os.environ[_VARIABLE] = str(_places[0])  # jobs of executors find them there
 
 
 def sources_dir(settings: Settings) -> Path:
-    """The folder of all uploaded folders, each named by the hash of its content."""
+    """Return the parent of all uploaded folders, each named by the hash of its content."""
     return (settings.state_dir / "sources").resolve()
 
 
 def read_reference(reference: str) -> tuple[str, str, str | None]:
-    """Name, hash, and the folder or script in it.
+    """Return the name, the hash, and the folder or script within the uploaded folder.
 
     Raises:
         MlereduxError: It is malformed.
@@ -42,10 +42,10 @@ def read_reference(reference: str) -> tuple[str, str, str | None]:
 
 
 def uploaded_agent(reference: str) -> Agent:
-    """The agent of an uploaded folder, read as that of a repository.
+    """Return the agent in an uploaded folder, read like that of a repository.
 
     Raises:
-        MlereduxError: It is not here, or its manifest is not valid.
+        MlereduxError: The folder is not on this server, or its manifest is not valid.
     """
     name, digest, part = read_reference(reference)
     places = _places or [Path(value) for value in (os.environ.get(_VARIABLE),) if value]

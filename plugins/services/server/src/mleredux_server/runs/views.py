@@ -20,12 +20,12 @@ _View = TypeVar("_View", bound=BaseModel)
 
 
 def as_view(model: type[_View], row: Base, **told: Any) -> _View:
-    """A row as it is shown: fields of the same name, of `project` and `experiment` the ids.
+    """Convert a row to a view: fields have the same names, `project` and `experiment` are ids.
 
     Args:
-        model: What is shown.
-        row: Of the database.
-        told: Fields that the row does not have.
+        model: Class of the view.
+        row: Row of the database.
+        told: Values of fields that the row does not have.
     """
     for name in model.model_fields.keys() - told.keys():
         told[name] = getattr(row, f"{name}_id" if name in ("project", "experiment") else name)
