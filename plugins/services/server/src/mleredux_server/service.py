@@ -31,16 +31,16 @@ class Scheduler(Protocol):
     tally: Tally
 
     def start(self) -> None:
-        """Find running jobs, then start."""
+        """Find jobs that are still running, then start."""
 
     def stop(self) -> None:
-        """Stop assigning jobs; running ones continue."""
+        """Stop assigning jobs; those that are running continue."""
 
     def alive(self) -> bool:
         """Return whether it is running."""
 
     def largest(self) -> Machine | None:
-        """Return the most that one run can have; None if it is this machine."""
+        """Return the largest machine that a run can use; None if it is this machine."""
 
 
 @dataclass
@@ -50,9 +50,10 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: Executes jobs; without one they stay queued.
-        tracing: Sends traces; None if nobody asked for them.
-        cancelling: Ids of runs that a request is cancelling; the scheduler leaves them to it.
-        left: Ids of jobs that a failed request may have left incomplete, and its claim; the scheduler removes them.
+        tracing: Sends traces; None if they are not enabled.
+        cancelling: Ids of runs that a request is cancelling, and that the scheduler leaves alone.
+        left: Ids of jobs that failed requests may have left incomplete, each with its request's claim; the scheduler
+            removes them.
     """
 
     settings: Settings
@@ -68,22 +69,24 @@ class Service:
 
     @cached_property
     def forecasts(self) -> Forecasts:
-        """When queued runs will start."""
+        """The forecasts of when queued runs will start."""
         return Forecasts(self.database)
 
     @cached_property
     def vault(self) -> Vault:
-        """Encrypts the secrets of users and projects."""
+        """The encryption of the secrets of users and projects."""
         return Vault()
 
     @cached_property
     def stored_runs(self) -> StoredRuns | None:
-        """The runs in the object store, for those whose directories are not here any more; None without a store."""
+        """The runs in the object store, for runs whose directories are no longer on this machine; None without a
+        store."""
         url = self.settings.store
         return StoredRuns(self.catalogue, url, self.settings.state_dir / "stored-runs") if url is not None else None
 
     def ended_run(self, run_id: str) -> Path:
-        """Return the directory of an ended run, for reading; if it is not here, one without large files of its agent.
+        """Return the directory of an ended run, for reading; if it is not on this machine, a copy without large files
+        of its agent.
 
         Raises:
             NotFound: The object store does not have it either.

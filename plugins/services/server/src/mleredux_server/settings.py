@@ -44,11 +44,12 @@ class Settings(BaseModel):
     repo_hosts: tuple[str, ...] = ()
     """Hosts that repositories may be fetched from for users who are not admins; empty: any public host."""
     agent_images: tuple[str, ...] = ()
-    """Patterns of images that such users may name in options of agents, and repositories in their Dockerfiles."""
+    """Patterns of images that users who are not admins may use in options of agents, and their agents in
+    Dockerfiles."""
     agent_variables: tuple[str, ...] = ()
-    """Environment variables of the server that agents get if they ask, or if a user grants them."""
+    """Environment variables of the server that agents get if they request them, or if a user grants them."""
     agent_hosts: tuple[str, ...] = ()
-    """Hosts that agents reach, likewise: `HOST` while they run, `build:HOST` in builds."""
+    """Hosts that agents may reach on the same conditions: `HOST` while they run, `build:HOST` in builds."""
     agent_llm_fields: tuple[str, ...] = ()
     """Fields of requests to language models that users may grant to agents: names or patterns."""
     agent_llm_models: tuple[str, ...] = ()
@@ -56,32 +57,32 @@ class Settings(BaseModel):
     agent_tools: tuple[str, ...] = ()
     """MCP servers and skills of installed plugins that users may give to agents: ids or patterns."""
     oidc_issuer: str | None = None
-    """An OpenID provider, through which people may sign in to the pages."""
+    """URL of an OpenID provider with which people may sign in to the pages."""
     oidc_client: str | None = None
     oidc_secret: str | None = Field(default=None, repr=False)
     oidc_scope: str = "openid profile email"
     oidc_allow: tuple[str, ...] = ()
-    """Who may: `CLAIM=PATTERN`, or `*`."""
+    """Rules for who may sign in with it: `CLAIM=PATTERN`, or `*`."""
     webhook_hosts: tuple[str, ...] = ()
     """Hosts, with or without a port, of webhooks that may be private, and use http."""
     retain: tuple[str, ...] = ()
-    """How long ended runs are kept: `90d`, `PROJECT=30d`, `PROJECT=forever`; empty: for ever."""
+    """How long ended runs are kept: `90d`, `PROJECT=30d`, `PROJECT=forever`; empty: forever."""
     half_life: float = Field(default=86400.0, ge=0)
     """Seconds after which a user's past use of the machine counts half in the fair share; 0: it does not count."""
     verify: bool = True
-    """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
+    """Whether the final code of runs is executed again to verify their results, unless a request specifies it."""
     lease: float = Field(default=30, ge=3)
     """Seconds after which a worker that does not renew its lease is killed, and its job given to another one."""
     stall_limit: float = Field(default=900, ge=3)
-    """Seconds without CPU use after which a worker does not renew its lease, except while it builds."""
+    """Seconds without CPU use after which a worker stops renewing its lease, except while it builds."""
     stage_limit: float = Field(default=12 * 3600, ge=10)
-    """Maximum seconds of each stage of a run, except for its agent, which has its own limit, and of other jobs."""
+    """Maximum seconds for each stage of a run, except its agent, which has its own limit, and for other jobs."""
     min_free_mb: int = Field(default=512, ge=0)
-    """With less free space on the disk of the runs directory, the service reports that it is not ready."""
+    """Free disk space in MiB for the runs directory below which the service reports that it is not ready."""
 
     @property
     def agent_grants(self) -> Grants:
-        """What agents of users may have.
+        """Return the grants that agents of users may get.
 
         Raises:
             MlereduxError: A name is not valid.
@@ -93,14 +94,14 @@ class Settings(BaseModel):
 
     @property
     def state_dir(self) -> Path:
-        """The folder of everything the service stores besides the runs."""
+        """The folder for everything that the service stores besides the runs."""
         return self.runs_dir / ".server"
 
     @property
     def database_url(self) -> str | URL:
         """The URL of the database, with its driver."""
         if not self.database:
-            from sqlalchemy.engine import URL  # takes 0.3 s: the server's address is taken before
+            from sqlalchemy.engine import URL  # takes 0.3 s, and the server binds its address before
 
             return URL.create("sqlite", database=str((self.state_dir / "service.sqlite").resolve()))
         return re.sub("^postgres(?:ql)?://", "postgresql+psycopg://", self.database)

@@ -213,7 +213,7 @@ class Deliverer:
         service, at = self._service, int(time.time())
         try:
             secret = service.vault.open(f"{hook.project_id}:{hook.id}", hook.secret)
-            addresses = check_url(hook.url, service.settings.webhook_hosts)  # again: names may lead elsewhere by now
+            addresses = check_url(hook.url, service.settings.webhook_hosts)  # again: names may resolve differently now
             headers = {
                 "Content-Type": "application/json",
                 "User-Agent": f"mleredux-server/{__version__}",

@@ -76,7 +76,7 @@ def submission_view(service: Service, caller: Caller, row: Submission, user: str
 
 
 def submitted(service: Service, caller: Caller) -> list[dict[str, Any]]:
-    """Return the last submission of each person to each technique task, before its deadline if it has one."""
+    """Return each person's last submission to each technique task; submissions before its deadline take precedence."""
     where = (Submission.task.contains("@"), *seen_by(caller, Submission.project_id))
     query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:

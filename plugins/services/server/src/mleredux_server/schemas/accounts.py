@@ -134,7 +134,7 @@ class TokenRequest(Body):
     expires_in: Seconds | None = Field(default=None, gt=0, le=_DECADE)
     """Lifetime in seconds; None: it does not expire, or expires with the requesting token."""
     user: Name | None = None
-    """Id or name of its owner; only admins create tokens for others."""
+    """Id or name of its owner; only admins may create tokens for others."""
 
 
 class UserRequest(Body):

@@ -1,4 +1,4 @@
-"""Request bodies: anything that no database can store is refused first."""
+"""Request bodies; values that a database can't store are refused first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEEPEST = 32
 
 
 class Body(BaseModel):
-    """Base of all bodies: unknown fields, texts that can't be stored and excessive nesting are errors."""
+    """Base of all bodies. Unknown fields, text that can't be stored, and excessive nesting are errors."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -23,7 +23,7 @@ class Body(BaseModel):
 
 
 def check_storable(value: Any) -> None:
-    """Check JSON, however deep it is.
+    """Check that a JSON document of any depth can be stored.
 
     Raises:
         ValueError: It contains a NUL or an unpaired surrogate in a text, an invalid number, or too much nesting.

@@ -18,11 +18,11 @@ class BuildAsked(Body):
     """`repo:https://host/team/agent.git@REF`, or an installed agent."""
     options: dict[str, Any] = Field(default={}, max_length=64)
     sandbox: Name | None = None
-    """If None, the best isolated one that meets the agent's needs."""
+    """Id of the sandbox; None: the best isolated one that meets the agent's needs."""
     secrets: list[SecretName] = Field(default=[], max_length=32)
-    """Names of secrets, your own or the project's; `GIT_TOKEN` fetches a private repository."""
+    """Names of your own or the project's secrets; `GIT_TOKEN` is used to fetch a private repository."""
     project: Name | None = None
-    """Id or name; None means the caller's own."""
+    """Id or name of the project; None means the caller's own."""
 
 
 class BuildView(BaseModel):
@@ -30,14 +30,14 @@ class BuildView(BaseModel):
 
     id: str
     agent: str
-    """As requested; pinned, for use in runs, once it is ready."""
+    """The reference as requested; once the build is ready, the pinned reference for use in runs."""
     sandbox: str
     status: Literal["queued", "building", "ready", "failed"]
     message: str | None
     image: str | None
     """Content digest of the environment."""
     cached: bool | None
-    """Whether nothing had to be built."""
+    """Whether the environment already existed."""
     project: str
     user: str
     created_at: datetime

@@ -24,14 +24,14 @@ LONGEST_CURSOR = 2000
 
 
 class Page(BaseModel, Generic[_Item]):
-    """One page of a list; `next` is the cursor of the page after it."""
+    """One page of a list; `next` is the cursor of the next page."""
 
     items: list[_Item]
     next: str | None = None
 
 
 class Paging:
-    """Paging parameters of a list, a dependency: `paging: Pages`.
+    """Paging parameters of a list, as a dependency: `paging: Pages`.
 
     Attributes:
         limit: Maximum number of items per page.
@@ -73,7 +73,7 @@ class Paging:
         return cursor
 
     def cut(self, rows: Sequence[_Row], place: Callable[[_Row], Any]) -> tuple[Sequence[_Row], str | None]:
-        """Return this page's rows and the next cursor, given rows of which `limit` + 1 were queried."""
+        """Return this page's rows and the next cursor, given up to `limit` + 1 queried rows."""
         if len(rows) <= self.limit:
             return rows, None
         found = place(rows[self.limit - 1])
@@ -81,26 +81,26 @@ class Paging:
         return rows[: self.limit], self.linked(cursor)
 
     def in_order(self, query: Select[*_Columns], column: InstrumentedAttribute[str]) -> Select[*_Columns]:
-        """Query `limit` + 1 rows of this page, in the order of a unique column."""
+        """Add to a query the order of a unique column, the start of this page, and the limit of `limit` + 1 rows."""
         query = query.order_by(column).limit(self.limit + 1)
         place = self.place(str)
         return query.where(column > place[0]) if place else query
 
     def page(self, rows: Sequence[_Row], place: Callable[[_Row], Any], view: Callable[[_Row], _Item]) -> Page[_Item]:
-        """Return this page, as `cut` does, each row by its view."""
+        """Return this page like `cut`, with each row converted to its view."""
         shown, cursor = self.cut(rows, place)
         return Page(items=[view(row) for row in shown], next=cursor)
 
     def page_of_all(
         self, rows: Iterable[_Row], key: Callable[[_Row], str], view: Callable[[_Row], _Item]
     ) -> Page[_Item]:
-        """As `page`, given all rows, in order of their keys."""
+        """Return this page, given all rows in order of their keys."""
         place = self.place(str)
         after = [row for row in rows if not place or key(row) > place[0]]
         return self.page(after[: self.limit + 1], key, view)
 
     def page_by_number(self, rows: Iterable[_Row], view: Callable[[_Row], _Item]) -> Page[_Item]:
-        """As `page`, given all rows, in an order without keys: the cursor is the number of those before."""
+        """Return this page, given all rows in an order without keys; the cursor is the number of previous rows."""
         place = self.place(int)
         start = max(0, place[0]) if place else 0
         numbered = list(islice(enumerate(rows, 1), start, start + self.limit + 1))

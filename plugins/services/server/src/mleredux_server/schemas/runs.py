@@ -48,23 +48,23 @@ class HowToRun(Body):
     options: dict[str, Any] = Field(default={}, max_length=64)
     network: NetworkName | None = None
     grants: Grants = Grants()
-    """What the agent may have besides, within what the server's administrator allows."""
+    """Additional permissions for the agent, within those that the server's administrator allows."""
     secrets: list[SecretName] = Field(default=[], max_length=32)
-    """Names of secrets, your own or the project's, that the agent gets as variables. `GIT_TOKEN` fetches its repository
-    instead, and keys of language models are used by the gateway."""
+    """Names of your own or the project's secrets that the agent gets as environment variables. However, `GIT_TOKEN` is
+    only used to fetch its repository, and API keys of language models are only used by the gateway."""
     obfuscated: bool = False
     verify: bool | None = None
-    """Whether the final code is executed again to verify the result; None: as the server is configured."""
+    """Whether the final code is executed again to verify the result; None: the server's default."""
     context: str | None = Field(default=None, max_length=200_000)
     project: Name | None = None
-    """Id or name; None means the caller's own."""
+    """Id or name of the project; None means the caller's own."""
     priority: int = Field(default=0, ge=-100, le=100)
-    """Higher ones start first, among the user's own runs."""
+    """Among the user's own runs, those with higher priority start first."""
     preemptible: bool = False
-    """Whether it starts only when no other run can, and makes room for those: it is stopped, and runs again later, with
-    its full time. It does not count as use of the machine when others' turns are decided."""
+    """Whether it starts only when no other run can, and is preempted by other runs: it is stopped, and restarted later
+    with its full time limit. It does not count towards the user's share of the machine."""
     labels: dict[LabelName, Label] = Field(default={}, max_length=32)
-    """Names contain no colon: the filter is `label=name:value`."""
+    """Labels by name; names must not contain colons, since the filter is `label=name:value`."""
 
 
 class RunRequest(HowToRun):
@@ -76,16 +76,17 @@ class RunRequest(HowToRun):
 
 
 class KeptRequest(RunRequest):
-    """A request as it is stored with its run."""
+    """A request as stored with its run."""
 
     project_secrets: bool = False
-    """Whether its secrets are those of the project alone: who asked did not choose the code, or may not lend theirs."""
+    """Whether only the project's secrets are lent: the requesting user did not choose the code, or may not lend their
+    own."""
     traceparent: str | None = None
-    """The span of the request, where traces are recorded."""
+    """The span of the request, if traces are recorded."""
 
     @classmethod
     def of(cls, kept: dict[str, Any], *, chosen_by_caller: bool, **changes: Any) -> KeptRequest:
-        """Return the request to create another run of a stored one."""
+        """Return the request for a new run from a stored request."""
         only = kept.get("project_secrets", False) or not chosen_by_caller
         return cls.model_validate({**kept, **changes, "project_secrets": only})
 
@@ -99,14 +100,14 @@ class ExperimentRequest(HowToRun):
     agents: list[Name] | None = Field(default=None, min_length=1, max_length=100)
     seeds: list[Seed] = Field(default=[0], min_length=1, max_length=1000)
     plan: Plan | None = None
-    """A plan with arms, in place of `tasks`, `sets`, `agents`, `seeds` and all that says how to run."""
+    """A plan with arms, instead of `tasks`, `sets`, `agents`, `seeds` and the fields of `HowToRun`."""
 
 
 class ExtensionRequest(Body):
     """More tasks and seeds for an experiment that was created from a plan."""
 
     tasks: list[Name] = Field(default=[], max_length=1000)
-    """Ids, and sets as `set:NAME`."""
+    """Ids of tasks, and sets as `set:NAME`."""
     seeds: list[Seed] = Field(default=[], max_length=1000)
 
 
@@ -120,7 +121,7 @@ class Change(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the ended runs of an experiment with a budget used."""
+    """Usage of the ended runs of an experiment with a budget."""
 
     cost_usd: float
     hours: float
@@ -154,11 +155,11 @@ class RunView(BaseModel):
     cause: str | None
     message: str | None
     waiting_for: str | None
-    """Why it is still queued."""
+    """Why the run is still queued."""
     score: float | None
     medal: str | None
     verdict: str | None
-    """How far the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
+    """Whether the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None
     created_at: datetime
     started_at: datetime | None
@@ -167,12 +168,13 @@ class RunView(BaseModel):
 
 
 class QueuePlace(BaseModel):
-    """A queued run's place."""
+    """A queued run's place in the queue."""
 
     position: int
-    """1: it is expected to start next."""
+    """Position in the queue; 1: it is expected to start next."""
     starts_in: float | None
-    """Seconds until it is expected to start, by the durations of earlier runs; None: too far away to tell."""
+    """Estimated seconds until it starts, from the durations of earlier runs; None: too far in the future to
+    estimate."""
 
 
 class RunDetail(RunView):
@@ -180,19 +182,19 @@ class RunDetail(RunView):
 
     report: Report | None = None
     queue: QueuePlace | None = None
-    """While it is queued."""
+    """Its place in the queue, while it is queued."""
 
 
 class RunChange(Body):
     """Changes of a run; omitted fields stay unchanged."""
 
     labels: dict[LabelName, Label | None] | None = Field(default=None, max_length=32)
-    """These labels only; null removes one."""
+    """Labels to change; null removes one."""
     notes: str | None = Field(default=None, max_length=20_000)
     pinned: bool | None = None
     """Whether retention rules do not apply to it."""
     priority: int | None = Field(default=None, ge=-100, le=100)
-    """Of a queued run."""
+    """Priority, which only queued runs can change."""
 
 
 class BulkRequest(Body):
@@ -205,17 +207,17 @@ class BulkRequest(Body):
 
 
 class BulkResult(BaseModel):
-    """What became of one run."""
+    """The outcome for one run."""
 
     run: str
-    """Its id; of a retry that is a new run, that run's."""
+    """Id of the run; for a retry that created a new run, the new id."""
     ok: bool
     message: str | None
     """Why nothing was done."""
 
 
 class BulkView(BaseModel):
-    """What became of each run, in the requested order."""
+    """The outcome for each run, in the requested order."""
 
     results: list[BulkResult]
 
@@ -239,7 +241,7 @@ class ExperimentDetail(ExperimentView):
     """The plan that it was created from, if any, without the texts of context files; extensions included."""
     changes: list[Change]
     spent: Spent | None
-    """None without a budget, or before the first run ended."""
+    """Usage so far; None without a budget, or before the first run has ended."""
     stopped: str | None
     """Why queued runs were cancelled, if a budget is used up."""
     runs: list[RunView]

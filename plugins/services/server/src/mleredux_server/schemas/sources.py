@@ -11,16 +11,16 @@ from mleredux_server.schemas.runs import Name
 
 
 class SourceView(BaseModel):
-    """An agent's folder that was uploaded."""
+    """An uploaded agent's folder."""
 
     id: str
     """Hash of all names and contents."""
     name: str
     agent: str
-    """The reference by which runs name it."""
+    """The reference to use in requests for runs."""
     project: str
     size: int
-    """In bytes."""
+    """Size in bytes."""
     files: int
     created_at: datetime
 
@@ -30,7 +30,7 @@ class SecretRequest(Body):
 
     value: SecretStr = Field(min_length=8, max_length=16_384)
     project: Name | None = None
-    """Id or name of the project whose secret it is; None: your own."""
+    """Id or name of the project that owns the secret; None: you own it."""
 
 
 class SecretView(BaseModel):
@@ -38,6 +38,6 @@ class SecretView(BaseModel):
 
     name: str
     project: str | None
-    """Id of the project whose secret it is; None: your own."""
+    """Id of the project that owns the secret; None: you own it."""
     created_at: datetime
     updated_at: datetime

@@ -27,7 +27,7 @@ class SubmissionView(BaseModel):
 
 
 class VerdictView(BaseModel):
-    """Whether a file is well-formed; nothing of its score."""
+    """Whether a file is well-formed, without its score."""
 
     valid: bool
     message: str

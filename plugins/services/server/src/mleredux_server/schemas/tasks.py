@@ -47,9 +47,9 @@ class TechniqueView(_Told):
 
     version: str | None = None
     variants: list[str] = []
-    """A placeholder in capitals if there are many."""
+    """Names that can follow `+`; a placeholder in capitals if there are many."""
     categories: list[str] = []
-    """Tasks that it applies to; empty: all."""
+    """Categories of tasks that it applies to; empty: all."""
     plugin: str | None = None
 
 
@@ -65,7 +65,7 @@ class AgentView(_Told):
 
 
 class AgentDetail(AgentView):
-    """An agent in full, without the values of its variables and paths of the server."""
+    """An agent in full, without the values of its variables and without the server's paths."""
 
     command: list[str]
     build: dict[str, Any]

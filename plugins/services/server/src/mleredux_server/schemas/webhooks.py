@@ -18,9 +18,9 @@ class WebhookRequest(Body):
 
     url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://[!-~]+$")]
     events: list[EventName] | None = Field(default=None, min_length=1, max_length=10)
-    """None: all."""
+    """Events to send; None: all."""
     project: Name | None = None
-    """Id or name; None: your own."""
+    """Id or name of the project; None: your own."""
 
 
 class WebhookView(BaseModel):
@@ -32,27 +32,27 @@ class WebhookView(BaseModel):
     events: list[str]
     created_at: datetime
     disabled_at: datetime | None
-    """Since its receiver answered with status 410."""
+    """When it was disabled, because its receiver responded with status 410."""
 
 
 class NewWebhook(WebhookView):
     """A newly created webhook."""
 
     secret: str
-    """`whsec_…`, by which receivers verify signatures (Standard Webhooks); it is returned here and nowhere else."""
+    """`whsec_…`, with which receivers verify signatures (Standard Webhooks); it is returned here and nowhere else."""
 
 
 class DeliveryView(BaseModel):
     """A message of a webhook."""
 
     id: str
-    """Also its header `webhook-id`: a repeat has the same."""
+    """Id, also sent in the header `webhook-id`; repeated deliveries have the same id."""
     event: str
     attempts: int
     status: int | None
     """The receiver's last response."""
     message: str | None
-    """Why it is not delivered."""
+    """Why it has not been delivered."""
     created_at: datetime
     next_at: datetime | None
     delivered_at: datetime | None

@@ -27,7 +27,7 @@ class Pieces(Response):
 
     Args:
         pieces: Always closed at the end.
-        length: Announced number of bytes; with fewer, the connection is closed, so that the client notices.
+        length: Announced number of bytes; if there are fewer, the connection is closed, so that the client notices.
         closing: Called at the end, even if no piece was requested.
     """
 

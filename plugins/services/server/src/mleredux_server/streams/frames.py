@@ -19,10 +19,10 @@ class Frame:
 
     Attributes:
         start: Its start offset in the file, in bytes.
-        end: The start offset of what follows.
+        end: The start offset of the next message.
         message: The encoded message.
-        number: Number of an event.
-        final: Whether it reports that the run is over, for now.
+        number: Number of the event, if it is one.
+        final: Whether it reports that the run has ended, at least for now.
     """
 
     start: int
@@ -44,7 +44,7 @@ class Framing(Protocol):
         Args:
             data: The bytes.
             offset: Their offset.
-            last: Whether nothing follows them.
+            last: Whether the data ends the file.
         """
 
 
@@ -56,7 +56,7 @@ class EventLines:
     """`events.jsonl`: each complete line is an event; a partial line is not one yet.
 
     Args:
-        shown: Applied to the text of each event.
+        shown: Function applied to the text of each event.
     """
 
     appends_only = True
@@ -79,7 +79,7 @@ class EventLines:
 
 
 _LINE_ENDS = {"\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029", "\u0085".encode(): b"\\u0085"}
-"""Escape these, which some clients treat as line ends; they occur in JSON strings only."""
+"""Escapes for characters that some clients treat as line ends; they occur only in JSON strings."""
 
 
 def _event(line: bytes, start: int, end: int) -> Frame:
@@ -98,7 +98,7 @@ def _event(line: bytes, start: int, end: int) -> Frame:
 
 
 class LogText:
-    """A log: bytes as text. An incomplete character waits for its remaining bytes."""
+    """A log as text. Bytes of an incomplete character are held back until the rest arrives."""
 
     appends_only = False
 

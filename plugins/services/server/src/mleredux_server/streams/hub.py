@@ -1,4 +1,4 @@
-"""All streams of a server: who follows what; they end when the server stops."""
+"""All live streams of a server, which end when it stops."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-T
 
 @dataclass(frozen=True)
 class Followed:
-    """What a stream follows.
+    """The file that a stream follows.
 
     Attributes:
         root: A trusted directory.
         name: Name of the file in it.
         framing: Splits it into messages.
         over: Returns whether its writer has ended; called in a thread.
-        project: Its project.
+        project: Id of its project.
         cover: How to read it, if it may hold secrets.
     """
 
@@ -47,7 +47,7 @@ class Followed:
 
 
 class Hub:
-    """The tails by what they follow; used on the event loop only."""
+    """The tails by the files that they follow; used only on the event loop."""
 
     def __init__(self) -> None:
         self._tails: dict[tuple[Path, bytes], Tail] = {}
@@ -121,7 +121,7 @@ def _hub(app: FastAPI) -> Hub:
 
 
 def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
-    """End streams as soon as the server is told to stop, so that it does not wait for clients."""
+    """End streams as soon as the server is asked to stop, so that it does not wait for clients."""
     shutdown = server.shutdown
 
     async def stop_first(sockets: list[socket.socket] | None = None) -> None:
@@ -132,7 +132,7 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
 
 
 async def _may(request: Request, project: str) -> bool:
-    """Return whether the client may still see it: the token may be revoked by now."""
+    """Return whether the client may still see it, since the token may have been revoked."""
     token, tokens = bearer_of(request), _tokens_of(request)
     caller = tokens.remembered(token) or await run_in_threadpool(tokens.caller, token)
     return caller is not None and caller.sees(project)

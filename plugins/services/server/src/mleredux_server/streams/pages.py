@@ -22,9 +22,9 @@ def events_after(run: Path, after: int, most: int, shown: Callable[[str], str] =
 
     Args:
         run: The run's folder.
-        after: The number.
+        after: Number of the last event to omit.
         most: Maximum number of events.
-        shown: Applied to the text of each event.
+        shown: Function applied to the text of each event.
 
     Raises:
         OSError: The log does not exist, or can't be read.

@@ -10,13 +10,14 @@ _LARGEST = 2**63 - 1
 
 
 def wants_stream(request: Request) -> bool:
-    """Return whether server-sent events are accepted by name."""
+    """Return whether the request explicitly accepts server-sent events."""
     kinds = (kind.strip().lower() for kind in request.headers.get("accept", "").split(","))
     return any(kind.partition(";")[0].strip() == "text/event-stream" for kind in kinds)
 
 
 def resumed_at(request: Request, after: int | None) -> int | None:
-    """Return where a client resumes: `Last-Event-ID`, which browsers send automatically, has precedence over `?after=`.
+    """Return where a client resumes; `Last-Event-ID`, which browsers send automatically, takes precedence over
+    `?after=`.
 
     Raises:
         Problem: The id is invalid.

@@ -1,7 +1,8 @@
 """Follow a file: one reader for all followers, with a small buffer of the latest messages.
 
-A follower outside the buffer (an earlier start, or a slow client) reads the file from its own offset until it has
-caught up. So nothing is queued per follower, and a tail uses only the memory of its buffer, for any number of them.
+A follower outside the buffer (because it starts earlier, or its client is slow) reads the file from its own offset
+until it has caught up. So nothing is queued per follower, and a tail uses only the memory of its buffer, for any number
+of followers.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ KEPT = 256 << 10
 MAX_LINE = 32 << 20
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 30.0
-"""How often to check whether a follower may still follow."""
+"""Seconds between checks of whether a follower may still follow."""
 _LOOK_SECONDS = 0.2
 _BUSY_SECONDS = 0.02
-"""Pause between available blocks: data written faster is read by the followers, from their own offsets."""
+"""Pause between available blocks, in seconds; if data is written faster, followers read it from their own offsets."""
 _OVER_SECONDS = 1.5
 _OVER_SOON_SECONDS = 0.3
 _PAUSE = 0.005
-"""Pause after each block that a follower reads alone: a long log must not block everything else."""
+"""Pause in seconds after each block that a follower reads by itself, so that a long log does not block everything
+else."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Over:
     """The end of a stream.
 
     Attributes:
-        status: How it ended; None if it was deleted.
+        status: The final status; None if it was deleted.
     """
 
     status: str | None
@@ -85,11 +87,11 @@ class Tail:
     async def follow(
         self, offset: int = 0, *, after: int | None = None, may: Callable[[], Awaitable[bool]]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield messages from an offset on, until the end; comments if there are none for long.
+        """Yield messages from an offset on until the end, and comments if there are no messages for a while.
 
         Args:
             offset: Start offset in bytes.
-            after: For a log of events: only those with greater numbers.
+            after: In an event log, yield only events with greater numbers.
             may: Returns whether this follower may still follow.
         """
         self.followers += 1
@@ -130,11 +132,11 @@ class Tail:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will follow."""
+        """Whether no more messages will follow."""
         return self._stopped or self._over is not None
 
     def stop(self) -> None:
-        """Release all followers, as the server stops."""
+        """Release all followers, because the server stops."""
         self._stopped = True
         self._tell()
 
@@ -149,7 +151,7 @@ class Tail:
         return found
 
     async def _alone(self, offset: int) -> list[Frame]:
-        """Yield messages from an offset on that are no longer buffered, by reading the file."""
+        """Return messages from an offset on that are no longer buffered, by reading the file."""
         if offset >= self._end:
             return []
         await asyncio.sleep(_PAUSE)
@@ -164,7 +166,7 @@ class Tail:
             return self._read_open(file, offset, end, last=last)
 
     def _open(self) -> Opened:
-        """Read the file, without a possible beginning of a secret at its end while more may follow."""
+        """Open the file; while more may follow, a possible beginning of a secret at its end is held back."""
         cover = self._cover
         if cover is not None and self._over is not None:
             cover = replace(cover, growing=False)
@@ -207,10 +209,10 @@ class Tail:
         try:
             return self._ask_over()
         except SQLAlchemyError:
-            return None  # checked again shortly
+            return None  # checked again soon
 
     async def _finish(self, over: Over) -> None:
-        """Read what was written before the end; followers read it themselves if it is large."""
+        """Read the remaining data; if it is large, followers read it themselves."""
         size = self._size()
         while self._end < size and await self._look():
             size = self._size()
@@ -244,7 +246,7 @@ class Tail:
         return True
 
     def _news(self) -> list[Frame]:
-        """Return new data, in the thread; followers read what is too large for the buffer themselves."""
+        """Return new messages, in a thread; followers read data that is too large for the buffer themselves."""
         with self._open() as file:
             if file.size < self._end:
                 self._shrunk()
@@ -253,7 +255,7 @@ class Tail:
             return self._read_open(file, self._end, file.size, last=False)
 
     def _shrunk(self) -> None:
-        """Handle a truncated file, or that of a new attempt: followers start over. Masking keeps a file's length."""
+        """Handle a truncated file or that of a new attempt: followers start again. Masking keeps a file's length."""
         if self._framing.appends_only:
             raise DamagedLog("it was truncated")
         self._frames, self._kept, self._end = {}, 0, 0

@@ -1,4 +1,4 @@
-"""The experiments that a user may see, as the pages of experiments show them."""
+"""The experiments that a user may see, in the form that the pages of experiments use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 200
 
 
 def stored_experiments(service: Service, caller: Caller, experiment: str | None) -> list[StoredExperiment]:
-    """The newest experiments, without cells; or the one with this id, if the caller may see it."""
+    """Return the newest experiments, without cells, or the one with this id, if the caller may see it."""
     query = select(Experiment).where(*seen_by(caller, Experiment.project_id))
     query = query.order_by(Experiment.created_at.desc(), Experiment.id.desc()).limit(_SHOWN)
     if experiment is not None:
@@ -46,7 +46,7 @@ def _plan_of(request: Request, name: str) -> Plan:
 
 
 def _cells(session: Session, experiment: str, plan: Plan) -> dict[Cell, RunPlan]:
-    """The cells by their runs, which all exist from the beginning; without a plan, an arm is an agent."""
+    """Return the cells of existing runs; all runs exist from the beginning. Without a plan, each agent is an arm."""
     names = (RunRow.arm, RunRow.agent, RunRow.task, RunRow.sandbox, RunRow.seed, RunRow.limits)
     query = select(*names).where(RunRow.experiment_id == experiment).order_by(RunRow.created_at, RunRow.id)
     arms, cells = plan.all_arms(), dict[Cell, RunPlan]()

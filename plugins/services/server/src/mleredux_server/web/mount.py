@@ -1,4 +1,4 @@
-"""The place of the pages in the app. They are loaded at their first request: many clients ask for none."""
+"""Mount the pages in the app. They are loaded on the first request, since many clients use no pages."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ ROOT = "/ui"
 
 
 def install(app: FastAPI, service: Service) -> None:
-    """Add the pages to an app; its first address leads to them."""
+    """Add the pages to an app; its root redirects to them."""
     app.state.masks = Masks(service)
     pages = LazyPages(app)
     if service.settings.oidc_issuer:
-        pages.load()  # what is wrong with its settings is said at the start
+        pages.load()  # errors in its settings are reported at startup
     app.mount(ROOT, pages, name="ui")
 
     @app.get("/", include_in_schema=False)
     def home() -> Response:
-        """Lead to the pages."""
+        """Redirect to the pages."""
         return RedirectResponse(f"{ROOT}/", 303)
 
 
 class LazyPages:
-    """Loads the pages at the first request.
+    """Loads the pages on the first request.
 
     Args:
-        app: The server, of which they are a part.
+        app: The server's application.
     """
 
     def __init__(self, app: FastAPI) -> None:
@@ -47,7 +47,7 @@ class LazyPages:
         await pages(scope, receive, send)
 
     def load(self) -> ASGIApp:
-        """Load the pages, unless they are."""
+        """Load the pages, unless they are already loaded."""
         with self._lock:
             if self._pages is None:
                 from mleredux_server.web.site import signed_in

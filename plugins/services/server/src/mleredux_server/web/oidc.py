@@ -1,9 +1,9 @@
-"""Signing in through an OpenID provider: the authorization code flow with PKCE and a nonce, by Authlib.
+"""Sign in with an OpenID provider: the authorization code flow with PKCE and a nonce, using Authlib.
 
-A person is who the provider says (`iss` and `sub`), never a name or an e-mail address that they may change. The first
-sign-in creates a user, if one of the rules fits; a name that is taken gets a number. Each sign-in makes a token of its
-own, so that disabling the user, revoking the token and limits hold as for every other. A user who signed in with a
-token can link their account at the provider, so that it leads to the user whom they are already.
+People are identified by the provider's `iss` and `sub`, never by a name or an e-mail address, which they may change.
+The first sign-in creates a user, if a rule matches; a number is added to a name that is already in use. Each sign-in
+creates a separate token, so that disabling the user, revoking the token and rate limits work as usual. A user who
+signed in with a token can link their account at the provider to their existing user.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _LOG = structlog.get_logger()
 
 
 class Provider:
-    """An OpenID provider whose people may sign in.
+    """An OpenID provider with which people may sign in.
 
     Args:
-        settings: With the issuer, the client and the rules.
+        settings: The settings, with the issuer, the client and the rules.
         root: The path below which the pages are.
 
     Raises:
@@ -78,7 +78,7 @@ class Provider:
         self._begun: OrderedDict[str, tuple[float, dict[str, Any], Caller | None]] = OrderedDict()
 
     async def begin(self, request: Request, caller: Caller | None = None) -> Response:
-        """Send a browser to the provider: to sign in, or to link the account there to a user who is signed in.
+        """Redirect a browser to the provider, to sign in or to link an account there to the signed-in user.
 
         Raises:
             Problem: The provider can't be reached, or the user's token has fewer rights than signing in gives.
@@ -90,23 +90,24 @@ class Provider:
         back = str(request.url.replace(path=self._root + CALLBACK, query="", fragment=""))
         try:
             answer: Response = await self._client.authorize_redirect(request, back)
-        except Exception as error:  # of the network, or an answer that is no metadata
+        except Exception as error:  # a network error, or a response without metadata
             raise self._failed(error) from error
         cookie = secrets.token_urlsafe(32)
         self._begun[cookie] = time.monotonic() + _WAIT, kept, caller
         while len(self._begun) > _MOST:
             self._begun.popitem(last=False)
-        # Lax, since the way back begins at another site.
+        # Lax, since the redirect back comes from another site.
         secure, path = request.url.scheme == "https", self._root + CALLBACK
         answer.set_cookie(_COOKIE, cookie, max_age=int(_WAIT), httponly=True, samesite="lax", path=path, secure=secure)
         return answer
 
     async def finish(self, request: Request, service: Service) -> str | None:
-        """Return a new token of the person who comes back; None if they linked their account to their user.
+        """Return a new token for the person who returns from the provider; None if they linked their account to their
+        user.
 
         Raises:
-            Problem: They did not begin here, the provider refuses, no rule allows them, or their user is disabled; or
-                the account is another user's.
+            Problem: The sign-in did not begin here, the provider refuses, no rule allows the account, the user is
+                disabled, or the account is another user's.
         """
         until, kept, caller = self._begun.pop(request.cookies.get(_COOKIE, ""), (0.0, {}, None))
         if until < time.monotonic():
@@ -114,7 +115,7 @@ class Provider:
         request.scope["session"] = kept
         try:
             said = await self._client.authorize_access_token(request)
-        except Exception as error:  # a refusal, a forged answer, or of the network
+        except Exception as error:  # a refusal, a forged response, or a network error
             raise self._failed(error) from error
         if caller is not None:
             return await run_in_threadpool(link, service, caller, said["userinfo"], self._rules)
@@ -126,12 +127,12 @@ class Provider:
 
 
 def token_of(service: Service, claims: Mapping[str, Any], rules: tuple[str, ...]) -> str:
-    """Return a new token of a person, who becomes a user if a rule allows it.
+    """Return a new token for a person; a user is created for them if a rule allows it.
 
     Args:
-        service: Where.
-        claims: Of an ID token that was verified.
-        rules: `CLAIM=PATTERN` each, or `*`.
+        service: The service.
+        claims: Claims of a verified ID token.
+        rules: Each `CLAIM=PATTERN` or `*`.
 
     Raises:
         Problem: No rule allows them, or their user is disabled.
@@ -157,7 +158,7 @@ def check_may_link(caller: Caller) -> None:
     """Check that a token has the rights that signing in through a provider would give its user.
 
     Raises:
-        Problem: It has fewer: who has it must not get more by linking an account.
+        Problem: It has fewer: linking an account must not give its holder more rights.
     """
     full = caller.all_projects if caller.admin else all(caller.may(scope) for scope in _SCOPES)
     if not full or caller.bound_to is not None:
@@ -167,13 +168,13 @@ def check_may_link(caller: Caller) -> None:
 
 
 def link(service: Service, caller: Caller, claims: Mapping[str, Any], rules: tuple[str, ...]) -> None:
-    """Link the account of a person to a user, as whom they sign in from then on.
+    """Link a person's account to a user; signing in with it then signs in as that user.
 
     Args:
-        service: Where.
-        caller: The user, as they began.
-        claims: Of an ID token that was verified.
-        rules: As of `token_of`.
+        service: The service.
+        caller: The user who began to link the account.
+        claims: Claims of a verified ID token.
+        rules: As for `token_of`.
 
     Raises:
         Problem: No rule allows the account, it is another user's, or the token was revoked meanwhile.
@@ -193,7 +194,7 @@ def link(service: Service, caller: Caller, claims: Mapping[str, Any], rules: tup
 
 
 def _account(claims: Mapping[str, Any], rules: tuple[str, ...]) -> tuple[str, str]:
-    """Issuer and subject of an account that may sign in.
+    """Return issuer and subject of an account that may sign in.
 
     Raises:
         Problem: No rule allows it.
@@ -206,7 +207,8 @@ def _account(claims: Mapping[str, Any], rules: tuple[str, ...]) -> tuple[str, st
 
 
 def allowed(rule: str, claims: Mapping[str, Any]) -> bool:
-    """Whether a rule fits a person: `*`, or a pattern of one of the values of a claim. Addresses must be verified."""
+    """Return whether a rule matches a person: `*`, or a pattern for one of the values of a claim. Addresses must be
+    verified."""
     if rule == "*":
         return True
     name, _, pattern = rule.partition("=")
@@ -217,7 +219,7 @@ def allowed(rule: str, claims: Mapping[str, Any]) -> bool:
 
 
 def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
-    """A name for a new user; never one that somebody has."""
+    """Return an unused name for a new user."""
     asked = str(claims.get("preferred_username") or str(claims.get("email", "")).partition("@")[0] or "user")
     name = re.sub(r"[^a-z0-9._-]+", "-", asked.lower())[:56].strip("._-") or "user"
     if name.startswith(("usr_", "prj_")):
@@ -228,7 +230,8 @@ def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
 
 
 def arrived(root: str, path: str = "/") -> HTMLResponse:
-    """A page that leads on: after a redirect from another site, browsers withhold the session's strict cookie."""
+    """Return a page that redirects: after a redirect from another site, browsers withhold the session's strict
+    cookie."""
     onward = f'<meta http-equiv="refresh" content="0; url={root}{path}">'
     answer = HTMLResponse(f"<!doctype html><title>mleredux</title>{onward}")
     answer.delete_cookie(_COOKIE, path=root + CALLBACK)

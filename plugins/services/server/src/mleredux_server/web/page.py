@@ -27,7 +27,7 @@ _USED = {"concurrent_runs": "running_runs"}
 
 
 class Share(NamedTuple):
-    """What a project may use of something, and uses now."""
+    """A project's limit and current usage of a resource."""
 
     name: str
     used: float | None
@@ -35,7 +35,7 @@ class Share(NamedTuple):
 
 
 def server(visit: Visit) -> dict[str, Any]:
-    """Everything that the visitor's token may see: lists of the API, as one page."""
+    """Return everything that the visitor's token may see: lists of the API, as one page."""
     source = cast("ServerSource", visit.source)
     service, caller = source.service, source.caller
     if not caller.may("read"):
@@ -57,7 +57,7 @@ def server(visit: Visit) -> dict[str, Any]:
 
 
 def _queue(session: Session, caller: Caller) -> dict[str, Any]:
-    """Running and queued runs, the next ones first; why each waits is what the API says."""
+    """Return running and queued runs, the next ones first, with the API's reason why each one waits."""
     where = [Job.kind == "run", Job.state.in_(("queued", "started")), *seen_by(caller, Job.project_id)]
     query = select(RunRow, User.name, Job).join(Job, Job.id == RunRow.id).join(User, User.id == RunRow.user_id)
     order = (Job.state.desc(), Job.priority.desc(), Job.queued_at, Job.id)
@@ -75,12 +75,13 @@ def _shares(view: ProjectView) -> list[Share]:
 
 
 def _told(value: float | None) -> float | None:
-    """A number to one decimal place; an integer where that is none."""
+    """Return a number rounded to one decimal place; None stays None."""
     return value if value is None else int(value) if value == int(value) else round(value, 1)
 
 
 def _tokens(session: Session, caller: Caller) -> list[TokenView]:
-    """The user's own tokens, of an admin all; never a token itself, which is not stored."""
+    """Return the records of the user's own tokens, or of all tokens for an admin; the tokens themselves are not
+    stored."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
         if not caller.may("tokens"):
@@ -91,6 +92,6 @@ def _tokens(session: Session, caller: Caller) -> list[TokenView]:
 
 
 def _audit(session: Session) -> list[tuple[Audit, str]]:
-    """The newest changes, with the names of who made them."""
+    """Return the newest changes, with the names of the users who made them."""
     query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(_SHOWN)
     return [(row, name or "command line") for row, name in session.execute(query)]

@@ -1,4 +1,4 @@
-"""Who is signed in: a random cookie for a token, in memory; a restart signs everybody out."""
+"""Sessions of signed-in users: a random cookie for a token, in memory; a restart signs everyone out."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Session:
     """A browser that signed in with a token.
 
     Attributes:
-        token: The hash of the token: revoking it ends the session.
-        own: Whether the token was made for it, and ends with it.
-        form_secret: Every form of its pages has it.
+        token: The hash of the token; revoking the token ends the session.
+        own: Whether the token was created for the session, and is revoked at its end.
+        form_secret: The CSRF token in every form of its pages.
     """
 
     token: str
@@ -36,7 +36,7 @@ class Sessions:
         self._known: OrderedDict[str, Session] = OrderedDict()
 
     def begin(self, token_hash: str, *, own: bool = False) -> str:
-        """Begin a session; the value of its cookie."""
+        """Begin a session; return the value of its cookie."""
         cookie = secrets.token_urlsafe(32)
         self._known[hash_of(cookie)] = Session(token_hash, own)
         while len(self._known) > _MOST:
@@ -44,7 +44,7 @@ class Sessions:
         return cookie
 
     def find(self, cookie: str) -> Session | None:
-        """The session of a cookie, unless it has expired."""
+        """Return the session of a cookie, unless it has expired."""
         found = self._known.get(hash_of(cookie))
         return found if found is not None and time.monotonic() < found.until else None
 

@@ -1,4 +1,4 @@
-"""Signing in, and what stands before the pages: who asks, from which site, how often."""
+"""Sign in, and check each request to the pages: its user, its origin and the rate limit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OWN = [
 
 
 def signed_in(app: FastAPI) -> ASGIApp:
-    """The pages of an app, for those who have signed in."""
+    """Wrap an app's pages so that only signed-in users see them."""
     state = app.state
 
     def source_of(request: Request) -> ServerSource:
@@ -56,11 +56,11 @@ def signed_in(app: FastAPI) -> ASGIApp:
 
 
 class SignedIn:
-    """Answer requests of signed-in users; others get the page to sign in.
+    """Answers requests of signed-in users; others get the sign-in page.
 
     Args:
-        pages: What is shown; its scope gets `caller` and `session_secret`.
-        app: The server, which has the tokens and limits.
+        pages: The pages; their scope gets `caller` and `session_secret`.
+        app: The server's application, with the tokens and limits.
     """
 
     def __init__(self, pages: ASGIApp, app: FastAPI) -> None:
@@ -116,7 +116,8 @@ class SignedIn:
         return self._pages
 
     async def _caller(self, request: Request, session: Session | None) -> Caller | None:
-        """The user of a session, if its token is still valid; each request counts for the token's limit."""
+        """Return the user of a session, if its token is still valid; each request counts towards the user's rate
+        limit."""
         if session is None:
             return None
         tokens: Tokens = self._app.state.tokens
@@ -126,7 +127,7 @@ class SignedIn:
         return caller
 
     async def _submit(self, request: Request, caller: Caller, session: Session) -> Response:
-        """Receive predictions as the API does; their form is checked at once, if the task is prepared."""
+        """Receive predictions like the API; their format is checked immediately if the task is prepared."""
         service: Service = self._app.state.service
         task = shown = ""
         try:
@@ -184,7 +185,8 @@ class SignedIn:
         return self._begin(request, token, arrived(ROOT), own=True)
 
     async def _link(self, request: Request, provider: Provider, session: Session, caller: Caller) -> Response:
-        """Send a user to the provider, to link the account there; the strict cookie shows that this site asks."""
+        """Redirect a user to the provider, to link an account; the strict cookie proves that the request comes from
+        this site."""
         try:
             return await provider.begin(request, caller)
         except Problem as problem:
@@ -197,7 +199,7 @@ class SignedIn:
         return answer
 
     def _form(self, problem: Problem | None = None) -> Response:
-        """The page to sign in; 401, so that scripts notice."""
+        """Return the sign-in page, with status 401 so that scripts notice."""
         status = 401 if problem is None or problem.slug == "unauthenticated" else problem.status
         headers = problem.headers if problem else {}
         headers = {name: value for name, value in headers.items() if name.lower() != "www-authenticate"}

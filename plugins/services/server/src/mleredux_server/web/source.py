@@ -1,4 +1,4 @@
-"""The runs that one user may see, as a source of pages."""
+"""The runs that a user may see, as a source for the pages."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from mleredux_server.web.table import run_table, version_of_runs
 
 
 class Refused(MlereduxError):
-    """A problem of the API, as a page shows it."""
+    """A problem of the API, in the form that pages show."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail, hint=problem.hint)
 
 
 class ServerSource:
-    """The runs of the projects that a user is a member of; of an admin, all.
+    """The runs of the projects that a user is a member of; all runs for an admin.
 
     Args:
-        masks: Which secrets an agent received.
+        masks: The masks for secrets that agents received.
     """
 
     def __init__(self, service: Service, caller: Caller, masks: Masks) -> None:
@@ -49,37 +49,37 @@ class ServerSource:
 
     @property
     def place(self) -> str:
-        """Whose runs these are."""
+        """The owner of these runs, for display."""
         return self.caller.user_name
 
     @property
     def folder(self) -> Path | None:
-        """Nobody sees the directory as a whole."""
+        """Return None: users do not see the directory as a whole."""
         return None
 
     @property
     def data_dir(self) -> Path | None:
-        """The server's prepared data."""
+        """The folder of the server's prepared data."""
         self._needs("read")
         return self.service.data.path
 
     def shown(self, page: str) -> str:
-        """The page without the server's folders."""
+        """Return the page without paths of the server's folders."""
         folders = (self.service.settings.runs_dir.absolute(), self.service.data.path.absolute())
         return hiding(*folders, *(Path(escape(str(folder))) for folder in folders))(page)
 
     def runs(self, query: RunQuery) -> RunTable:
-        """The runs that match."""
+        """Return the runs that match."""
         self._needs("read")
         with self.service.database.reading() as session:
             return run_table(session, self.caller, query)
 
     def run(self, run_id: str) -> Run:
-        """A run, unless it is another user's, or has secrets of its agent that are not masked yet.
+        """Return a run, unless it belongs to another user, or contains secrets of its agent that are not masked yet.
 
         Raises:
             NotFound: The user can see no such run.
-            MlereduxError: Secrets that its agent received are masked in its files only when it has ended.
+            MlereduxError: Its agent received secrets, which are masked in its files only at its end.
         """
         seen = self._seen(run_id)
         ended = seen.ended and seen.status in FINAL and (seen.path / MANIFEST).is_file()
@@ -95,17 +95,17 @@ class ServerSource:
         return Run(seen.path)
 
     def experiments(self, experiment: str | None = None) -> list[StoredExperiment]:
-        """The newest experiments of the user's projects, or the one with this id."""
+        """Return the newest experiments of the user's projects, or the one with this id."""
         self._needs("read")
         return stored_experiments(self.service, self.caller, experiment)
 
     def submissions(self) -> list[dict[str, Any]]:
-        """What people submitted to technique tasks."""
+        """Return people's submissions to technique tasks."""
         self._needs("read")
         return submitted(self.service, self.caller)
 
     def version(self, run_id: str | None = None) -> str:
-        """A text that changes when something of a run does, or of any run."""
+        """Return a text that changes whenever a run changes, or any run."""
         if run_id is not None:
             return version_of(self._seen(run_id).path)
         self._needs("read")
@@ -121,7 +121,7 @@ class ServerSource:
             yield f"Requested {run_id} to stop." if known else f"{run_id} has ended already."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Resume runs that did not fail because of their agent; request others once more."""
+        """Resume runs that did not fail because of their agent; request the others again."""
         self._needs("run")
         for run_id in run_ids:
             self._seen(run_id)
@@ -149,7 +149,7 @@ class ServerSource:
             raise MlereduxError(f"{field}: {message}.", hint="Change it.") from error
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
-        """Set a label of runs; remove it where the value is empty."""
+        """Set a label of runs, or remove it if the value is empty."""
         self._needs("run")
         for run_id in run_ids:
             self._seen(run_id)
@@ -160,7 +160,7 @@ class ServerSource:
             yield f"{'Labelled' if value else 'Removed the label of'} {run_id}."
 
     def columns(self) -> Mapping[str, Any]:
-        """The user's name, and the pages that only this site has."""
+        """Return the user's name, and the pages that only this site has."""
         return {
             "where": self.caller.user_name,
             "user": self.caller.user_name,

@@ -1,4 +1,4 @@
-"""Pages for people who submit predictions: the form on a task's page, and the grade of a submission."""
+"""Pages for people who submit predictions: the form on a task's page, and the page of a submission with its grade."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 50
 
 
 def on_task(visit: Visit, task: Task) -> dict[str, Any]:
-    """The form, and the newest submissions to the task that the visitor may see."""
+    """Return the form, and the newest submissions to the task that the visitor may see."""
     source = cast("ServerSource", visit.source)
     caller, service = source.caller, source.service
     where = (Submission.task == task.id, *seen_by(caller, Submission.project_id))
@@ -37,7 +37,7 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
 
 
 def submission(visit: Visit) -> dict[str, Any]:
-    """A submission, with its report once it is graded.
+    """Return a submission, with its report once it is graded.
 
     Raises:
         NotFound: The visitor can see no such submission.

@@ -1,4 +1,4 @@
-"""The list of runs as pages show it: filters, counts of facets, order and pages, all by queries of the database."""
+"""The list of runs for pages: filters, counts of facets, order and paging, all as database queries."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SEARCHED = ("id", "task", "agent", "experiment_id", "arm", "message", "status",
 _NAMED = 500
 """Maximum number of experiments whose names are looked up for a page."""
 _SPECIAL = re.compile(r"[%_/]")
-"""In patterns of LIKE."""
+"""Special characters in LIKE patterns."""
 _Condition = ColumnElement[bool]
 _Column = InstrumentedAttribute[Any]
 _Counts = tuple[int, dict[str, list[tuple[str, int]]]]
 _KEPT = 100
 _kept: WeakKeyDictionary[Any, dict[tuple[Any, ...], _Counts]] = WeakKeyDictionary()
-"""Of each database: counts by the state of the runs, who sees them and what was asked."""
+"""For each database: counts by the state of the runs, the user and the query."""
 _lock = threading.Lock()
 
 
@@ -47,7 +47,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     """
     like = (
         "like" if session.get_bind().dialect.name == "sqlite" else "ilike"
-    )  # SQLite's ignores case, faster than lower
+    )  # SQLite's LIKE ignores case, and is faster than lower
     searched = [*seen_by(caller, RunRow.project_id), *(_has(word, like) for word in query.search.split())]
     chosen = {name: _accepted(_column(name), values) for name, values in query.wanted.items()}
     total, facets = _kept_counts(session, caller, query, searched, chosen)
@@ -65,7 +65,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
 
 
 def version_of_runs(session: Session, caller: Caller) -> str:
-    """Return a text that changes when a run is added or removed that a user may see, or its row changes."""
+    """Return a text that changes when a run that a user may see is added or removed, or its row changes."""
     told = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
     return "-".join(map(str, session.execute(select(*told).where(*seen_by(caller, RunRow.project_id))).one()))
 
@@ -76,7 +76,7 @@ def _column(name: str) -> _Column:
 
 
 def _has(word: str, like: str) -> _Condition:
-    """Whether a run has a word in one of its columns, the name of its experiment or a label."""
+    """Return the condition that a word occurs in one of a run's columns, the name of its experiment or a label."""
     if "\0" in word:  # which no database stores
         return false()
     pattern = "%" + _SPECIAL.sub(r"/\g<0>", word) + "%"
@@ -93,7 +93,7 @@ def _has(word: str, like: str) -> _Condition:
 
 
 def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
-    """Whether a column has one of these values; the empty text is none."""
+    """Return the condition that a column has one of these values; the empty text stands for no value."""
     given = {value for value in values if "\0" not in value}
     known: list[Any] = sorted(given - {""})
     if column.property.columns[0].type.python_type is int:
@@ -105,7 +105,7 @@ def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
 def _kept_counts(
     session: Session, caller: Caller, query: RunQuery, searched: Sequence[_Condition], chosen: Mapping[str, _Condition]
 ) -> _Counts:
-    """Count as `_counted` does, once until a run changes; not for rows alone, which need no facets."""
+    """Count like `_counted`, cached until a run changes; without facets if only rows are needed."""
     if not query.facets:
         return _counted(session, searched, chosen, ())
     wanted = tuple(sorted(query.wanted.items()))
@@ -126,7 +126,7 @@ def _kept_counts(
 def _counted(
     session: Session, searched: Sequence[_Condition], chosen: Mapping[str, _Condition], facets: Sequence[str]
 ) -> _Counts:
-    """Count what matches, and for each facet its values, without its own filter: one query for all."""
+    """Count the matching runs and, for each facet, its values without its own filter, in one query."""
     columns: dict[str, Any] = {name: cast(_column(name), Text).label(name) for name in facets}
     matching = select(*columns.values() or [RunRow.id]).where(*searched, *chosen.values()).cte("matching")
     parts: list[Select[*tuple[Any, ...]]] = [select(literal(""), null(), func.count()).select_from(matching)]
@@ -154,7 +154,7 @@ def _place(order: _Column, after: str) -> tuple[Any, str]:
 
 
 def _names(session: Session, experiments: Sequence[tuple[str, int]]) -> dict[str, str]:
-    """The names of experiments by their ids."""
+    """Return the names of experiments by their ids."""
     ids = [value for value, _ in experiments[:_NAMED] if value]
     query = select(Experiment.id, Experiment.name).where(Experiment.id.in_(ids))
     return {row.id: row.name for row in session.execute(query)} if ids else {}

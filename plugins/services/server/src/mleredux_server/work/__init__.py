@@ -1,6 +1,7 @@
-"""The work of each type of job, one module per type: `work` in the worker; in the server `TABLE`, `BUSY`, `settle`.
+"""The work of each type of job, one module per type: `work` is for the worker; `TABLE`, `BUSY` and `settle` are for the
+server.
 
-Only the server process writes the database; a worker only writes files, in its job's folder.
+Only the server process writes to the database; a worker only writes files in its job's folder.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def begin(session: Session, job: Job) -> None:
 
 
 def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
-    """Record in the table of a job other than a run what came of it."""
+    """Record the outcome of a job other than a run in its table."""
     kind = import_module(f"{__name__}.{job.kind}")
     if (row := session.get(kind.TABLE, job.id)) is None:
         return
@@ -63,10 +64,10 @@ class WorkContext:
 
     Attributes:
         settings: The server's settings, without its database, which workers never open.
-        folder: The job's own: a run's directory, or one in the state folder.
-        request: The content of `request.json`; empty for runs, whose directory has everything.
+        folder: The job's folder: a run's directory, or one in the state folder.
+        request: The content of `request.json`; empty for runs, whose directory contains everything.
         lease: The worker's lease on the folder.
-        cancelled: Returns whether a user asked to cancel, or the lease is lost.
+        cancelled: Returns whether a user requested cancellation, or the lease is lost.
         attempt: 1 for the first worker that starts the job.
     """
 

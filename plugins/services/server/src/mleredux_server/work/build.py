@@ -1,4 +1,5 @@
-"""Build an agent's environment ahead of its runs: the reference is fetched and pinned here, not in a request."""
+"""Build an agent's environment ahead of its runs; the reference is fetched and pinned here, not while handling a
+request."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ def work(context: WorkContext) -> dict[str, Any]:
     """Fetch, pin and build.
 
     Returns:
-        `agent`, pinned; `image`, the content digest of the build; `cached`, whether it existed.
+        `agent`, the pinned reference; `image`, the content digest of the build; `cached`, whether it already existed.
 
     Raises:
-        MlereduxError: It can't be fetched or built, or uses what is not allowed.
+        MlereduxError: It can't be fetched or built, or is not allowed.
     """
     asked = context.request
     reference, options = str(asked["agent"]), dict(asked["options"])
@@ -54,6 +55,6 @@ def work(context: WorkContext) -> dict[str, Any]:
 
 
 def settle(row: BuildRow, result: dict[str, Any]) -> None:
-    """Record that it is ready."""
+    """Record that the build is ready."""
     row.status, row.agent = "ready", result["agent"]
     row.image, row.cached = result["image"], result["cached"]

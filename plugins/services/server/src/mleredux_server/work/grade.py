@@ -1,4 +1,4 @@
-"""Grade submissions without an agent: core's grader, in a child process without network."""
+"""Grade submissions without an agent, using core's grader in a child process without network."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mleredux_server.work import WorkContext
 
 TABLE, BUSY, FAILED = Submission, "grading", "It could not be graded."
 FAULT_FILE = "fault.txt"
-"""The error message, which may name files of this machine: for the server administrator."""
+"""File with the error message for the server administrator, since it may name files of this machine."""
 
 
 def work(context: WorkContext) -> dict[str, Any]:
-    """Prepare the task if that was not done yet, and grade the file.
+    """Prepare the task if necessary, and grade the file.
 
     Returns:
-        `report`, also for a file that can't be scored.
+        `report`, even for a file that can't be scored.
 
     Raises:
         MlereduxError: The server or the task is at fault.

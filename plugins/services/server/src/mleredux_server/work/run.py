@@ -1,4 +1,4 @@
-"""Runs: core's pipeline brings them to their end; the directory is the result."""
+"""Execute runs with core's pipeline; the run's directory is the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def work(context: WorkContext) -> dict[str, Any]:
 
 
 def sweep(context: WorkContext, run: Run) -> None:
-    """Remove what an earlier attempt left running; an attempt that is cancelled early does not check for it."""
+    """Stop processes of an earlier attempt, since an attempt that is cancelled early does not check for them."""
     try:
         context.catalogue.sandbox(run.spec.sandbox).sweep(context.store.owner, lambda other: other != run.id)
     except SandboxError:
