@@ -28,7 +28,7 @@ M = TypeVar("M", TokenInfo, User, Project, WebhookInfo)
 
 
 class _All(Generic[M]):
-    """All things of a kind that one may see."""
+    """Records of one kind that the caller may see."""
 
     _path: ClassVar[str]
     _model: ClassVar[type[Any]]
@@ -41,7 +41,7 @@ class _All(Generic[M]):
         return self._all.__aiter__()
 
     async def list(self) -> Listing[M]:
-        """All that one may see; tokens without their secrets."""
+        """Return all records that the caller may see; tokens come without their secrets."""
         return await self._all.list()
 
     def _path_of(self, thing: str | M) -> str:
@@ -49,7 +49,7 @@ class _All(Generic[M]):
 
 
 class AsyncTokens(_All[TokenInfo]):
-    """One's own tokens; an administrator's: everybody's."""
+    """The caller's tokens; for administrators, those of all users."""
 
     _path, _model = "/v1/tokens", TokenInfo
 
@@ -62,35 +62,35 @@ class AsyncTokens(_All[TokenInfo]):
         expires_in: Duration | None = None,
         user: str | None = None,
     ) -> Token:
-        """Make a token.
+        """Create a token.
 
         Args:
-            name: What it is for.
-            scopes: Of `read`, `run`, `grade`, `tokens`, `admin`.
-            project: The only one it may use; all of the user's where None.
-            expires_in: How long it lasts: seconds, "30d", or a `timedelta`; for ever where None.
-            user: Whose, by id; only an administrator may name another's.
+            name: The token's purpose.
+            scopes: Any of `read`, `run`, `grade`, `tokens`, `admin`.
+            project: The only project it may use; None: all of the user's.
+            expires_in: Its lifetime: seconds, text such as "30d", or a `timedelta`; None: it does not expire.
+            user: Id of its owner; only administrators may name another user.
 
         Returns:
-            The token; `token.token.get_secret_value()` is what to hand on, and is never said again.
+            The token; `token.token.get_secret_value()` returns its secret, which the server does not return again.
         """
         lasts = seconds(expires_in) if expires_in is not None else None
         body = {"name": name, "scopes": list(scopes), "project": project, "expires_in": lasts, "user": user}
         return parse(Token, await self._http.json(calls.create("/v1/tokens", body)))
 
     async def delete(self, token: str | TokenInfo) -> None:
-        """Make a token worthless, by its id."""
+        """Revoke a token by its id."""
         await self._http.send(calls.delete(self._path_of(token)))
 
 
 class AsyncSecrets:
-    """Secrets: their values can be set, and never read."""
+    """Secrets, whose values can be set but not read."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     async def list(self, *, project: str | None = None) -> Listing[SecretInfo]:
-        """One's own secrets, or those of a project."""
+        """Return the caller's secrets, or those of a project."""
         params = calls.known({"project": project})
         return await AsyncPager(self._http, "/v1/secrets", partial(parse, SecretInfo), params).list()
 
@@ -98,10 +98,11 @@ class AsyncSecrets:
         """Create or replace a secret.
 
         Args:
-            name: As the agent's variable: `HF_TOKEN`. `GIT_TOKEN` fetches repositories of agents instead, and keys of
-                language models are used by the gateway.
-            value: It is encrypted on the service, and masked in everything that a run leaves.
-            project: Of which it is, so that all members' runs can use it; only owners may. None: your own.
+            name: Name of the agent's environment variable, such as `HF_TOKEN`. However, `GIT_TOKEN` is only used to
+                fetch agents' repositories, and API keys of language models are only used by the gateway.
+            value: The value, which is encrypted on the server, and masked in all output of runs.
+            project: Id or name of the project that owns the secret, so that runs of all members can use it; requires
+                the role `owner`. None: the caller owns it.
         """
         body = calls.known({"value": value, "project": project})
         call = calls.Call("PUT", f"/v1/secrets/{calls.segment(name)}", json=body)
@@ -114,7 +115,7 @@ class AsyncSecrets:
 
 
 class AsyncWebhooks(_All[WebhookInfo]):
-    """Addresses that are told of events of one's projects; only their owners change them."""
+    """URLs that are notified of events in the caller's projects; only owners of a project may change them."""
 
     _path, _model = "/v1/webhooks", WebhookInfo
 
@@ -122,45 +123,45 @@ class AsyncWebhooks(_All[WebhookInfo]):
         """Create a webhook.
 
         Args:
-            url: Where messages are sent: public, with https.
-            events: Of `run.ended` and `experiment.ended`; all by default.
-            project: Id or name; your own by default.
+            url: Public https URL that messages are sent to.
+            events: Any of `run.ended` and `experiment.ended`; all by default.
+            project: Id or name of the project; the caller's own by default.
         """
         body = calls.known({"url": url, "events": list(events) or None, "project": project})
         return parse(Webhook, await self._http.json(calls.create(self._path, body)))
 
     async def test(self, webhook: str | WebhookInfo) -> Delivery:
-        """Have a message of the event `test` sent."""
+        """Send a message for the event `test`."""
         return parse(Delivery, await self._http.json(calls.create(f"{self._path_of(webhook)}/test", {})))
 
     async def deliveries(self, webhook: str | WebhookInfo) -> Listing[Delivery]:
-        """What became of its messages, newest first."""
+        """Return the webhook's messages with their delivery status, newest first."""
         path = f"{self._path_of(webhook)}/deliveries"
         return await AsyncPager(self._http, path, partial(parse, Delivery)).list()
 
     async def delete(self, webhook: str | WebhookInfo) -> None:
-        """Delete a webhook, with the messages that are not delivered yet."""
+        """Delete a webhook with its undelivered messages."""
         await self._http.send(calls.delete(self._path_of(webhook)))
 
 
 class AsyncUsers(_All[User]):
-    """Everybody who may use the service; for administrators."""
+    """The users of the server; for administrators."""
 
     _path, _model = "/v1/users", User
 
     async def create(self, name: str, *, admin: bool = False, service: str | None = None) -> User:
-        """Add a user, who gets a project of their own.
+        """Create a user with their own project.
 
         Args:
-            name: Of the user.
-            admin: Whether they may do everything.
+            name: Name of the user.
+            admin: Whether the user is an administrator.
             service: Id or name of a project: the user is a service account, a program that works in it.
         """
         body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
         return parse(User, await self._http.json(calls.create("/v1/users", body)))
 
     async def get(self, user: str) -> User:
-        """A user, by id."""
+        """Return a user by id."""
         return parse(User, await self._http.json(calls.get(self._path_of(user))))
 
     async def delete(self, user: str | User) -> None:
@@ -169,18 +170,18 @@ class AsyncUsers(_All[User]):
 
 
 class AsyncProjects(_All[Project]):
-    """One's projects; an administrator's: all."""
+    """The caller's projects; for administrators, all projects."""
 
     _path, _model = "/v1/projects", Project
 
     async def create(self, name: str, *, quota: Quota | Mapping[str, Any] | None = None) -> Project:
-        """Make a project; only an administrator may name a quota."""
+        """Create a project; only administrators may set its quota."""
         return parse(
             Project, await self._http.json(calls.create("/v1/projects", {"name": name, "quota": _quota(quota)}))
         )
 
     async def get(self, project: str) -> Project:
-        """A project with its quota and what it uses now, by id."""
+        """Return a project with its quota and current usage, by id."""
         return parse(Project, await self._http.json(calls.get(self._path_of(project))))
 
     async def update(
@@ -197,11 +198,11 @@ class AsyncProjects(_All[Project]):
         )
 
     async def add_member(self, project: str | Project, user: str | User, role: str = "member") -> None:
-        """Let a user in, or give them another role: `member` or `owner`."""
+        """Add a user, or change their role: `member` or `owner`."""
         await self._http.send(calls.Call("PUT", self._member(project, user), json={"role": role}))
 
     async def remove_member(self, project: str | Project, user: str | User) -> None:
-        """Let a user in no more."""
+        """Remove a user from a project."""
         await self._http.send(calls.delete(self._member(project, user)))
 
     def _member(self, project: str | Project, user: str | User) -> str:
@@ -213,7 +214,7 @@ def _id(thing: str | TokenInfo | User | Project | WebhookInfo) -> str:
 
 
 def _quota(quota: Quota | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Only what was said: in a change, None lifts a limit."""
+    """Return only the fields that were set explicitly: in a change, None removes a limit."""
     if quota is None:
         return None
     return quota.model_dump(mode="json", exclude_unset=True) if isinstance(quota, Quota) else dict(quota)

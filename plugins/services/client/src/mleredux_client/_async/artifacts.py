@@ -1,4 +1,4 @@
-"""What a run left: listed, read, downloaded."""
+"""List, read and download the output files of a run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class AsyncArtifactFile:
     """One file of a run.
 
     Attributes:
-        path: Relative to the run.
-        info: Size, media type, hash and producer; None where only the path was given.
+        path: Path relative to the run's directory.
+        info: Size, media type, hash and producer; None if only the path is known.
     """
 
     def __init__(self, http: AsyncHttp, run: str, path: str, info: Artifact | None = None) -> None:
@@ -35,7 +35,7 @@ class AsyncArtifactFile:
         self._url = f"/v1/runs/{calls.segment(run)}/artifacts/{calls.file_path(path)}"
 
     async def read(self) -> bytes:
-        """Return its bytes, all in memory."""
+        """Return its bytes, all at once."""
         response = await self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))
         return response.content
 
@@ -45,7 +45,7 @@ class AsyncArtifactFile:
         return content.decode("utf-8", errors="replace")
 
     async def save(self, path: Path | str) -> Path:
-        """Write it to a file of that name, or into a folder that exists."""
+        """Save it as a file of that name, or in an existing folder."""
         target = Path(path)
         if target.is_dir():
             target = target_of(target, self.path.rsplit("/", 1)[-1])
@@ -53,11 +53,11 @@ class AsyncArtifactFile:
             return await self._fill(part)
 
     async def download(self, folder: Path | str) -> Path:
-        """Write it beneath a folder, by its path; nothing is fetched again that is there.
+        """Download it into a folder, by its path; existing data is not downloaded again.
 
         Raises:
-            UnsafePath: It would lie outside.
-            Damaged: It arrived with other bytes than the manifest names, twice.
+            UnsafePath: The path would be outside the folder.
+            Damaged: The downloaded bytes did not match the manifest, twice.
         """
         base = Path(folder)
         base.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class AsyncArtifactFile:
             return await self._fill(part)
 
     async def _fill(self, part: Partial) -> Path:
-        """Fetch what is missing, as often as that takes."""
+        """Download the missing bytes, retrying as often as necessary."""
         attempts = Attempts(self._http.policy)
         damaged = False
         while True:
@@ -80,7 +80,7 @@ class AsyncArtifactFile:
             except Damaged:
                 if damaged:
                     raise
-                damaged = True  # what lay there from an earlier time may be at fault
+                damaged = True  # bytes of an earlier download may be the cause
                 continue
             except (httpx.RequestError, MlereduxApiError) as error:
                 outside = isinstance(error, MlereduxApiError) and error.status == 416
@@ -113,7 +113,7 @@ class AsyncArtifactFile:
 
 
 class AsyncArtifacts:
-    """The files of a run: `run.artifacts["report.html"]`, or one after the other."""
+    """The files of a run: `run.artifacts["report.html"]`, or iterate over them."""
 
     def __init__(self, http: AsyncHttp, run: str) -> None:
         self._http, self._run = http, run
@@ -125,7 +125,7 @@ class AsyncArtifacts:
             yield AsyncArtifactFile(self._http, self._run, info.path, info)
 
     def __getitem__(self, path: str) -> AsyncArtifactFile:
-        """A file by its path; whether there is one shows when it is read."""
+        """Return a file by its path, without checking that it exists."""
         return AsyncArtifactFile(self._http, self._run, path)
 
     # sync: def __contains__(self, path: object) -> bool:
@@ -136,22 +136,22 @@ class AsyncArtifacts:
         return Listing([info async for info in self._all if matches(info.path, pattern)])
 
     async def download(self, folder: Path | str, pattern: str | None = None, *, at_once: int = 4) -> Listing[Path]:
-        """Fetch all files, or those whose path matches, into a folder; again: only what is missing.
+        """Download all files, or those whose path matches, into a folder; a repeated call only downloads missing files.
 
-        Names are checked before anything is fetched; each file is checked against its hash, and appears whole or not
-        at all.
+        Names are checked before anything is downloaded. Each file is checked against its hash, and is created
+        atomically.
 
         Args:
-            folder: Made where it is missing.
-            pattern: As of a shell: `*.csv`, `output/*`; `*` crosses folders.
-            at_once: Downloads at the same time.
+            folder: The folder, which is created if it does not exist.
+            pattern: Shell-style pattern: `*.csv`, `output/*`; `*` also matches `/`.
+            at_once: Maximum number of concurrent downloads.
 
         Returns:
-            Where the files are.
+            The paths of the files.
 
         Raises:
-            UnsafePath: A name would lead out of the folder; nothing was fetched then.
-            NotFound: Nothing matches the pattern.
+            UnsafePath: A name would lead out of the folder; nothing was downloaded.
+            NotFound: No file matches the pattern.
         """
         wanted = await self.list(pattern)
         if pattern is not None and not wanted:
@@ -165,12 +165,12 @@ class AsyncArtifacts:
         return Listing(await async_each(fetch, wanted, at_once))
 
     async def archive(self, path: Path | str, format: str | None = None, *, prefix: str | None = None) -> Path:
-        """Fetch all files in one archive.
+        """Download all files in one archive.
 
         Args:
-            path: Of the archive; a broken download leaves none.
-            format: `zip`, `tar` or `tar.gz`; by the path's ending where None.
-            prefix: Only files whose path begins so.
+            path: Path of the archive, which is created only if the download completes.
+            format: `zip`, `tar` or `tar.gz`; None: determined by the path's suffix.
+            prefix: Only include files whose path begins with this.
         """
         target = Path(path)
         kind = format or next((FORMATS[end] for end in FORMATS if target.name.lower().endswith(end)), None)

@@ -1,4 +1,4 @@
-"""Agents of this machine on a service, and their environments."""
+"""Upload local agents to a server, and build agents' environments."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from mleredux_client._async.work import AsyncBuild
 
 
 class AsyncBuilds:
-    """The part of a client that uploads agents and has their environments made."""
+    """The part of a client that uploads agents and builds their environments."""
 
     project: str | None
     _http: AsyncHttp
 
     async def upload(self, agent: str | Path, *, project: str | None = None) -> str:
-        """Upload an agent's folder or script, as `run` does.
+        """Upload an agent's folder or script, like `run`.
 
         Args:
             agent: Its path.
             project: Id or name of the project that it belongs to.
 
         Returns:
-            Its reference, with its name and hash; what is not a path is returned as it is.
+            The agent's reference, with its name and hash; anything that is not a path is returned unchanged.
 
         Raises:
-            UsageError: There is no such folder.
-            TooLarge: It is too large for the service.
+            UsageError: The folder does not exist.
+            TooLarge: The folder is too large for the server.
         """
         return await uploaded(self._http, agent, project or self.project)
 
@@ -46,15 +46,15 @@ class AsyncBuilds:
         project: str | None = None,
         wait: bool = False,
     ) -> AsyncBuild:
-        """Make an agent's environment ahead of its runs.
+        """Build an agent's environment ahead of its runs.
 
         Args:
             agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
-            options: Options of the agent to change.
-            sandbox: Where it will run.
-            secrets: Names of secrets of yours or the project's: `GIT_TOKEN` fetches a private repository.
+            options: Options of the agent that differ from its defaults.
+            sandbox: Id of the sandbox that it will run in.
+            secrets: Names of your own or the project's secrets; `GIT_TOKEN` is used to fetch a private repository.
             project: Id or name of the project that it belongs to.
-            wait: Whether to return only once it can be used.
+            wait: Whether to return only when it is ready.
         """
         body = {
             "agent": await self.upload(agent, project=project),

@@ -1,4 +1,4 @@
-"""The client of a service."""
+"""The client of a server."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _AT_ONCE = 100
 
 
 class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
-    """A service, by the nouns of mleredux: `await client.run("digits", agent="baseline")`.
+    """A client for a mleredux server: `await client.run("digits", agent="baseline")`.
 
     Args:
-        url: Of the service; the environment variable MLEREDUX_SERVER where None.
-        token: Who we are; the environment variable MLEREDUX_TOKEN where None. It is shown nowhere.
-        timeout: Seconds that the service may stay silent.
-        retries: How often something is tried again when the connection breaks, or the service is busy or away.
-        project: Id or name of the project that new things belong to; the user's own where None.
-        transport: A transport of httpx, in place of sockets.
+        url: URL of the server; None: the environment variable MLEREDUX_SERVER.
+        token: The API token, which is never displayed; None: the environment variable MLEREDUX_TOKEN.
+        timeout: Maximum seconds to wait for data from the server.
+        retries: Maximum number of retries if the connection breaks, or the server is busy or unavailable.
+        project: Id or name of the project for new runs and other resources; None: the user's own.
+        transport: An httpx transport to use instead of network connections.
 
     Raises:
-        UsageError: There is no URL, or it is none.
+        UsageError: The URL is missing or invalid.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
 
     @property
     def url(self) -> str:
-        """Of the service."""
+        """URL of the server."""
         return self._http.url
 
     async def run(
@@ -95,31 +95,34 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         """Run an agent on a task.
 
         Args:
-            task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
-            agent: Id of an agent, or `repo:https://…`; or a folder or script of this machine (`./my-agent`), which is
-                uploaded if the service does not have it, without what `.gitignore` and `.dockerignore` name.
-            sandbox: Id of a sandbox; the best that meets the agent's needs where None.
-            seed: Given to the agent.
-            time_limit: How long the agent may work: seconds, "2h", or a `timedelta`.
+            task: Id of a task, possibly with a variant: `digits`, `spaceship-titanic+fixed`.
+            agent: Id of an agent, or `repo:https://…`; or a local folder or script (`./my-agent`), which is uploaded if
+                the server does not have it, without files matched by `.gitignore` and `.dockerignore`.
+            sandbox: Id of a sandbox; None: the best one that meets the agent's needs.
+            seed: The seed that the agent gets.
+            time_limit: Time limit of the agent: seconds, text such as "2h", or a `timedelta`.
             limits: Further limits: `cpus`, `memory_mb`, `disk_mb`, `gpus`, `llm_calls`, …
-            options: Options of the agent to change.
-            network: `none`, `gateway` or `open`; the agent's own where None.
-            grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
-                "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...], "tools": [...]}`.
-            secrets: Names of secrets of yours or the project's that it gets as variables (see `secrets.set`).
+            options: Options of the agent that differ from its defaults.
+            network: `none`, `gateway` or `open`; None: the agent's default.
+            grants: Additional permissions for the agent, within those that the server allows: `{"variables": [...],
+                "hosts": [...], "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...],
+                "tools": [...]}`.
+            secrets: Names of your own or the project's secrets that it gets as environment variables (see
+                `secrets.set`).
             obfuscated: Whether the agent gets the description without the competition's name and story.
-            verify: Whether the final code is executed again to verify the result; None: as the server is configured.
-            context: Further text for the agent.
-            labels: To find it again by.
-            priority: From -100 to 100, among one's own runs.
-            preemptible: It runs only when no other run can, stops for those, and then starts again with its full time.
+            verify: Whether the final code is executed again to verify the result; None: the server's default.
+            context: Additional text for the agent.
+            labels: Labels by name, for filtering lists of runs.
+            priority: Priority among the caller's own runs, from -100 to 100.
+            preemptible: Whether it runs only when no other run can, and is preempted by other runs; it then restarts
+                with its full time limit.
             project: Id or name of the project that it belongs to.
-            wait: Whether to return only once it is final.
+            wait: Whether to return only when the run has ended.
 
         Raises:
             NotFound: There is no such task, agent or sandbox.
-            QuotaExceeded: The project may not have another run.
-            Invalid: What is asked makes no sense.
+            QuotaExceeded: The project's quota does not allow another run.
+            Invalid: The request is invalid.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -162,22 +165,22 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         sort: Literal["-created_at", "created_at", "-score", "score"] | None = None,
         page_size: int = 100,
     ) -> AsyncPager[AsyncRun]:
-        """Return the runs that the user may see, newest first, fetched as they are read.
+        """Return the runs that the user may see, newest first, fetched lazily.
 
         Args:
             task: Id of a task.
             agent: Id of an agent.
-            status: One, or several of which any will do.
-            cause: Why they failed.
+            status: One status, or several that are accepted.
+            cause: Cause of failure.
             medal: `gold`, `silver` or `bronze`.
             verdict: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`.
             project: Id or name of a project.
             experiment: Id of an experiment.
-            labels: All of which they have.
-            created_after: A time; a `datetime` without a zone is local.
-            created_before: A time.
-            sort: By time or by score; a minus: greatest first.
-            page_size: Runs that are fetched at once, 500 at most.
+            labels: Labels that must all match.
+            created_after: Lower limit of the creation time; a `datetime` without a zone is local.
+            created_before: Upper limit of the creation time.
+            sort: Order by time or by score; a minus sign means descending.
+            page_size: Number of runs per request, at most 500.
         """
         asked = calls.run_filters(
             status=status,
@@ -198,14 +201,14 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
     async def as_completed(
         self, runs: Iterable[AsyncRun], *, timeout: Duration | None = None
     ) -> AsyncIterator[AsyncRun]:
-        """Yield runs in the order in which they end, each as soon as it has.
+        """Yield each run as soon as it has ended.
 
         Args:
-            runs: They are refreshed meanwhile.
-            timeout: How long to wait for all; for ever where None.
+            runs: The runs, which are refreshed meanwhile.
+            timeout: How long to wait for all of them; None: without limit.
 
         Raises:
-            WaitTimeout: It took longer; the runs go on.
+            WaitTimeout: It took longer; the runs continue.
         """
         waiting = {run.id: run for run in runs}
         until = None if timeout is None else time.monotonic() + seconds(timeout)
@@ -221,7 +224,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
                     if run_id in told:
                         waiting[run_id]._said(told[run_id])
                     else:
-                        await waiting[run_id].refresh()  # it was deleted: says so
+                        await waiting[run_id].refresh()  # raises if it was deleted
                     if waiting[run_id].finished:
                         ended.append(waiting[run_id])
             for run in sorted(ended, key=lambda one: str(one.ended_at)):
@@ -239,15 +242,15 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         runs: Iterable[AsyncRun | str],
         **change: Any,
     ) -> list[dict[str, Any]]:
-        """Do the same to many runs.
+        """Apply an action to many runs.
 
         Args:
-            action: What to do.
-            runs: They, or their ids.
-            change: For `change`: `labels`, `notes`, `priority` and `pinned`, as of `Run.update`.
+            action: The action.
+            runs: The runs, or their ids.
+            change: For the action `change`: `labels`, `notes`, `priority` and `pinned`, as for `Run.update`.
 
         Returns:
-            For each run `run`, `ok`, and `message`, which says why nothing was done.
+            For each run: `run`, `ok`, and `message`, the reason if nothing was done.
         """
         ids = [run if isinstance(run, str) else run.id for run in runs]
         found: list[dict[str, Any]] = []
@@ -282,17 +285,17 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
     ) -> AsyncExperiment:
-        """Let every agent work on every task with every seed: all runs are made, or none.
+        """Run every agent on every task with every seed: all runs are created, or none.
 
         Args:
             tasks: Ids of tasks.
-            agents: Ids of agents, or folders, as of `run`.
-            sets: Named sets of tasks, besides.
-            seeds: One run each.
-            name: To know it by.
-            sandbox: This and what follows: as of `run`, for all runs.
-            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority`, `preemptible`
-                and `project`.
+            agents: Ids of agents, or folders, as for `run`.
+            sets: Named sets of further tasks.
+            seeds: Seeds, with one run each.
+            name: Name of the experiment.
+            sandbox: This and the following arguments are as for `run`, and apply to all runs.
+            plan: The fields of a plan file, instead of all other arguments except `name`, `labels`, `priority`,
+                `preemptible` and `project`.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -326,7 +329,8 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         return await made.wait() if wait else made
 
     async def check(self, plan: Mapping[str, Any]) -> dict[str, Any]:
-        """Check a plan, given as the fields of its file: its runs, time and cost by past runs, what it detects."""
+        """Check a plan, given as the fields of its file: return its runs, its time and cost estimated from past runs,
+        and the difference that it can detect."""
         found: dict[str, Any] = await self._http.json(calls.create("/v1/experiments/check", {"plan": plan}))
         return found
 
@@ -340,7 +344,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         return AsyncPager(self._http, "/v1/experiments", partial(AsyncExperiment._of, self._http))
 
     async def me(self) -> Me:
-        """Return the owner of the token, what it may do, and what its projects use."""
+        """Return the owner of the token, its permissions, and the usage of its projects."""
         return parse(Me, await self._http.json(calls.get("/v1/me")))
 
     @property

@@ -1,4 +1,4 @@
-"""A matrix of runs on a service."""
+"""A matrix of runs on a server."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
-    """Runs that were asked for together: every agent at every task with every seed."""
+    """Runs that were requested together: every agent on every task with every seed."""
 
     @property
     def runs(self) -> Listing[AsyncRun]:
-        """Its runs as they were when the service was last asked; one of a list has them after `refresh`."""
+        """Its runs, as of the last request; an experiment from a list has them after `refresh`."""
         return Listing(AsyncRun(self._http, record) for record in self.record.runs)
 
     async def cancel(self) -> AsyncExperiment:
-        """Stop all its runs."""
+        """Cancel all its runs."""
         return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> AsyncExperiment:
@@ -34,14 +34,15 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         return self._said(await self._http.json(calls.create(f"{self._path}/extend", body)))
 
     async def retry(self) -> AsyncExperiment:
-        """Retry what was cancelled, or broken by the environment or the task; earlier attempts are kept."""
+        """Retry runs that were cancelled, or failed because of the environment or the task; earlier attempts are
+        kept."""
         return self._said(await self._http.json(calls.act(f"{self._path}/retry")))
 
     async def analysis(self, measure: str | None = None) -> dict[str, Any]:
         """Return the analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
 
         Args:
-            measure: Another than the plan's primary measure.
+            measure: The measure; None: the plan's primary measure.
 
         Raises:
             NotFound: The server has no `mleredux-experiments`.
@@ -50,7 +51,7 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         return found
 
     async def table(self) -> dict[str, Any]:
-        """Return the table of the runs that have ended, with versions and failures, for an analysis here.
+        """Return the table of the runs that have ended, with versions and failures, for local analysis.
 
         `mleredux_experiments.shared.Results.of` reads it.
 

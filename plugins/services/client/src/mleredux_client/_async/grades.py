@@ -16,11 +16,11 @@ from mleredux_client.answers import parse
 from mleredux_client.models.run import Report
 
 _ASKED_TO_WAIT = 20.0
-"""Seconds that the service may take to grade before it answers; after that it is asked again and again."""
+"""Seconds that the server may wait for the grade before it responds; after that, the client polls."""
 
 
 class AsyncGrades:
-    """The part of a client that has files graded."""
+    """The part of a client that grades and validates files."""
 
     project: str | None
     """The project of all requests; None: the default project of the token."""
@@ -39,18 +39,18 @@ class AsyncGrades:
     async def grade(
         self, submission: Path | str, task: str, *, wait: bool = True, project: str | None = None
     ) -> Report | AsyncSubmission:
-        """Grade a file of predictions, good or bad, without an agent.
+        """Grade a file of predictions without an agent.
 
         Args:
             submission: Path of the file.
             task: Id of the task.
-            wait: Whether to return the report; else something that will have it.
+            wait: Whether to wait for the report and return it; otherwise, return the submission.
             project: Id or name of the project that it belongs to.
 
         Raises:
             NotFound: There is no such task.
-            TooLarge: The service takes no file of that size.
-            WorkFailed: The service or the task is at fault, not the submission.
+            TooLarge: The file is too large for the server.
+            WorkFailed: The server or the task is at fault, not the submission.
         """
         form = {"task": task, "project": project or self.project}
         call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)

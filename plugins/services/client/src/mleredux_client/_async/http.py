@@ -1,4 +1,4 @@
-"""Sending requests: retries, errors, streams."""
+"""Send requests, with retries, errors and streams."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mleredux_client.retries import Attempts, RetryPolicy
 from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, settings, verification
 
 _STREAMED = {"Accept-Encoding": "identity"}
-"""Offsets and ranges count bytes as they are kept."""
+"""Disables compression, since offsets and ranges refer to stored bytes."""
 
 
 class AsyncHttp:
-    """A connection pool to one service.
+    """A connection pool to one server.
 
     Args:
-        where: Where it is, and who we are.
-        timeout: Seconds without an answer.
-        policy: Of retries.
-        transport: Of httpx, in place of sockets.
+        where: The server's URL and the token.
+        timeout: Seconds without a response.
+        policy: The retry policy.
+        transport: An httpx transport to use instead of network connections.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class AsyncHttp:
             verify=verification(where.url),
             transport=transport,
             limits=httpx.Limits(max_connections=1000, max_keepalive_connections=20),  # many may follow at once
-            follow_redirects=False,  # the token goes to no other service
+            follow_redirects=False,  # the token is sent to no other server
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without the token, which is taken from the environment of the process that unpickles it."""
+        """Pickle it without the token, which is taken from the environment of the process that unpickles it."""
         user_agent = str(self._client.headers["User-Agent"])
         return _again, (self.url, self._timeout, self.policy, user_agent)
 
@@ -62,19 +62,19 @@ class AsyncHttp:
         await self._client.aclose()
 
     async def json(self, call: Call) -> Any:
-        """What the service says, as JSON; None for an answer without a body.
+        """Return the JSON of the response; None for a response without a body.
 
         Raises:
-            MlereduxApiError: It says no, or nothing.
+            MlereduxApiError: The server responds with an error, or not at all.
         """
         response = await self.send(call)
         return document_of(response) if response.content else None
 
     async def send(self, call: Call) -> httpx.Response:
-        """The answer, read whole; 304 counts as one.
+        """Return the complete response, which may have status 304.
 
         Raises:
-            MlereduxApiError: The service says no, or nothing.
+            MlereduxApiError: The server responds with an error, or not at all.
         """
         self._must_be_open()
         attempts = Attempts(self.policy, call.repeatable)
@@ -87,18 +87,18 @@ class AsyncHttp:
                 if response.is_success or response.status_code == 304:
                     return response
                 if call.method == "DELETE" and response.status_code == 404 and attempts.failed:
-                    return response  # an earlier try was heard, its answer was not
+                    return response  # an earlier try arrived, but its response was lost
                 problem = problem_in(response, response.content[:MAX_PROBLEM], self._token)
                 pause = attempts.after(problem, self.url)
             await async_sleep(pause)
 
     @contextlib.asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[httpx.Response]:
-        """One try of an answer that is read in pieces; who reads decides about the next.
+        """Try once to open a response that is read in pieces; the caller decides whether to retry.
 
         Raises:
-            MlereduxApiError: The service says no.
-            httpx.RequestError: The connection broke, now or while it is read.
+            MlereduxApiError: The server responds with an error.
+            httpx.RequestError: The connection broke, now or while the response is read.
         """
         self._must_be_open()
         timeout = httpx.Timeout(self._timeout, read=max(self._timeout, STREAM_TIMEOUT))

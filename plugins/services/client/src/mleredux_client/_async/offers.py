@@ -1,4 +1,4 @@
-"""What a service offers: tasks, techniques, agents, graders and sandboxes."""
+"""The catalogue of a server: tasks, techniques, agents, graders and sandboxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Techn
 
 
 class AsyncOffers:
-    """The part of a client that lists what there is."""
+    """The part of a client that lists the server's catalogue."""
 
     _http: AsyncHttp
 
@@ -24,7 +24,7 @@ class AsyncOffers:
         technique: str | None = None,
         q: str | None = None,
     ) -> AsyncPager[Task]:
-        """Return tasks: all, or of a set, of a category, of a technique, or with a word."""
+        """Return tasks, optionally of a set, of a category, of a technique, or that contain a word."""
         asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
         return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
 

@@ -1,4 +1,4 @@
-"""Lists that may be long: fetched page by page while they are read."""
+"""Long lists, fetched page by page while they are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class AsyncPager(Generic[T]):
-    """A list on the service. Each reading asks again; nothing is asked before."""
+    """A list on the server, fetched lazily; each iteration sends new requests."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class AsyncPager(Generic[T]):
         return self._make(items[0]) if items else None
 
     async def list(self, limit: int | None = None) -> Listing[T]:
-        """Return all items, or at most this many, as a list that notebooks show as a table."""
+        """Return all items, or at most `limit`, as a list that notebooks show as a table."""
         found: Listing[T] = Listing()
         if limit is not None and limit <= 0:
             return found

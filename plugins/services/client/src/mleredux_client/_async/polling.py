@@ -1,4 +1,4 @@
-"""Waiting for something that works on a service."""
+"""Wait for work on a server."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FIRST, _LONGEST, _GROWTH = 0.1, 3.0, 1.4
 async def wait_until(
     http: AsyncHttp, path: str, seen: Callable[[Any], bool], *, timeout: float | None, what: str
 ) -> None:
-    """Ask again and again, at growing intervals, until it is over; what did not change is not sent again.
+    """Poll a resource at growing intervals until it is final; an unchanged state is not sent again.
 
     Args:
-        http: Where to ask.
-        path: Of the resource.
-        seen: Told each new state; whether nothing follows.
-        timeout: Seconds; for ever where None.
-        what: Names it in the error.
+        http: The server.
+        path: Path of the resource.
+        seen: Called with each new state; returns whether it is final.
+        timeout: Seconds to wait; None: without limit.
+        what: Name of the resource in the error.
 
     Raises:
         WaitTimeout: It took longer.

@@ -1,4 +1,4 @@
-"""What a run, an experiment, a submission and a build on a service have in common."""
+"""The common base class of runs, experiments, submissions and builds on a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux_client.facts import Facts, Record
 
 
 class AsyncResource(Facts[Record]):
-    """Something on a service: what it says is what the service said last; `refresh` asks again."""
+    """A resource on a server. Its attributes are as of the last response; `refresh` updates them."""
 
     def __init__(self, http: AsyncHttp, record: Record) -> None:
         super().__init__(record)
@@ -30,20 +30,20 @@ class AsyncResource(Facts[Record]):
         return self
 
     async def refresh(self) -> Self:
-        """Ask how it stands."""
+        """Update it from the server."""
         return self._said(await self._http.json(calls.get(self._path)))
 
     async def wait(
         self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None
     ) -> Self:
-        """Wait until it is finished, well or badly.
+        """Wait until it is finished, successfully or not.
 
         Args:
-            timeout: Seconds, "2h", or a `timedelta`; for ever where None.
-            progress: Told what is going on, in a few words, first and whenever that changes.
+            timeout: Seconds, text such as "2h", or a `timedelta`; None: without limit.
+            progress: Called with a short description of the progress, at first and whenever it changes.
 
         Raises:
-            WaitTimeout: It took longer; the work goes on.
+            WaitTimeout: It took longer; the work continues.
         """
 
         def seen(document: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A run on a service."""
+"""A run on a server."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class AsyncRun(RunFacts, AsyncResource[RunRecord]):
-    """One attempt of an agent at a task.
+    """A run of an agent on a task.
 
-    What `status`, `score`, `message` and the like say is what the service said last; `refresh` asks again.
+    `status`, `score`, `message` and the other attributes are as of the last response; `refresh` updates them.
     """
 
     async def events(self, after: int = -1, *, follow: bool = True) -> AsyncIterator[Event]:
@@ -35,8 +35,8 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
         Args:
             after: Only events with greater numbers.
-            follow: Whether to go on until the run is final (and know then how it stands), whatever breaks in between;
-                else what there is by now.
+            follow: Whether to continue until the run is final and then update it, despite interruptions; otherwise,
+                only existing events are returned.
         """
         if follow:
             async for message in _follow(self._http, f"{self._path}/events", after if after >= 0 else None):
@@ -56,7 +56,8 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
         Args:
             name: See `log_files`.
-            follow: Whether to wait for its beginning and go on until the run is final; else what there is by now.
+            follow: Whether to wait for its beginning and continue until the run is final; otherwise, only existing text
+                is returned.
 
         Raises:
             NotFound: There is no such log.
@@ -83,7 +84,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
     @property
     async def report(self) -> Report | None:
-        """The grade, once there is one."""
+        """Return the grade report, once there is one."""
         if self.record.report is not None:
             return self.record.report
         document = await self._unless_not_yet("report")
@@ -91,7 +92,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
     @property
     async def rollout(self) -> Trajectory | None:
-        """The standard step-by-step trace, once there is one."""
+        """Return the standard step-by-step trace, once there is one."""
         from mleredux.models.rollout import Trajectory
 
         document = await self._unless_not_yet("rollout")
@@ -99,30 +100,30 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
     @property
     async def scores(self) -> Listing[VersionScore]:
-        """The score over time: every version of the submission, oldest first; empty until they are graded."""
+        """Return the score over time: every version of the submission, oldest first; empty until they are graded."""
         return Listing(items_of(await self._unless_not_yet("scores"), VersionScore))
 
     async def resources(self) -> Listing[Sample]:
-        """Return the resource use of the agent over time; empty until that is known."""
+        """Return the resource usage of the agent over time; empty until it is known."""
         return Listing(items_of(await self._unless_not_yet("resources"), Sample))
 
     @property
     def artifacts(self) -> AsyncArtifacts:
-        """Every file that is kept."""
+        """The stored files of the run."""
         return AsyncArtifacts(self._http, self.id)
 
     async def cancel(self) -> AsyncRun:
-        """Stop it; its output so far is still graded and kept. Nothing happens to one that is final."""
+        """Cancel it; its output until then is still graded and kept. A run that is final does not change."""
         return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def retry(self) -> AsyncRun:
-        """Let it go on where it ended by no fault of the agent; else a new run with the same request.
+        """Resume it if it ended for a reason other than the agent; otherwise, create a new run with the same request.
 
         Returns:
-            The run that works now: this one, or another with `record.retry_of`.
+            The active run: this one, or a new one with `record.retry_of`.
 
         Raises:
-            Conflict: It is not final.
+            Conflict: The run is not final.
         """
         made = self._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
         if made.id != self.id:
@@ -138,25 +139,25 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
         priority: int | None = None,
         pinned: bool | None = None,
     ) -> AsyncRun:
-        """Change it; what is None stays.
+        """Change it; arguments that are None change nothing.
 
         Args:
-            labels: Only these change; a value of None removes the label.
-            notes: Text for people; empty removes it.
+            labels: The labels to change; a value of None removes the label.
+            notes: Free text; an empty text removes it.
             priority: From -100 to 100, while it is queued.
-            pinned: Whether it is kept whatever the service's retention rules say.
+            pinned: Whether it is kept regardless of the server's retention rules.
 
         Raises:
-            Conflict: It is not queued, and `priority` is given.
+            Conflict: `priority` is given, and the run is not queued.
         """
         body = calls.known({"labels": labels, "notes": notes, "priority": priority, "pinned": pinned})
         return self._said(await self._http.json(calls.Call("PATCH", self._path, json=body)))
 
     async def delete(self) -> None:
-        """Remove it with everything that is kept of it.
+        """Delete it with all of its files.
 
         Raises:
-            Conflict: It is not final; cancel it before.
+            Conflict: The run is not final; cancel it first.
         """
         await self._http.send(calls.delete(self._path))
 
@@ -168,4 +169,4 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
 
 _follow = follow
-"""By another name: `follow` is an argument too."""
+"""An alias, since `follow` is also an argument."""

@@ -1,4 +1,4 @@
-"""Live streams that are resumed where they broke: no gap, no repeat."""
+"""Live streams that are resumed where they broke, without gaps or repeats."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mleredux_client.pairs import async_sleep
 from mleredux_client.retries import Attempts
 
 _LONGEST_ASKED = 60.0
-"""Seconds that a stream's `retry` may make us wait."""
+"""Maximum seconds to wait for a stream's `retry`."""
 
 
 async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncIterator[Message]:
-    """Messages with ids above `after`, each once and in order, until the service says that it was the last.
+    """Yield messages with ids above `after`, each once and in order, until the server marks the last one.
 
     Raises:
-        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+        MlereduxApiError: The server responds with an error, or is unavailable for longer than retries last.
     """
     attempts = Attempts(http.policy)
     last = after
@@ -55,10 +55,10 @@ async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncI
 
 
 async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
-    """A text as it is now, in pieces; what is no UTF-8 is replaced.
+    """Yield the current content of a text in pieces; bytes that are not UTF-8 are replaced.
 
     Raises:
-        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+        MlereduxApiError: The server responds with an error, or is unavailable for longer than retries last.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     async for piece in read_bytes(http, path):
@@ -68,10 +68,10 @@ async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
 
 
 async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
-    """A text as it is now, in pieces of bytes; where the connection broke, it goes on.
+    """Yield the current content of a text in pieces of bytes; broken connections are resumed.
 
     Raises:
-        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+        MlereduxApiError: The server responds with an error, or is unavailable for longer than retries last.
     """
     attempts = Attempts(http.policy)
     offset = 0
@@ -79,7 +79,7 @@ async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
-                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins again
+                skipped = offset if response.status_code != 206 else 0  # a server without ranges starts again
                 async for piece in response.aiter_bytes():
                     fresh = piece[skipped:]
                     skipped = max(0, skipped - len(piece))
@@ -90,7 +90,7 @@ async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
             return
         except (httpx.RequestError, MlereduxApiError) as error:
             if isinstance(error, MlereduxApiError) and error.status == 416 and offset:
-                return  # all of it had arrived
+                return  # everything had already arrived
             pause = attempts.after(error, http.url)
         await async_sleep(pause)
 

@@ -1,4 +1,4 @@
-"""Agents of this machine on a service."""
+"""Upload local agents to a server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mleredux_client.folders import find_local, packed
 
 
 async def uploaded(http: AsyncHttp, agent: str | Path, project: str | None) -> str:
-    """The reference of an agent; a folder or script of this machine is uploaded, if the service does not have it.
+    """Return the reference of an agent; a local folder or script is uploaded if the server does not have it.
 
     Raises:
-        UsageError: There is no such folder.
-        TooLarge: It is too large for the service.
+        UsageError: The folder does not exist.
+        TooLarge: The folder is too large for the server.
     """
     local = find_local(agent)
     if local is None:

@@ -1,4 +1,4 @@
-"""Predictions that are graded without an agent, and environments of agents that are built ahead."""
+"""Predictions that are graded without an agent, and environments of agents that are built ahead of their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux_client.facts import BuildFacts, SubmissionFacts
 from mleredux_client.models.run import BuildRecord, Report, SubmissionRecord
 
 _follow = follow
-"""By another name: `follow` is an argument too."""
+"""An alias, since `follow` is also an argument."""
 
 
 class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
@@ -23,14 +23,14 @@ class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
 
     @property
     def report(self) -> Report | None:
-        """The grade, as far as the service has told it."""
+        """The grade report, if the last response had one."""
         return self.record.report
 
     def result(self) -> Report:
         """Return the grade.
 
         Raises:
-            WorkFailed: There is none: the service or the task is at fault, not the submission.
+            WorkFailed: There is no grade because of an error of the server or the task, not of the submission.
         """
         if self.record.report is None:
             raise WorkFailed(
@@ -40,7 +40,7 @@ class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
         return self.record.report
 
     async def delete(self) -> None:
-        """Remove it."""
+        """Delete it."""
         await self._http.send(calls.delete(self._path))
 
 
@@ -50,10 +50,10 @@ class AsyncBuild(BuildFacts, AsyncResource[BuildRecord]):
     async def wait(
         self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None
     ) -> Self:
-        """Wait until it can be used.
+        """Wait until it is ready.
 
         Raises:
-            WorkFailed: It could not be built; the log says more.
+            WorkFailed: It could not be built; see the log.
             WaitTimeout: It took longer.
         """
         await super().wait(timeout, progress=progress)
@@ -62,7 +62,7 @@ class AsyncBuild(BuildFacts, AsyncResource[BuildRecord]):
         return self
 
     async def log(self, *, follow: bool = False) -> AsyncIterator[str]:
-        """Yield the build's log in pieces; with `follow` until it is finished."""
+        """Yield the build's log in pieces; with `follow`, until it is finished."""
         path = f"{self._path}/log"
         if not follow:
             async for text in read_text(self._http, path):

@@ -75,7 +75,7 @@ def _shares(view: ProjectView) -> list[Share]:
 
 
 def _told(value: float | None) -> float | None:
-    """Return a number rounded to one decimal place; None stays None."""
+    """Return a number rounded to one decimal place, whole numbers as integers; None stays None."""
     return value if value is None else int(value) if value == int(value) else round(value, 1)
 
 

@@ -105,7 +105,7 @@ def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
 def _kept_counts(
     session: Session, caller: Caller, query: RunQuery, searched: Sequence[_Condition], chosen: Mapping[str, _Condition]
 ) -> _Counts:
-    """Count like `_counted`, cached until a run changes; without facets if only rows are needed."""
+    """Count like `_counted`, cached until a run changes; counts without facets are not cached."""
     if not query.facets:
         return _counted(session, searched, chosen, ())
     wanted = tuple(sorted(query.wanted.items()))
