@@ -1,4 +1,4 @@
-"""Reading what a service says."""
+"""Parse responses of a server."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mleredux_client.events import Message
 M = TypeVar("M", bound=BaseModel)
 
 MAX_PROBLEM = 64 * 1024
-"""Bytes of an error's body that are read."""
+"""Maximum bytes of an error's body that are read."""
 
 
 def document_of(response: httpx.Response) -> Any:
-    """The JSON of an answer.
+    """Return the JSON of a response.
 
     Raises:
-        UnexpectedAnswer: It is none.
+        UnexpectedAnswer: It is not JSON.
     """
     try:
         return response.json()
@@ -31,10 +31,11 @@ def document_of(response: httpx.Response) -> Any:
 
 
 def parse(model: type[M], document: Any) -> M:
-    """A model of what was said.
+    """Return a response's data as a model.
 
     Raises:
-        UnexpectedAnswer: It says something else. The values are not shown: a token may be among them.
+        UnexpectedAnswer: The data does not match the model. The message contains no values, since a token may be among
+            them.
     """
     try:
         return read(model, document)
@@ -48,7 +49,7 @@ def parse(model: type[M], document: Any) -> M:
 
 
 def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
-    """An answer that no mleredux service gives."""
+    """Return the error for a response that does not come from a mleredux server."""
     request = response.request
     return UnexpectedAnswer(
         f"The answer to {request.method} {request.url.path} is {what}.",
@@ -58,14 +59,14 @@ def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
 
 
 def problem_in(response: httpx.Response, body: bytes, secret: str | None) -> MlereduxApiError:
-    """The error that an answer stands for."""
+    """Return the error for a response."""
     request = response.request
     asked = f"{request.method} {request.url.path}"
     return problem_of(response.status_code, response.headers, body, asked=asked, secret=secret)
 
 
 def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
-    """A request without an answer, in one sentence with the URL."""
+    """Return the error for a request without a response, in one sentence with the URL."""
     known: dict[type[httpx.RequestError], str] = {
         httpx.ConnectError: "can't be reached",
         httpx.ConnectTimeout: "can't be reached in time",
@@ -80,7 +81,7 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
 
 
 def items_of(page: Any, model: type[M]) -> list[M]:
-    """The items of a page; none where there is not a page.
+    """Return the items of a page; empty if there is no page.
 
     Raises:
         UnexpectedAnswer: It is not a page.
@@ -93,12 +94,12 @@ def items_of(page: Any, model: type[M]) -> list[M]:
 
 
 def event_of(message: Message) -> Event:
-    """The event that a message of a live stream carries."""
+    """Return the event in a message of a live stream."""
     return parse(Event, _data_of(message))
 
 
 def log_text_of(message: Message) -> str:
-    """The piece of a log that a message of a live stream carries."""
+    """Return the piece of a log in a message of a live stream."""
     data = _data_of(message)
     return data["text"] if isinstance(data, dict) and isinstance(data.get("text"), str) else ""
 

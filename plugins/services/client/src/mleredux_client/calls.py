@@ -1,4 +1,4 @@
-"""What is asked of a service, as values: which path, which body. Nothing here sends anything."""
+"""Requests to a server as values, with path and body. Nothing here sends anything."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Call:
     """One request.
 
     Attributes:
-        method: Of HTTP.
-        path: Beneath the service's URL, quoted.
-        params: Of the query; lists are said several times.
-        json: The body, where there is one.
-        form: Fields of a multipart body, beside the file.
-        file: A file to upload, opened again for each try.
-        headers: Further ones.
-        repeatable: Whether it may be sent again when nobody knows what became of it.
-        patience: Seconds that the answer may take beyond the usual.
+        method: The HTTP method.
+        path: Quoted path below the server's URL.
+        params: Query parameters; those with lists are repeated.
+        json: The JSON body, if there is one.
+        form: Fields of a multipart body, besides the file.
+        file: A file to upload, reopened for each try.
+        headers: Additional headers.
+        repeatable: Whether it may be sent again if its outcome is unknown.
+        patience: Additional seconds that the response may take.
     """
 
     method: str
@@ -46,28 +46,28 @@ class Call:
 
 
 def get(path: str, params: Mapping[str, Any] | None = None) -> Call:
-    """Read something; parameters without a value are left out."""
+    """Return a request that reads a resource; parameters without a value are omitted."""
     return Call("GET", path, known(params or {}))
 
 
 def create(path: str, body: Mapping[str, Any]) -> Call:
-    """Make something: carries a key by which the service knows a repeat, so that it is safe."""
+    """Return a request that creates a resource, with an idempotency key that makes repeats safe."""
     return Call("POST", path, json=known(body), headers={"Idempotency-Key": uuid.uuid4().hex})
 
 
 def upload(
     path: str, file: Path | str, form: Mapping[str, Any], *, creates: bool = True, prefer_wait: float = 0
 ) -> Call:
-    """Submit a file.
+    """Return a request that uploads a file.
 
     Raises:
-        UsageError: There is no such file.
+        UsageError: The file does not exist.
     """
     source = Path(file)
     if not source.is_file():
         raise UsageError(f"There is no file {source}.", hint="Give the path of a file.")
     key = uuid.uuid4().hex
-    headers = {"Content-Type": f"multipart/form-data; boundary={key}"}  # a repeat has the very same body
+    headers = {"Content-Type": f"multipart/form-data; boundary={key}"}  # a repeat has the same body
     if creates:
         headers["Idempotency-Key"] = key
     if prefer_wait >= 1:
@@ -76,12 +76,12 @@ def upload(
 
 
 def act(path: str) -> Call:
-    """Ask for something that is the same when asked twice."""
+    """Return an idempotent request."""
     return Call("POST", path)
 
 
 def delete(path: str) -> Call:
-    """Delete something."""
+    """Return a request that deletes a resource."""
     return Call("DELETE", path)
 
 
@@ -102,7 +102,7 @@ def run_fields(
     preemptible: bool,
     project: str | None,
 ) -> dict[str, Any]:
-    """What runs and experiments are asked alike."""
+    """Return the fields that requests for runs and experiments have in common."""
     wanted = {**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})}
     wanted |= {name: seconds(wanted[name]) for name in _TIMES if wanted.get(name) is not None}
     return {
@@ -130,7 +130,7 @@ def run_filters(
     created_before: datetime | str | None,
     **equal: str | None,
 ) -> dict[str, Any]:
-    """Query parameters of a list of runs."""
+    """Return the query parameters for a list of runs."""
     return known(
         {
             "status": [status] if isinstance(status, str) else list(status) if status is not None else None,
@@ -143,17 +143,17 @@ def run_filters(
 
 
 def _moment(value: datetime | str | None) -> str | None:
-    """ISO 8601 in UTC; a time without a zone is the caller's own."""
+    """Convert a time to ISO 8601 in UTC; a time without a zone is local."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
 
 
 def known(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those with a value."""
+    """Return the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path: it can't lead elsewhere.
+    """Quote a name as a single segment of a path, so that it can't change the path.
 
     Raises:
         UsageError: No resource can have this name.
@@ -164,10 +164,10 @@ def segment(name: str) -> str:
 
 
 def file_path(name: str) -> str:
-    """The path of a run's file as that of a URL.
+    """Quote the path of a run's file for a URL.
 
     Raises:
-        UnsafePath: It has segments that URLs don't keep.
+        UnsafePath: It has segments that URLs don't preserve.
     """
     if any(part in ("", ".", "..") for part in name.split("/")):
         raise UnsafePath(f"{name!r} is not an artifact's path.", hint="Use the paths in the list of artifacts.")
@@ -175,10 +175,10 @@ def file_path(name: str) -> str:
 
 
 def several(what: str, names: Iterable[T]) -> list[T]:
-    """Names as a list.
+    """Return names as a list.
 
     Raises:
-        UsageError: One text was given, which would be taken for its letters.
+        UsageError: It is a single text, which would be split into its letters.
     """
     if isinstance(names, str):
         raise UsageError(f"`{what}` takes several names, not one text.", hint=f"Write {what}=[{names!r}].")

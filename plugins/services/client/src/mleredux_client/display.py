@@ -1,4 +1,4 @@
-"""What notebooks show of runs, experiments and the like."""
+"""HTML of runs, experiments and other records for notebooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RUN_COLUMNS = ("id", "task", "agent", "seed", "status", "score", "medal", "verd
 
 
 def run_html(run: RunRecord) -> str:
-    """A run with its report, where it has one."""
+    """Return a run as HTML, with its report if it has one."""
     rows = {
         "task": run.task,
         "agent": run.agent,
@@ -36,32 +36,32 @@ def run_html(run: RunRecord) -> str:
 
 
 def experiment_html(experiment: ExperimentRecord) -> str:
-    """An experiment and its runs."""
+    """Return an experiment with its runs as HTML."""
     counts = ", ".join(f"{number} {escaped(state)}" for state, number in experiment.counts.items() if number)
     title = f"<b>Experiment {escaped(experiment.name or experiment.id)}</b> {counts}"
     return f"<div>{title}{runs_html(experiment.runs) if experiment.runs else ''}</div>"
 
 
 def runs_html(runs: Sequence[RunRecord]) -> str:
-    """Runs as a table."""
+    """Return runs as an HTML table."""
     rows = [{**run.model_dump(), "time": _time_of(run)} for run in runs[:MAX_ROWS]]
     shown = [name for name in _RUN_COLUMNS if any(row.get(name) is not None for row in rows)]
     return table(shown, rows, len(runs))
 
 
 def rows_html(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Anything else as a table: columns with short values."""
+    """Return any other records as an HTML table, with the columns that have short values."""
     shown = list(dict.fromkeys(name for row in rows[:MAX_ROWS] for name, value in row.items() if is_short(value)))
     return table(shown, rows[:MAX_ROWS], len(rows))
 
 
 def fields_html(title: str, model: Model) -> str:
-    """A title, and the fields that have a value."""
+    """Return HTML with a title and the fields that have a value."""
     return f"<div><b>{escaped(title)}</b>{pairs(model.model_dump(exclude={'id', 'report'}))}</div>"
 
 
 def seconds_of(run: RunRecord) -> float | None:
-    """From its start to its end."""
+    """Return the seconds from its start to its end."""
     if run.started_at is None or run.ended_at is None:
         return None
     return round((run.ended_at - run.started_at).total_seconds(), 1)

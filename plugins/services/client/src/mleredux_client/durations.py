@@ -1,4 +1,4 @@
-"""Durations as programs and people give them."""
+"""Durations as numbers or text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mleredux.models import units
 from mleredux_client.errors import UsageError
 
 Duration = float | str | timedelta
-"""Seconds, a text like `90s`, `30m`, `2h`, `1h30m` or `7d`, or a `timedelta`."""
+"""Seconds, text such as `90s`, `30m`, `2h`, `1h30m` or `7d`, or a `timedelta`."""
 
 
 def seconds(value: Duration) -> float:
-    """The seconds of a duration.
+    """Return the seconds of a duration.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not a duration.
     """
     if isinstance(value, timedelta):
         return value.total_seconds()

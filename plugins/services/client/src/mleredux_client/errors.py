@@ -1,4 +1,4 @@
-"""One family of errors: each says what is wrong in one sentence, and what to do."""
+"""One family of errors, each with one sentence on the problem, and a hint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _SHOWN = 600
-"""Characters of a sentence from outside that are kept."""
+"""Maximum characters of a message from the server that are kept."""
 
 
 class MlereduxApiError(Exception):
@@ -17,12 +17,12 @@ class MlereduxApiError(Exception):
 
     Attributes:
         detail: One sentence on what is wrong.
-        hint: What to do, where that is known.
-        status: The HTTP status; None where there was no answer.
-        request_id: Under which the service's logs have the request.
-        slug: The kind of problem: `not-found`, `quota-exceeded`.
-        fields: Of 422: `[{"field": …, "message": …}]`.
-        retry_after: Seconds after which to come again, where the service says so.
+        hint: What to do, if known.
+        status: The HTTP status; None without a response.
+        request_id: Id of the request in the server's logs.
+        slug: The type of problem, such as `not-found` or `quota-exceeded`.
+        fields: The invalid fields, for status 422: `[{"field": …, "message": …}]`.
+        retry_after: Seconds after which to retry, if the server specifies it.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MlereduxApiError(Exception):
 
     @property
     def message(self) -> str:
-        """The same as `detail`, by the name that mleredux's own errors use."""
+        """The same as `detail`; mleredux's own errors use this name."""
         return self.detail
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class MlereduxApiError(Exception):
 
 
 class Unauthenticated(MlereduxApiError):
-    """There is no token, or it is not (or no longer) known."""
+    """The token is missing, unknown, or no longer valid."""
 
 
 class Forbidden(MlereduxApiError):
@@ -74,47 +74,47 @@ class NotFound(MlereduxApiError):
 
 
 class NotYet(NotFound):
-    """The run has not come that far."""
+    """The run has not reached that point yet."""
 
 
 class Conflict(MlereduxApiError):
-    """It can't be done in the state that things are in."""
+    """The action is not possible in the current state."""
 
 
 class PreconditionFailed(Conflict):
-    """Someone else has changed it in between."""
+    """The resource was changed in the meantime."""
 
 
 class TooLarge(MlereduxApiError):
-    """The request is larger than the service takes."""
+    """The request is too large for the server."""
 
 
 class RangeNotSatisfiable(MlereduxApiError):
-    """A part was asked for that does not exist."""
+    """The requested range does not exist."""
 
 
 class Invalid(MlereduxApiError):
-    """What was asked makes no sense to the service; `fields` says where."""
+    """The request is invalid; `fields` lists the invalid fields."""
 
 
 class TooManyRequests(MlereduxApiError):
-    """Asked too often; `retry_after` says when to come again."""
+    """There were too many requests; retry after `retry_after` seconds."""
 
 
 class Unavailable(MlereduxApiError):
-    """The service can't answer now."""
+    """The server is temporarily unavailable."""
 
 
 class Unreachable(Unavailable):
-    """There was no answer at all."""
+    """There was no response at all."""
 
 
 class NoSpace(MlereduxApiError):
-    """The service's disk is full."""
+    """The server's disk is full."""
 
 
 class ServerError(MlereduxApiError):
-    """The service failed."""
+    """The server failed."""
 
 
 class WaitTimeout(MlereduxApiError, TimeoutError):
@@ -122,23 +122,23 @@ class WaitTimeout(MlereduxApiError, TimeoutError):
 
 
 class WorkFailed(MlereduxApiError):
-    """A grading or a build failed on the service."""
+    """A grading or a build failed on the server."""
 
 
 class UnexpectedAnswer(MlereduxApiError):
-    """The answer is not what a mleredux service says."""
+    """The response does not come from a mleredux server."""
 
 
 class UnsafePath(MlereduxApiError):
-    """A name from the service would lead out of the folder it belongs in."""
+    """A name from the server would lead out of its folder."""
 
 
 class Damaged(MlereduxApiError):
-    """Downloaded bytes are not those that the manifest names."""
+    """Downloaded bytes do not match the manifest."""
 
 
 class UsageError(MlereduxApiError, ValueError):
-    """The client was called with something that makes no sense."""
+    """The client was called with invalid arguments."""
 
 
 _BY_SLUG: dict[str, type[MlereduxApiError]] = {"not-yet": NotYet, "quota-exceeded": QuotaExceeded}
@@ -163,14 +163,14 @@ _BY_STATUS: dict[int, type[MlereduxApiError]] = {
 def problem_of(
     status: int, headers: Mapping[str, str], body: bytes, *, asked: str, secret: str | None = None
 ) -> MlereduxApiError:
-    """The error that an answer stands for.
+    """Return the error for a response.
 
     Args:
-        status: Of the answer, 300 or more.
-        headers: Of the answer, found by names in any case.
-        body: Problem details (RFC 9457), or whatever a proxy in between says.
-        asked: Method and path, for the sentence where the body has none.
-        secret: Masked wherever it occurs.
+        status: The HTTP status, 300 or more.
+        headers: The response headers, with case-insensitive names.
+        body: Problem details (RFC 9457), or any other body from a proxy.
+        asked: Method and path, for the message if the body has none.
+        secret: A secret that is masked wherever it occurs.
     """
 
     def said(value: object) -> str | None:
@@ -204,7 +204,7 @@ def problem_of(
 
 
 def _hint(status: int, headers: Mapping[str, str], said: Callable[[object], str | None]) -> str | None:
-    """What to do where the answer has no hint of its own."""
+    """Return a hint for a response without one."""
     if 300 <= status < 400:
         return f"It points to {said(headers.get('Location'))}: give that service's URL, if you trust it with the token."
     if status == 401:
@@ -213,7 +213,7 @@ def _hint(status: int, headers: Mapping[str, str], said: Callable[[object], str 
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After` names, as a number or as a date."""
+    """Return the seconds in `Retry-After`, which may be a number or a date."""
     value = headers.get("Retry-After", "").strip()
     if not value:
         return None

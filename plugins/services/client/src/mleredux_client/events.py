@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mleredux_client.errors import UnexpectedAnswer
 
 MAX_MESSAGE = 16 * 2**20
-"""Characters that one message may have."""
+"""Maximum characters of one message."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -19,9 +19,9 @@ class Message:
     """One message of a stream.
 
     Attributes:
-        event: Its type; `message` where none is given.
+        event: Its type; `message` by default.
         data: Its lines, joined.
-        id: The last id said so far, its own or an earlier one's.
+        id: The last id so far, of this or an earlier message.
     """
 
     event: str
@@ -30,10 +30,10 @@ class Message:
 
 
 class EventParser:
-    """Takes a stream in pieces, cut anywhere.
+    """Parses a stream in pieces of any size.
 
     Attributes:
-        retry: Seconds that the server wants us to wait before we come again, where it said so.
+        retry: Seconds to wait before reconnecting, if the server specified it.
     """
 
     def __init__(self) -> None:
@@ -48,10 +48,10 @@ class EventParser:
         self._id: str | None = None
 
     def feed(self, piece: bytes) -> Iterator[Message]:
-        """The messages that this piece completes.
+        """Yield the messages that this piece completes.
 
         Raises:
-            UnexpectedAnswer: A message has no end.
+            UnexpectedAnswer: A message is too long.
         """
         text = self._decoder.decode(piece)
         if not text:

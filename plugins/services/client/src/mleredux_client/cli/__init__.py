@@ -1,4 +1,4 @@
-"""Commands on a server: those of mleredux with `--server URL`, and those that only a server has.
+"""Commands on a server: those of mleredux with `--server URL`, and those that only work with a server.
 
 | modules | contents |
 |---|---|
@@ -6,6 +6,6 @@
 | `account`, `webhooks` | `mleredux account`: tokens, users, projects, quotas and webhooks |
 | `building`, `runs` | `mleredux agent build`; `mleredux runs wait`, `retry` and `change` |
 | `backend` | the server as the back end of mleredux's own commands |
-| `service` | requests to the server; its errors as errors of mleredux |
-| `watching`, `records` | progress of runs on the server; runs in the forms that commands print |
+| `service` | requests to the server; converting its errors to mleredux's |
+| `watching`, `records` | progress of runs on the server; formatting runs for output |
 """

@@ -18,11 +18,11 @@ _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_
 _USED = {"concurrent_runs": "running_runs"}
 _name = click.argument("name")
 _there = service
-"""By another name: `service` is an option too."""
+"""An alias, since `service` is also an option."""
 
 
 def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that prints something: the context first, `--json` last."""
+    """Return a decorator for commands with output: they get the context first, and `--json` last."""
     return json_option(click.pass_context(function))
 
 
@@ -37,7 +37,7 @@ def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: st
 
 
 class _AccountGroup(click.Group):
-    """It is there without `--server` too, and says that it needs one."""
+    """A group that is listed even without `--server`, and then reports that it needs a server."""
 
     place = "both"
 
@@ -52,7 +52,7 @@ account.add_command(webhook)
 
 @account.group()
 def token() -> None:
-    """Tokens: yours, and everybody's where you are an administrator."""
+    """Manage your tokens, or those of all users if you are an administrator."""
 
 
 @token.command("create")
@@ -108,7 +108,7 @@ def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
 
 @account.group()
 def secret() -> None:
-    """Secrets that your runs get by name (`run --secret NAME`): yours, or a project's."""
+    """Manage secrets that runs get by name (`run --secret NAME`): your own, or a project's."""
 
 
 @secret.command("set")
@@ -119,10 +119,11 @@ def secret() -> None:
 )
 @_telling
 def set_secret(ctx: click.Context, name: str, project: str | None, source: TextIO | None, as_json: bool) -> None:
-    """Create or replace a secret, e.g. HF_TOKEN; nobody can read it back.
+    """Create or replace a secret, e.g. HF_TOKEN; it can't be read back.
 
-    Agents get it as a variable of this name. GIT_TOKEN (or USER:TOKEN) fetches private repositories of agents instead,
-    and keys of language models, like OPENAI_API_KEY, are used by the gateway: no agent gets them.
+    Agents get it as an environment variable of this name, with two exceptions: GIT_TOKEN (or USER:TOKEN) is used to
+    fetch private repositories of agents, and API keys of language models, such as OPENAI_API_KEY, are used by the
+    gateway.
     """
     if source is None and not sys.stdin.isatty():
         raise click.UsageError("Give the value with --from FILE, or --from - for standard input.")
@@ -156,7 +157,7 @@ def delete_secret(ctx: click.Context, name: str, project: str | None) -> None:
 
 @account.group()
 def user() -> None:
-    """Users; for administrators."""
+    """Manage users (for administrators)."""
 
 
 @user.command("create")
@@ -165,7 +166,7 @@ def user() -> None:
 @click.option("--service", metavar="PROJECT", help="Make a service account: a program that works in this project.")
 @_telling
 def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
-    """Add a user, who gets a project of their own; `token create --user` makes their first token."""
+    """Create a user with their own project; `token create --user` creates their first token."""
     body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
     made = _there(ctx).json(create("/v1/users", body))
     _tell_made(made, f"Next: `mleredux account token create --name NAME --user {name}`.", as_json)
@@ -192,7 +193,7 @@ def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
 
 @account.group()
 def project() -> None:
-    """Projects: places of runs with a quota, shared by their members."""
+    """Manage projects, which have members, runs and a quota."""
 
 
 @project.command("create")
@@ -238,7 +239,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
 @_telling
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
-    """Change a project's quota; limits that are not named stay. For administrators."""
+    """Change the given limits of a project's quota (for administrators)."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
     change = {key: value for key, value in chosen.items() if value not in (None, [])} | dict.fromkeys(unlimited)
     if not change:
@@ -253,7 +254,7 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
 @click.option("--role", type=click.Choice(("member", "owner")), default="member", show_default=True)
 @click.pass_context
 def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
-    """Let a user (by id; administrators also by name) into a project, or give them another role."""
+    """Add a user (by id; administrators also by name) to a project, or change their role."""
     there = service(ctx)
     there.http.send(Call("PUT", _member_path(there, name, user), json={"role": role}))
     click.echo(f"{user} is {role} of {name}.")
@@ -296,7 +297,7 @@ def _tell_usage(project: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_usage(projects: list[dict[str, Any]]) -> None:
-    """A row for each thing that is counted, with `-` where there is no limit."""
+    """Print a row for each counted resource, with `-` for no limit."""
     rows = [
         {
             "project": item["name"],
@@ -311,7 +312,7 @@ def _print_usage(projects: list[dict[str, Any]]) -> None:
 
 
 def _project(there: Service, name: str) -> dict[str, Any]:
-    """A project by its name or id."""
+    """Return a project by its name or id."""
     return _found(there, "project", name)
 
 
@@ -324,12 +325,12 @@ def _member_path(there: Service, name: str, user: str) -> str:
 
 
 def _user(there: Service, name: str) -> dict[str, Any]:
-    """A user by name or id; only administrators see them."""
+    """Return a user by name or id; only administrators may do so."""
     return _found(there, "user", name)
 
 
 def _user_id(there: Service, name: str) -> str:
-    """A user's id, from a name where the caller may look names up."""
+    """Return a user's id, from a name if the caller may look up names."""
     if not there.get("/v1/me")["user"]["admin"]:
         return name
     found: str = _user(there, name)["id"]

@@ -1,4 +1,4 @@
-"""A server as the back end of commands: what they ask for, as requests; what it answers, as they print it."""
+"""A server as the backend of commands: sends their requests, and returns the responses in the form that they print."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _AT_ONCE = 4
 
 
 class ServerBackend:
-    """The back end of commands with `--server`.
+    """The backend of commands with `--server`.
 
     Args:
         service: The server.
-        named: Its URL as it was written.
+        named: Its URL as the user wrote it.
     """
 
     def __init__(self, service: Service, named: str) -> None:
@@ -43,16 +43,16 @@ class ServerBackend:
         self.service.close()
 
     def explain(self, error: Exception) -> MlereduxError | None:
-        """An error of the service in a sentence of mleredux's own."""
+        """Convert an error of the server to an error of mleredux."""
         return explained(error, self.named) if isinstance(error, MlereduxApiError) else None
 
     @property
     def place(self) -> str:
-        """Where runs are."""
+        """The location of runs, for display."""
         return f"on {self.service.url}"
 
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
-        """What the server has of a kind."""
+        """Return the server's plugins of a kind."""
         rows: dict[str, Record] = {}
         for wanted in sets or (None,):
             params = {"set": wanted, "category": category, "technique": technique}
@@ -60,15 +60,16 @@ class ServerBackend:
         return list(rows.values())
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
-        """A task's facts and its description."""
+        """Return a task's record with its description."""
         return self._get(f"/v1/tasks/{segment(name)}", {"obfuscated": "true"} if obfuscated else {})
 
     def agent(self, name: str) -> Record:
-        """An agent's facts."""
+        """Return an agent's record."""
         return self._get(f"/v1/agents/{segment(name)}")
 
     def grade(self, submission: Path | str | None, task: str, *, project: str | None) -> Report:
-        """The server's report of a file, or ours of one that can't be sent; `submission_path` is as it was given."""
+        """Return the server's report on a file, or a local one if the file can't be sent; `submission_path` is the
+        given path."""
         given = submitted(submission or "")
         if not isinstance(given, Path):
             return _not_sent(self.task(task, obfuscated=False), str(submission or ""), given)
@@ -78,7 +79,7 @@ class ServerBackend:
         return Report.model_validate({**document, **own}, extra="ignore")
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
-        """Grade each line of a `submission.jsonl`, some at once."""
+        """Grade each line of a `submission.jsonl`, several concurrently."""
         from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
 
         def graded(line: Any) -> Report:
@@ -94,7 +95,7 @@ class ServerBackend:
         return total, write_report(total, output_dir) if output_dir is not None else None
 
     def validate(self, submission: Path, task: str) -> Verdict:
-        """What the server says of a file's form."""
+        """Return the server's verdict on a file's format."""
         if not isinstance(given := submitted(submission), Path):
             self.task(task, obfuscated=False)
             return Verdict(valid=False, message=f"{submission} {given.problem}.")
@@ -128,12 +129,12 @@ class ServerBackend:
         return self.batch([self.service.json(create("/v1/runs", known({**single, **same})))])
 
     def check(self, request: RunRequest) -> Record:
-        """Ask what the experiment of a plan would take."""
+        """Estimate the time and cost of a plan's experiment."""
         found: Record = self.service.json(create("/v1/experiments/check", self._plan(request)))
         return found
 
     def _plan(self, request: RunRequest) -> dict[str, Any]:
-        """The body of the request for a plan; agents of this machine are uploaded, and context files sent as texts."""
+        """Return the body of the request for a plan; local agents are uploaded, and context files are sent as text."""
         assert request.plan is not None
         plan = request.plan.model_dump(mode="json", exclude_unset=True)
         for arm in plan["arms"].values():
@@ -144,7 +145,7 @@ class ServerBackend:
         return known({"plan": plan, "project": request.project, "secrets": list(request.secrets) or None})
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
-        """Runs as the server told them, to be waited for."""
+        """Return runs from the server's response, for `finish`."""
         what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
         names = f"--experiment {experiment}" if experiment else " ".join(run["id"] for run in runs)
         there = service_option(self.named)
@@ -157,7 +158,7 @@ class ServerBackend:
         )
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
-        """Watch runs until they have ended; Ctrl-C and SIGTERM stop that."""
+        """Watch runs until they have ended, or Ctrl-C or SIGTERM stops watching."""
         from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
 
         if progress.following and len(batch.runs) > MOST_LOGS:
@@ -172,26 +173,26 @@ class ServerBackend:
         return [self._view(run, None if one else run["id"]) for run in ended]
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
-        """Runs that the caller may see."""
+        """Return runs that the caller may see."""
         found = list(islice(self.service.pages("/v1/runs", filters, limit + 1), limit + 1))
         return RunPage([row_of(run) for run in found[:limit]], "more" if len(found) > limit else None)
 
     def find(self, name: str) -> str:
-        """A run's id."""
+        """Return a run's id."""
         found: str = self.service.run(name)["id"]
         return found
 
     def view(self, run_id: str) -> RunView:
-        """A run as it is now."""
+        """Return the current state of a run."""
         return self._view(self._get(f"/v1/runs/{run_id}"))
 
     def events(self, run_id: str) -> Iterable[Event]:
-        """What has happened in a run."""
+        """Return the events of a run."""
         told = self.service.pages(f"/v1/runs/{run_id}/events", {})
         return (Event.model_validate(event, extra="ignore") for event in told)
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
-        """A log as it is now, or its stream."""
+        """Yield the current content of a log, or follow it."""
         from mleredux_client.cli.watching import log_texts
 
         name = "build.log" if build else "agent.log"
@@ -200,19 +201,19 @@ class ServerBackend:
         return self.service.content(f"/v1/runs/{run_id}/logs/{name}")
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
-        """The artifacts of a run."""
+        """Return the artifacts of a run."""
         return list(self.service.pages(f"/v1/runs/{run_id}/artifacts", {})), []
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
-        """Fetch artifacts, each checked against its hash."""
+        """Download artifacts, each checked against its hash."""
         self.service.download(run_id, artifacts, folder)
 
     def location(self, run_id: str) -> str:
-        """A run's URL."""
+        """Return a run's URL."""
         return f"{self.service.url}/v1/runs/{run_id}"
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
-        """Ask the server to stop runs."""
+        """Cancel runs."""
         if experiment is not None:
             self.service.cancel([], experiment)
             yield f"Asked experiment {experiment} to stop."
@@ -222,7 +223,7 @@ class ServerBackend:
             yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """An experiment by its id or its name, also after an action, or its analysis or table."""
+        """Return an experiment by id or name, possibly after an action, or its analysis or table."""
         path = f"/v1/experiments/{segment(self._experiment_id(name))}"
         if action in (None, "analysis", "table"):
             return self._get(path if action is None else f"{path}/{action}", dict(body or {}))
@@ -231,7 +232,7 @@ class ServerBackend:
         return found
 
     def _experiment_id(self, name: str) -> str:
-        """The id of the only experiment of a name, or the name if there is none."""
+        """Return the id of the only experiment with a name, or the name if there is none."""
         found = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
         if len(found) > 1:
             ids = ", ".join(f"{one['id']} ({one['created_at'][:16]})" for one in found)
@@ -239,7 +240,7 @@ class ServerBackend:
         return str(found[0]["id"]) if found else name
 
     def delete(self, run_id: str) -> None:
-        """Delete a run there."""
+        """Delete a run on the server."""
         self.service.delete(f"/v1/runs/{run_id}")
 
     def _get(self, path: str, params: Mapping[str, Any] | None = None) -> Record:
@@ -253,12 +254,12 @@ class ServerBackend:
 
 
 def _named(message: Any, given: str) -> Any:
-    """A message on a submission with the name that its user gave it, in place of the task's."""
+    """Replace the task's file name in a message on a submission by the name that the user gave."""
     return re.sub(r"^submission\.\w+(?= )", lambda _: given, message) if message else message
 
 
 def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Report:
-    """What `mleredux grade` says of a submission that is not there, from what everybody may know of the task."""
+    """Return the report of `mleredux grade` on a missing submission, from public information about the task."""
     file = facts["submission"]["file"]
     return Report(
         competition_id=facts["id"],

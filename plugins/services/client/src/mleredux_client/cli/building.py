@@ -1,4 +1,4 @@
-"""`mleredux agent build`: an agent's environment, made ahead of its runs."""
+"""`mleredux agent build`: build an agent's environment ahead of its runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
 
 
 def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
-    """The ended build; its log or its states on stderr meanwhile."""
+    """Wait for a build and return it; meanwhile, print its log or its states to stderr."""
     import json
 
     from mleredux.plugin.command import write_log

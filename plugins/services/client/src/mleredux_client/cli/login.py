@@ -27,7 +27,7 @@ from mleredux_client.errors import MlereduxApiError
 def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     """Log in to a server: prompt for a token, verify and store it.
 
-    The token is never an argument: other users of this machine can read those.
+    The token is never passed as an argument, which other users of this machine could read.
     """
     named = url or server_of(ctx)
     if named is None:
@@ -59,7 +59,7 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
 def logout(ctx: click.Context, url: str | None) -> None:
     """Log out of a server: remove its stored token.
 
-    The token stays valid; `mleredux account token revoke` ends that.
+    The token stays valid; revoke it with `mleredux account token revoke`.
     """
     named = url or server_of(ctx)
     if named is None:

@@ -1,4 +1,4 @@
-"""Runs as the server tells them, in the forms that commands print."""
+"""Convert the server's runs to the forms that commands print."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ACTIVITIES = {
 
 
 def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
-    """What `mleredux run --json` prints of a run: the local record, with `url` in place of a path."""
+    """Return the record of a run that `mleredux run --json` prints: like a local one, with `url` instead of a path."""
     names = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "message")
     return {
         **{name: run.get(name) for name in names},
@@ -36,12 +36,12 @@ def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
-    """What `mleredux runs --json` prints of a run: the local row, and whose it is."""
+    """Return the row of a run that `mleredux runs --json` prints: like a local one, with its owner."""
     return {name: run.get(name) for name in (*_ROW, *_MORE)}
 
 
 def words_of(run: dict[str, Any]) -> str:
-    """What is going on in a run, in a few words."""
+    """Describe the progress of a run in a few words."""
     status = str(run["status"])
     if status == "queued" and run.get("waiting_for"):
         return f"queued: {run['waiting_for']}"
@@ -49,11 +49,11 @@ def words_of(run: dict[str, Any]) -> str:
 
 
 def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
-    """A run for people.
+    """Return a run for display.
 
     Args:
-        url: The server's.
-        artifacts: How to get at its artifacts.
+        url: The server's URL.
+        artifacts: How to access its artifacts.
     """
     from mleredux.plugin.artifact import Report
     from mleredux.plugin.command import RunView

@@ -20,7 +20,7 @@ from mleredux_client.errors import NotFound
 @json_option
 @click.pass_context
 def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, follow: bool, as_json: bool) -> None:
-    """Wait until runs have ended, and show them; exit codes are those of `mleredux run`."""
+    """Wait until runs have ended, and show them; exit codes are as for `mleredux run`."""
     if bool(runs) == (experiment is not None):
         raise click.UsageError("Name runs, or an experiment with --experiment.")
     there = server(ctx)
@@ -39,7 +39,7 @@ def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, foll
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
-    """Retry runs that have ended: from where they were, or from the start where the agent was at fault."""
+    """Retry runs that have ended: resume them, or start again if the agent was the cause."""
     there = service(ctx)
     records = []
     for run in [there.run(name) for name in runs]:
@@ -61,7 +61,7 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 @json_option
 @click.pass_context
 def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **asked: Any) -> None:
-    """Change runs: labels, notes, pins, and the priority of queued ones."""
+    """Change labels, notes and pins of runs, and the priority of queued ones."""
     body = known(asked)
     if labels:
         body["labels"] = {key: value or None for key, value in read_labels(labels).items()}

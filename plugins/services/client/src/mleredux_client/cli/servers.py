@@ -1,4 +1,4 @@
-"""Which server, and the token for it: from the environment, or from a file that only its owner can read."""
+"""The selected server and its token, from the environment or from a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def clean_url(text: str) -> str:
-    """A server's URL as it is kept and called: scheme, host, port, and the path before `/v1`.
+    """Normalize a server's URL for storage and requests: scheme, host, port, and the path before `/v1`.
 
     Raises:
-        MlereduxError: It is no such URL, or carries a user name or password.
+        MlereduxError: It is not such a URL, or contains a user name or password.
     """
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname, parts.port
     except ValueError:
         parts, host, port = urlsplit(""), None, None
-    if parts.username is not None or parts.password is not None:  # never repeated: it may be a secret
+    if parts.username is not None or parts.password is not None:  # never quoted: it may be a secret
         raise MlereduxError(
             "The server's URL holds a user name or password.",
             hint=f"Leave it out; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
@@ -46,16 +46,16 @@ def clean_url(text: str) -> str:
 
 
 def in_the_clear(url: str) -> bool:
-    """Whether others on the way can read what is sent: no TLS, and not this machine."""
+    """Return whether traffic can be intercepted: without TLS, and to another machine."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
 
 def check_token(text: str) -> str:
-    """A token as it can stand in a header.
+    """Return a token that is valid in a header.
 
     Raises:
-        MlereduxError: It can't be one. The message does not repeat it.
+        MlereduxError: It can't be a token. The message does not quote it.
     """
     token = text.strip()
     if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
@@ -64,7 +64,8 @@ def check_token(text: str) -> str:
 
 
 def token_of(url: str) -> str | None:
-    """The token for a server: `MLEREDUX_TOKEN`, else what `mleredux login` kept for this very URL."""
+    """Return the token for a server: `MLEREDUX_TOKEN`, else the token that `mleredux login` stored for exactly this
+    URL."""
     given = os.environ.get(TOKEN_VARIABLE, "")
     if given.strip():
         return check_token(given)
@@ -73,13 +74,13 @@ def token_of(url: str) -> str | None:
 
 
 def keep_token(url: str, token: str) -> Path:
-    """Keep a server's token; the file it is in."""
+    """Store a server's token; return the path of the file."""
     _write({**_read(), url: {"token": token}})
     return servers_file()
 
 
 def forget_token(url: str) -> bool:
-    """Forget a server's token; whether there was one."""
+    """Remove a server's stored token; return whether there was one."""
     kept = _read()
     if url not in kept:
         return False
@@ -88,12 +89,12 @@ def forget_token(url: str) -> bool:
 
 
 def kept_servers() -> list[str]:
-    """URLs of the servers whose tokens are kept."""
+    """Return the URLs of servers whose tokens are stored."""
     return sorted(_read())
 
 
 def servers_file() -> Path:
-    """`mleredux/servers.json` in the user's folder of settings."""
+    """Return `mleredux/servers.json` in the user's configuration folder."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "mleredux" / "servers.json"
 
 
@@ -123,11 +124,11 @@ def _read() -> dict[str, dict[str, Any]]:
 
 
 def _write(servers: dict[str, dict[str, Any]]) -> None:
-    """Replace the file in one step; it is never readable by others, not even for a moment."""
+    """Replace the file atomically; it is never readable by others, not even for a moment."""
     path = servers_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # made with mode 0600
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # created with mode 0600
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump({"servers": servers}, file, indent=1)

@@ -1,4 +1,4 @@
-"""The service that `--server` names, for commands: JSON in and out, its errors as mleredux's own."""
+"""The server given by `--server`, for commands: JSON in and out, with its errors converted to mleredux's."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from mleredux_client.cli.backend import ServerBackend
 
 _LOOKED_AT = 2000
-"""Newest runs among which a part of an id is looked for."""
+"""Number of newest runs that are searched for a part of an id."""
 _GRADE_WAIT = 30
 _SHORT = RetryPolicy(retries=3)
-"""People wait: three or four seconds, then they are told."""
+"""Retries for three or four seconds, since users are waiting."""
 _LONG = RetryPolicy(retries=60)
-"""Some minutes."""
+"""Retries for some minutes."""
 _AT_ONCE = 4
 
 
@@ -51,8 +51,8 @@ class Service:
     """One server and one token.
 
     Args:
-        url: As `clean_url` gives it.
-        token: Never shown.
+        url: The URL, from `clean_url`.
+        token: The token, which is never displayed.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -62,7 +62,7 @@ class Service:
 
     @cached_property
     def _streams(self) -> Http:
-        """For live streams: a server that is restarted is waited for."""
+        """Return the connection pool for live streams, which waits for a server that is restarted."""
         return self._open(_LONG)
 
     def _open(self, policy: RetryPolicy) -> Http:
@@ -86,43 +86,43 @@ class Service:
             self._streams.close()
 
     def json(self, call: Call) -> Any:
-        """What the server says, as JSON."""
+        """Send a request and return the JSON of the response."""
         return self.http.json(call)
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Read one thing."""
+        """Read a resource."""
         return self.http.json(calls.get(path, params))
 
     def act(self, path: str) -> Any:
-        """Ask for something that is the same when asked twice."""
+        """Send an idempotent request."""
         return self.http.json(calls.act(path))
 
     def delete(self, path: str) -> None:
-        """Delete one thing."""
+        """Delete a resource."""
         self.http.send(calls.delete(path))
 
     def pages(self, path: str, params: Mapping[str, Any], most: int = 500) -> Iterator[dict[str, Any]]:
-        """A list, fetched while it is read.
+        """Yield the items of a list, fetched while it is read.
 
         Args:
-            most: Items of one page.
+            most: Maximum number of items of one page.
         """
         given = {name: value for name, value in params.items() if value not in (None, [], ())}
         return iter(Pager(self.http, path, dict, given, page_size=min(most, 500)))
 
     def events(self, path: str) -> Iterator[Message]:
-        """A live stream until its end, resumed where it breaks."""
+        """Yield the messages of a live stream until its end, resumed where it breaks."""
         return follow(self._streams, path)
 
     def content(self, path: str) -> Iterator[bytes]:
-        """A text as it is now, in pieces of bytes; a connection that breaks is resumed."""
+        """Yield the current content of a text in pieces of bytes; broken connections are resumed."""
         return read_bytes(self.http, path)
 
     def download(self, run_id: str, listed: list[dict[str, Any]], folder: Path) -> None:
-        """Fetch artifacts into a folder, each checked against its hash; again: only what is missing.
+        """Download artifacts into a folder, each checked against its hash; a repeated call only downloads missing ones.
 
         Raises:
-            UnsafePath: A name would lead out of the folder; nothing was fetched then.
+            UnsafePath: A name would lead out of the folder; nothing was downloaded.
         """
         infos = [parse(Artifact, item) for item in listed]
         folder.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ class Service:
         each(lambda info: ArtifactFile(self.http, run_id, info.path, info).download(folder), infos, _AT_ONCE)
 
     def graded(self, submission: Path, task: str, project: str | None) -> dict[str, Any]:
-        """Hand a file in, and wait for its report.
+        """Submit a file, and wait for its report.
 
         Raises:
             WorkFailed: The grader failed, not the submission.
@@ -147,7 +147,7 @@ class Service:
         return report
 
     def cancel(self, runs: Iterable[dict[str, Any]], experiment: str | None) -> None:
-        """Ask for an experiment to be cancelled, or for those of the runs that have not ended."""
+        """Request cancellation of an experiment, or of those runs that have not ended."""
         if experiment is not None:
             self.act(f"/v1/experiments/{calls.segment(experiment)}/cancel")
             return
@@ -156,19 +156,19 @@ class Service:
                 self.act(f"/v1/runs/{run['id']}/cancel")
 
     def run(self, name: str) -> dict[str, Any]:
-        """A run by its id, by a part of it that is unambiguous, or one's newest as `last`.
+        """Return a run by its id or an unambiguous part of it, or the caller's newest run as `last`.
 
         Raises:
-            NotFound: There is none, or several.
+            NotFound: There is no such run, or there are several.
         """
         if name == "last":
             me = self.get("/v1/me")["user"]["name"]
-            # An administrator sees everybody's.
+            # An administrator sees all users' runs.
             newest = next((run for run in self.pages("/v1/runs", {}, 50) if run["user"] == me), None)
             if newest is None:
                 raise NotFound(f"You have no runs on {self.url}.", hint="Ask for one with `mleredux run`.")
             return newest
-        if "/" in name:  # a path is of this machine
+        if "/" in name:  # paths are on this machine
             raise NotFound(f"There is no run {name!r} on {self.url}.", hint="See `mleredux runs`.")
         try:
             found: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
@@ -184,7 +184,7 @@ class Service:
             raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
     def _near(self, part: str) -> list[dict[str, Any]]:
-        """Runs whose id has a part, among the newest."""
+        """Return those of the newest runs whose id contains a text."""
         near = []
         for number, run in enumerate(self.pages("/v1/runs", {}), start=1):
             if part in run["id"]:
@@ -195,10 +195,10 @@ class Service:
 
 
 def open_service(named: str) -> Service:
-    """The service at a URL, with the token that is kept for it.
+    """Return the server at a URL, with its stored token.
 
     Raises:
-        MlereduxError: There is no token for it.
+        MlereduxError: No token is stored for it.
     """
     url = clean_url(named)
     token = token_of(url)
@@ -210,7 +210,7 @@ def open_service(named: str) -> Service:
 
 
 class ServerCommand(click.Command):
-    """A command of a server: on either place where it logs in, or says that it needs one."""
+    """A command that needs a server: without one, it logs in or reports that a server is required."""
 
     def __init__(self, *args: Any, place: str = "both", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -218,10 +218,10 @@ class ServerCommand(click.Command):
 
 
 def server(ctx: click.Context) -> ServerBackend:
-    """The back end of this command line, where it is a server.
+    """Return the backend of the current command line, which is a server.
 
     Raises:
-        click.UsageError: None is named.
+        click.UsageError: No server is given.
     """
     if server_of(ctx) is None:
         raise click.UsageError(f"Name a server with --server URL (or {SERVER_VARIABLE}).")
@@ -229,17 +229,17 @@ def server(ctx: click.Context) -> ServerBackend:
 
 
 def service(ctx: click.Context) -> Service:
-    """The service that this command line names."""
+    """Return the server of the current command line."""
     return server(ctx).service
 
 
 def service_option(named: str) -> str:
-    """What a command needs to reach the same server: nothing where the environment names it."""
+    """Return the option with which a command reaches the same server; empty if the environment names it."""
     return "" if named == os.environ.get(SERVER_VARIABLE, "").strip() else f" --server {named}"
 
 
 def explained(error: MlereduxApiError, named: str) -> MlereduxError:
-    """The service's error as mleredux's own, for the command line to say."""
+    """Convert the server's error to one of mleredux, for the command line to display."""
     hint, sentence = error.hint, error.detail
     if error.fields:
         told = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]

@@ -1,4 +1,4 @@
-"""Waiting for runs on a server, with the display of local ones."""
+"""Wait for runs on a server, with the same display as for local ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.command import Progress
 
 PATIENCE = 600.0
-"""Seconds that a server may be away before watching is given up; its runs go on."""
+"""Seconds that a server may be unavailable before watching is given up; its runs continue."""
 _SOON, _LATER, _GRACE = 0.5, 2.0, 15.0
 MOST_LOGS = 16
 
@@ -33,10 +33,10 @@ class Watch:
     """Waits for runs until all have ended.
 
     Args:
-        there: The service.
-        runs: As it told them when they were asked for.
-        experiment: Where they belong to one, its id: one request then tells of all.
-        progress: Shows them; started already.
+        there: The server.
+        runs: The runs, from the response to their creation.
+        experiment: Id of their experiment, if any; then one request returns all of them.
+        progress: Displays the runs; already started.
     """
 
     def __init__(self, there: Service, runs: list[dict[str, Any]], experiment: str | None, progress: Progress) -> None:
@@ -51,14 +51,14 @@ class Watch:
                 progress.in_background(partial(self._follow, run_id))
 
     def ask_to_cancel(self) -> None:
-        """Let `wait` cancel the runs before it goes on. From a signal handler, nothing else is safe to do."""
+        """Make `wait` cancel the runs before it continues. Nothing else is safe in a signal handler."""
         self._cancel.set()
 
     def wait(self) -> list[dict[str, Any]]:
-        """The ended runs, with their reports.
+        """Wait for the runs to end, and return them with their reports.
 
         Raises:
-            MlereduxError: The server is away for too long.
+            MlereduxError: The server is unavailable for too long.
         """
         began = seen = time.monotonic()
         asked = False
@@ -70,7 +70,7 @@ class Watch:
                     asked = True
                 self._look()
                 if all(run["status"] in FINAL for run in self.runs.values()):
-                    # Lists of runs leave their reports out.
+                    # Lists of runs omit their reports.
                     return [run if "report" in run else self._get(run_id) for run_id, run in self.runs.items()]
                 seen = time.monotonic()
             except (Unavailable, TooManyRequests) as error:
@@ -90,7 +90,7 @@ class Watch:
         if self._experiment is not None:
             told = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
             for run_id in self.runs.keys() - {run["id"] for run in told}:
-                self._get(run_id)  # says that it was deleted
+                self._get(run_id)  # raises if it was deleted
         else:
             told = [self._get(run_id) for run_id in self.runs]
         for run in told:
@@ -108,7 +108,7 @@ class Watch:
                 self._progress.tell(run_id, "the server does not answer; trying again")
 
     def _follow(self, run_id: str) -> None:
-        """Copy a log to stderr while it grows."""
+        """Copy a log to stderr as it grows."""
         from mleredux.plugin.command import write_log
 
         several = len(self.runs) > 1
@@ -121,7 +121,7 @@ class Watch:
 
 
 def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:
-    """The text of a log as it grows, until the run has ended.
+    """Yield the text of a log as it grows, until the run has ended.
 
     Raises:
         NotFound: The run has ended without such a log.
@@ -134,7 +134,7 @@ def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | No
                 if message.event == "log":
                     yield str(json.loads(message.data)["text"])
             return
-        except NotFound:  # it begins when the agent does
+        except NotFound:  # it begins with the agent
             if ended:
                 raise
         if stop is None:
@@ -148,7 +148,7 @@ def interruptible(first: Callable[[], None] | None) -> Iterator[None]:
     """Make SIGTERM the same as Ctrl-C: both raise `KeyboardInterrupt`.
 
     Args:
-        first: Called instead at the first of them, in the signal handler: it must do next to nothing.
+        first: Called instead for the first of them; as it runs in the signal handler, it must do next to nothing.
     """
     asked = False
 

@@ -1,4 +1,4 @@
-"""`mleredux account webhook`: addresses that are told what happens in a project."""
+"""`mleredux account webhook`: URLs that are notified of events in a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _id = click.argument("webhook_id", metavar="ID")
 
 @click.group()
 def webhook() -> None:
-    """Webhooks: addresses that are told what happens in a project; for its owners."""
+    """Manage webhooks: URLs that are notified of events in a project (for its owners)."""
 
 
 @webhook.command("create")
@@ -46,7 +46,7 @@ def list_webhooks(ctx: click.Context, as_json: bool) -> None:
 @_id
 @click.pass_context
 def send_test(ctx: click.Context, webhook_id: str) -> None:
-    """Send a message of the event `test`."""
+    """Send a message for the event `test`."""
     made = service(ctx).json(create(f"/v1/webhooks/{segment(webhook_id)}/test", {}))
     click.echo(f"{made['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows what became of it.")
 
@@ -56,7 +56,7 @@ def send_test(ctx: click.Context, webhook_id: str) -> None:
 @json_option
 @click.pass_context
 def list_deliveries(ctx: click.Context, webhook_id: str, as_json: bool) -> None:
-    """Show what became of a webhook's messages, newest first."""
+    """List a webhook's messages with their delivery status, newest first."""
     rows = list(service(ctx).pages(f"/v1/webhooks/{segment(webhook_id)}/deliveries", {}))
     print_table(rows, ("id", "event", "attempts", "status", "message", "delivered_at"), as_json=as_json)
 
