@@ -1,4 +1,4 @@
-"""What is known of a run, an experiment and the like without asking again; the same in both worlds."""
+"""Properties of runs, experiments and other resources that need no request, for both clients."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class _Told(Generic[_Value]):
 
 
 class Facts(ABC, Generic[Record]):
-    """What the service said last of one thing.
+    """A resource as of the last response.
 
     Attributes:
-        record: All of it.
+        record: The complete record.
     """
 
     _model: ClassVar[type[Any]]
-    """Of the record."""
+    """Class of the record."""
     _kind: ClassVar[str]
-    """What it is; its path is `/v1/KINDs/ID`."""
+    """The type of resource; its path is `/v1/KINDs/ID`."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -52,7 +52,7 @@ class Facts(ABC, Generic[Record]):
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """Whether nothing follows."""
+        """Whether it is final."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -60,7 +60,7 @@ class Facts(ABC, Generic[Record]):
 
 
 class RunFacts(Facts[RunRecord]):
-    """A run as it was when the service was last asked (`refresh`, `wait`, and the end of `events`)."""
+    """A run as of the last response (to `refresh`, `wait`, or at the end of `events`)."""
 
     _model, _kind = RunRecord, "run"
 
@@ -83,17 +83,17 @@ class RunFacts(Facts[RunRecord]):
 
     @property
     def queue(self) -> QueuePlace | None:
-        """Its place in the queue, and when it may start; None once it has."""
+        """Its place in the queue, and its expected start; None once it has started."""
         return self.record.queue if self.waiting_for else None
 
     @property
     def labels(self) -> dict[str, str]:
-        """As given."""
+        """Its labels, by name."""
         return dict(self.record.labels)
 
     @property
     def state(self) -> State:
-        """`queued`, `running`, `done`, …; `run.state.final` says whether anything follows."""
+        """`queued`, `running`, `done`, …; see also `run.state.final`."""
         return State(self.record.status)
 
     @property
@@ -103,7 +103,7 @@ class RunFacts(Facts[RunRecord]):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing follows."""
+        """Whether it is final."""
         return self.state.final
 
     def describe(self) -> str:
@@ -124,7 +124,7 @@ class RunFacts(Facts[RunRecord]):
 
 
 class ExperimentFacts(Facts[ExperimentRecord]):
-    """An experiment as it was when the service was last asked."""
+    """An experiment as of the last response."""
 
     _model, _kind = ExperimentRecord, "experiment"
 
@@ -132,17 +132,17 @@ class ExperimentFacts(Facts[ExperimentRecord]):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Runs by their status."""
+        """Number of runs by status."""
         return dict(self.record.counts)
 
     @property
     def size(self) -> int:
-        """How many runs it has."""
+        """Number of its runs."""
         return sum(self.record.counts.values())
 
     @property
     def finished(self) -> bool:
-        """Whether all its runs are."""
+        """Whether all its runs are finished."""
         return all(State(status).final for status, number in self.record.counts.items() if number)
 
     def describe(self) -> str:
@@ -157,7 +157,7 @@ class ExperimentFacts(Facts[ExperimentRecord]):
 
 
 class WorkFacts(Facts[_Work]):
-    """What a submission and a build have in common."""
+    """The common base class of submissions and builds."""
 
     _final: ClassVar[frozenset[str]]
 
@@ -166,7 +166,7 @@ class WorkFacts(Facts[_Work]):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing follows."""
+        """Whether it is final."""
         return self.status in self._final
 
     def describe(self) -> str:
@@ -178,7 +178,7 @@ class WorkFacts(Facts[_Work]):
 
 
 class SubmissionFacts(WorkFacts[SubmissionRecord]):
-    """Predictions submitted without an agent, as they were when the service was last asked.
+    """Predictions submitted without an agent, as of the last response.
 
     Attributes:
         status: `queued`, `grading`, `done` or `failed`.
@@ -193,7 +193,7 @@ class SubmissionFacts(WorkFacts[SubmissionRecord]):
 
 
 class BuildFacts(WorkFacts[BuildRecord]):
-    """The environment of an agent that is built ahead of its runs, as it was when the service was last asked.
+    """The environment of an agent that is built ahead of its runs, as of the last response.
 
     Attributes:
         status: `queued`, `building`, `ready` or `failed`.

@@ -1,4 +1,4 @@
-"""Files from outside on the caller's disk: inside their folder, whole, and resumed where a download broke."""
+"""Store downloaded files atomically within their folder, and resume broken downloads."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mleredux_client.errors import Damaged, UnsafePath
 
 try:
     import fcntl
-except ImportError:  # Windows: partial files have names of their own there, so that nothing needs a lock
+except ImportError:  # Windows: partial files have unique names there, so that no locks are needed
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".mleredux-partial"
-"""The folder of unfinished downloads, inside the folder of the finished ones."""
+"""Name of the folder for unfinished downloads, inside the folder for finished ones."""
 
 
 def target_of(folder: Path, name: str) -> Path:
-    """Where an artifact belongs, under the name that its file has in the run.
+    """Return the target path of an artifact, with the name that its file has in the run.
 
     Raises:
-        UnsafePath: That would be outside the folder, also by links that lie in it.
+        UnsafePath: The path would be outside the folder, also because of links in it.
     """
     parts = _own_name(name).split("/")
     problem = UnsafePath(
@@ -53,7 +53,8 @@ def target_of(folder: Path, name: str) -> Path:
 
 
 def _own_name(listed: str) -> str:
-    """The path of a file by its form in a manifest, where what is not printable is escaped; Windows keeps that form."""
+    """Return the path of a file from a manifest's path, in which unprintable characters are escaped; on Windows, they
+    stay escaped."""
     if os.name != "posix":
         return listed
     name = os.fsdecode(unescaped(listed))
@@ -61,14 +62,15 @@ def _own_name(listed: str) -> str:
 
 
 def matches(path: str, pattern: str | None) -> bool:
-    """Whether a path is meant: `*` crosses folders, a pattern without a slash also names files in any folder."""
+    """Return whether a path matches a pattern: `*` also matches `/`, and a pattern without a slash matches names in any
+    folder."""
     if pattern is None or fnmatchcase(path, pattern):
         return True
     return "/" not in pattern and fnmatchcase(path.rsplit("/", 1)[-1], pattern)
 
 
 def is_there(target: Path, artifact: Artifact) -> bool:
-    """Whether the very bytes are there already."""
+    """Return whether a file with exactly these bytes already exists."""
     if artifact.sha256 is None or target.is_symlink() or not target.is_file():
         return False
     if target.stat().st_size != artifact.size:
@@ -78,17 +80,17 @@ def is_there(target: Path, artifact: Artifact) -> bool:
 
 
 class Partial:
-    """A download that is not finished: a file that holds its first bytes, and becomes the target at the end.
+    """An unfinished download: a file with its first bytes, which is moved to the target at the end.
 
-    Several threads and processes may download the same at once: who comes second writes a file of their own.
+    Several threads and processes may download the same file concurrently: all but the first one use separate files.
 
     Attributes:
-        tag: The `ETag` of what is downloaded, once known.
+        tag: The `ETag` of the download, once known.
 
     Args:
-        target: Where it belongs.
-        key: What exactly is downloaded; a partial file is resumed by the same key only.
-        keep: The folder of partial files; None: a file of one's own, beside the target.
+        target: The target path.
+        key: Identifies the downloaded content; a partial file is resumed only with the same key.
+        keep: The folder for partial files; None: a separate file next to the target.
     """
 
     def __init__(self, target: Path, key: str = "", keep: Path | None = None) -> None:
@@ -103,30 +105,30 @@ class Partial:
 
     @property
     def size(self) -> int:
-        """Bytes that are there."""
+        """Number of bytes so far."""
         return self._file.tell()
 
     @property
     def sha256(self) -> str:
-        """Of the bytes that are there."""
+        """Return the SHA-256 of the bytes so far."""
         return self._hash.hexdigest()
 
     def write(self, piece: bytes) -> None:
-        """Append."""
+        """Append bytes."""
         self._file.write(piece)
         self._hash.update(piece)
 
     def restart(self) -> None:
-        """Forget what is there."""
+        """Discard the bytes so far."""
         self._file.seek(0)
         self._file.truncate()
         self._hash = hashlib.sha256()
 
     def finish(self, artifact: Artifact | None = None) -> Path:
-        """Check it, and put it in its place.
+        """Check the file, and move it to the target.
 
         Raises:
-            Damaged: These are not the bytes that the manifest names.
+            Damaged: The bytes do not match the manifest.
         """
         if artifact is not None and artifact.sha256 is not None and self.sha256 != artifact.sha256:
             self.restart()
@@ -147,22 +149,22 @@ class Partial:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self._done and self._resumable and self.size == 0:
-            self._path.unlink(missing_ok=True)  # while it is locked: nobody else writes it
+            self._path.unlink(missing_ok=True)  # while it is locked, so that no one else writes it
         self._file.close()
         if not self._done and not self._resumable:
             self._path.unlink(missing_ok=True)
         if self._keep is not None:
-            with contextlib.suppress(OSError):  # others' partial files are in it
+            with contextlib.suppress(OSError):  # it contains others' partial files
                 self._keep.rmdir()
 
     def _shared(self, folder: Path, key: str) -> tuple[BufferedRandom, Path] | None:
-        """The partial file of this key, with what is in it; None where somebody else is writing it."""
+        """Open the partial file of this key with its content; return None if someone else is writing it."""
         path = folder / hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]
         while True:
             try:
                 _make_folder(folder)
                 file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
-            except FileNotFoundError:  # somebody else's last download took the folder away
+            except FileNotFoundError:  # the end of another download removed the folder
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,7 +174,7 @@ class Partial:
                 file.close()
                 return None
             except FileNotFoundError:
-                pass  # it was finished between our opening and our locking
+                pass  # it was finished between opening and locking
             file.close()
 
     def _own(self, folder: Path) -> tuple[BufferedRandom, Path]:
@@ -186,7 +188,7 @@ class Partial:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create a folder that others remove as soon as it is empty, also between two steps of `Path.mkdir`."""
+    """Create a folder that others remove as soon as it is empty, even between two steps of `Path.mkdir`."""
     try:
         folder.mkdir()
     except FileExistsError:

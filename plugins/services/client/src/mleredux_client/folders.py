@@ -1,4 +1,4 @@
-"""Agents' folders and scripts on this machine, packed for a service: what is ignored stays here."""
+"""Pack agents' local folders and scripts for upload, without ignored files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _REPO = "repo:"
 
 @dataclass(frozen=True)
 class LocalAgent:
-    """An agent's folder on this machine.
+    """An agent's local folder.
 
     Attributes:
-        folder: It, or that of the script.
-        script: The name of the script in it; None where a folder was named.
-        part: A folder or script in it, as named after `#`.
+        folder: The folder, or the folder of the script.
+        script: The name of the script in it; None if a folder was given.
+        part: A folder or script in it, given after `#`.
     """
 
     folder: Path
@@ -40,7 +40,7 @@ class LocalAgent:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name of the agent."""
         return Path(self.script).stem if self.script else self.folder.name
 
     def reference(self, uploaded: str) -> str:
@@ -55,7 +55,7 @@ class Package:
 
     Attributes:
         archive: A gzip-compressed tar; a temporary file.
-        digest: SHA-256 of the sorted lines `KIND HASH PATH`, by which a service knows its content.
+        digest: SHA-256 of the sorted lines `KIND HASH PATH`, by which a server identifies its content.
     """
 
     archive: Path
@@ -63,17 +63,18 @@ class Package:
 
 
 def find_local(agent: str | Path) -> LocalAgent | None:
-    """The folder that is meant, if a path is: `./folder`, `~/agents/x`, `../agent.py`, `repo:./folder#part`, a `Path`.
+    """Return the local agent if a path is given: `./folder`, `~/agents/x`, `../agent.py`, `repo:./folder#part`, or a
+    `Path`.
 
     Raises:
-        UsageError: There is no such folder or script.
+        UsageError: The folder or script does not exist.
     """
     text = str(agent)
     named = text.removeprefix(_REPO)
     if not isinstance(agent, Path) and not named.startswith(_BEGINNINGS) and named not in (".", ".."):
         return None
     if text.startswith(f"{_REPO}/"):
-        return None  # of the service's machine, for its administrators
+        return None  # a path on the server, for its administrators
     place, mark, part = named.rpartition("#")
     if not mark or Path(named).expanduser().exists():
         place, part = named, ""
@@ -89,7 +90,7 @@ def find_local(agent: str | Path) -> LocalAgent | None:
 
 @contextmanager
 def packed(local: LocalAgent) -> Iterator[Package]:
-    """Pack a folder without what it ignores; the same files give the same bytes.
+    """Pack a folder without ignored files; the same files give the same bytes.
 
     Raises:
         UsageError: A name can't be sent, or a file can't be read.
@@ -114,7 +115,7 @@ def packed(local: LocalAgent) -> Iterator[Package]:
 
 
 def files_of(local: LocalAgent) -> Iterator[str]:
-    """Paths of the files and links that belong to an agent, relative to its folder."""
+    """Yield the paths of the files and links that belong to an agent, relative to its folder."""
     only = None if local.script is None else _beside(local.folder, local.script)
     docker, exceptions = _docker_rules(local.folder)
     yield from _walk(local.folder, "", [], docker, exceptions, only)
@@ -144,7 +145,7 @@ def _walk(
 
 
 def _ignored(name: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
-    """What the innermost file with a rule about it says, as git does."""
+    """Return whether a path is ignored; as in git, the innermost file with a matching rule decides."""
     for prefix, spec in reversed(rules):
         said = spec.check_file(name.removeprefix(prefix)).include
         if said is not None:
@@ -161,7 +162,8 @@ def _rules(path: Path) -> GitIgnoreSpec | None:
 
 
 def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
-    """The rules of `.dockerignore`, whose patterns begin at the folder, and whether some are exceptions."""
+    """Return the rules of `.dockerignore`, whose patterns are relative to the folder, and whether any of them are
+    exceptions."""
     from pathspec import GitIgnoreSpec
 
     path, lines = folder / ".dockerignore", []
@@ -175,7 +177,7 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
 
 
 def _beside(folder: Path, script: str) -> frozenset[str]:
-    """Return what a script imports and names; without mleredux-rollout, every module beside it."""
+    """Return the files that a script imports and names; without mleredux-rollout, all modules next to it."""
     try:
         from mleredux_rollout import files_beside
     except ImportError:
@@ -185,7 +187,7 @@ def _beside(folder: Path, script: str) -> frozenset[str]:
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
-    """Add a file or link, or what a link leads to; return its line of the digest."""
+    """Add a file, a link, or the target of a link; return its line of the digest."""
     info = tarfile.TarInfo(name)
     if path.is_symlink() and not followed:
         info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())

@@ -1,4 +1,5 @@
-"""Results as tables: rows of plain values, and a DataFrame of them. pandas is imported here only, when asked for."""
+"""Results as tables: rows of plain values, and data frames of rows. Only this module imports pandas, when it is
+needed."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class Listing(list[T]):
 
 
 def row_of(item: object) -> dict[str, Any]:
-    """A model, or a handle with a record, as a row."""
+    """Return a model, or a resource with a record, as a row."""
     record = getattr(item, "record", item)
     if isinstance(record, RunRecord):
         return run_row(record)
@@ -66,7 +67,7 @@ def row_of(item: object) -> dict[str, Any]:
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
-    """A run as a row; its options and labels are columns `option.NAME` and `label.NAME`."""
+    """Return a run as a row; its options and labels are columns `option.NAME` and `label.NAME`."""
     values = {**run.model_dump(exclude={"report", "labels", "options", "limits"}), "seconds": seconds_of(run)}
     return {
         **{name: values[name] for name in RUN_COLUMNS},
@@ -76,7 +77,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Iterable[str] = ()) -> pd.DataFrame:
-    """A DataFrame of rows.
+    """Return a DataFrame of rows.
 
     Raises:
         UsageError: pandas is not installed.

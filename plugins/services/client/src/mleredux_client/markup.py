@@ -15,7 +15,7 @@ _COLOURS = {"good": "#1a7f37", "warn": "#9a6700", "bad": "#b3261e"}
 
 
 def table(columns: Iterable[str], rows: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Rows as a table; `total` is how many there are, shown or not."""
+    """Return rows as a table; `total` is the number of all rows, including those that are not shown."""
     names = list(columns)
     head = "".join(f"<th>{escaped(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(name, row.get(name))}</td>' for name in names)}</tr>" for row in rows)
@@ -24,7 +24,7 @@ def table(columns: Iterable[str], rows: Sequence[Mapping[str, Any]], total: int)
 
 
 def pairs(values: Mapping[str, Any]) -> str:
-    """Names beside their values, without those that have none."""
+    """Return a table of names and values, without names that have no value."""
     left = 'style="text-align:left"'
     rows = "".join(
         f"<tr><th {left}>{escaped(name)}</th><td {left}>{_cell(name, value)}</td></tr>"
@@ -43,12 +43,12 @@ def _cell(name: str, value: Any) -> str:
 
 
 def coloured(status: str) -> str:
-    """A status in its colour."""
+    """Return a coloured status."""
     return f'<span style="color:{_COLOURS.get(TONES.get(status, ""), "#0969da")}">{escaped(status)}</span>'
 
 
 def is_short(value: Any) -> bool:
-    """Whether a value fits into a cell."""
+    """Return whether a value fits into a cell."""
     return (
         value is None
         or isinstance(value, bool | int | float | datetime)
@@ -57,6 +57,6 @@ def is_short(value: Any) -> bool:
 
 
 def escaped(value: Any) -> str:
-    """A value in a few words, safe in HTML."""
+    """Return a short form of a value, escaped for HTML."""
     shown = text(value)
     return escape(shown if len(shown) <= _MAX_TEXT else f"{shown[:_MAX_TEXT]}…", quote=True)

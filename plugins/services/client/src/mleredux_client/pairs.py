@@ -1,4 +1,4 @@
-"""What can't be said alike in both worlds: pausing, and doing several things at once."""
+"""Functions that differ between the synchronous and the asynchronous client: pausing, and concurrency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ sleep = time.sleep
 
 
 async def async_each(function: Callable[[T], Awaitable[R]], items: Iterable[T], at_once: int) -> list[R]:
-    """Results in the order of the items; after a failure nothing new is begun."""
+    """Return results in the order of the items; after a failure, no further calls are started."""
     waiting = asyncio.Semaphore(at_once)
 
     async def one(item: T) -> R:
@@ -33,7 +33,8 @@ async def async_each(function: Callable[[T], Awaitable[R]], items: Iterable[T], 
 
 
 def each(function: Callable[[T], R], items: Iterable[T], at_once: int) -> list[R]:
-    """Results in the order of the items; after a failure or Ctrl-C nothing new is begun, what goes on stops soon."""
+    """Return results in the order of the items; after a failure or Ctrl-C, no further calls are started, and active
+    ones stop soon."""
     stop = threading.Event()
 
     def one(item: T) -> R:
@@ -54,14 +55,14 @@ def each(function: Callable[[T], R], items: Iterable[T], at_once: int) -> list[R
 
 
 class Stopped(Exception):
-    """Others failed; nobody waits for this any more."""
+    """Another call failed, so the result is no longer needed."""
 
 
 def keep_on() -> None:
-    """Called by long work between its steps.
+    """Check whether to continue; long work calls this between its steps.
 
     Raises:
-        Stopped: It is not wanted any more.
+        Stopped: The result is no longer needed.
     """
     stop: threading.Event | None = getattr(_working, "stop", None)
     if stop is not None and stop.is_set():

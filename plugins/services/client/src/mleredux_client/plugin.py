@@ -1,4 +1,4 @@
-"""A server as what works the commands, and the commands that only a server has."""
+"""The backend that works on a server, and the commands that need a server."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _COMMANDS = {
     "runs change": ("runs:change", "server", "Change labels, notes, priority and pins of runs."),
     "runs retry": ("runs:retry", "server", "Retry runs that have ended."),
 }
-"""Commands: where they are implemented, where they work, and what they do."""
+"""Commands, each with its implementation, where it works, and its description."""
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Commands that only a server has; those that log in are there without `--server` too."""
+    """Register commands that need a server; those for logging in are also available without `--server`."""
     for name, (target, place, title) in _COMMANDS.items():
         yield Ref(name, f"mleredux_client.cli.{target}", {"title": title, "place": place, "section": "Servers"})
 
 
 @hookimpl
 def mleredux_open_backend(url: str) -> Backend:
-    """The server at a URL, with the token that is kept for it."""
+    """Return the backend for the server at a URL, with its stored token."""
     from mleredux_client.cli.backend import ServerBackend
     from mleredux_client.cli.service import open_service
 

@@ -1,4 +1,4 @@
-"""When a request is tried once more: exponential backoff with full jitter, and never what is not safe."""
+"""When to retry a request: with exponential backoff and full jitter, and only if it is safe."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from mleredux_client.answers import unreachable
 from mleredux_client.errors import MlereduxApiError
 
 _BUSY = frozenset({429, 503})
-"""The service says that it did nothing: anything may be repeated."""
+"""Statuses with which the server did nothing, so that any request may be repeated."""
 _GATEWAY = frozenset({502, 504})
-"""A proxy does not know what the service did: only what is repeatable is repeated."""
+"""Statuses with which a proxy does not know what the server did, so that only repeatable requests are repeated."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and how soon.
+    """How often and how soon to retry.
 
     Attributes:
-        retries: Tries after the first, without progress in between; twice as many while a proxy in front of the
-            service says that it is away: it is being started again.
-        base: Seconds that the first pause takes at most; each further one twice as many.
-        longest: Seconds that a pause takes at most.
-        longest_asked: Seconds that a service may ask us to wait; where it asks for more, the error is raised at once.
+        retries: Maximum number of retries without progress in between; twice as many while a proxy reports that the
+            server is unavailable, since it is restarting.
+        base: Maximum seconds of the first pause; the maximum doubles with each further one.
+        longest: Maximum seconds of any pause.
+        longest_asked: Maximum seconds that the server may request to wait; if it requests more, the error is raised
+            immediately.
     """
 
     retries: int = 5
@@ -41,23 +42,23 @@ class Attempts:
 
     policy: RetryPolicy
     repeatable: bool = True
-    """Whether the request may be sent again when nobody knows what became of it."""
+    """Whether the request may be sent again if its outcome is unknown."""
     failed: int = field(default=0, init=False)
 
     def progress(self) -> None:
-        """Something arrived: the count begins again."""
+        """Reset the count, because data arrived."""
         self.failed = 0
 
     def after(self, error: httpx.RequestError | MlereduxApiError, url: str, *, again: bool = False) -> float:
-        """Seconds until the next try.
+        """Return the seconds until the next try.
 
         Args:
-            error: What came of this one.
-            url: Of the service.
-            again: Whether another is worth it whatever it was.
+            error: The error of this try.
+            url: URL of the server.
+            again: Whether to retry regardless of the error.
 
         Raises:
-            MlereduxApiError: There were enough, or there is no sense in another.
+            MlereduxApiError: There were enough tries, or another one would not help.
         """
         if isinstance(error, httpx.RequestError):
             problem: MlereduxApiError = unreachable(url, error)
@@ -70,13 +71,13 @@ class Attempts:
         return pause
 
     def after_break(self, error: httpx.RequestError) -> float | None:
-        """Seconds until the next try after a connection that broke; None: give up."""
+        """Return the seconds until the next try after a broken connection; None: give up."""
         may = self.repeatable or isinstance(error, _NEVER_SENT)
         return self.pause() if may and isinstance(error, httpx.TransportError) else None
 
     def after_problem(self, problem: MlereduxApiError) -> float | None:
-        """Seconds until the next try after an answer that is an error; None: give up."""
-        going_on = problem.slug == "idempotency-conflict"  # our own first try is still being answered
+        """Return the seconds until the next try after an error response; None: give up."""
+        going_on = problem.slug == "idempotency-conflict"  # the first try is still in progress
         may = problem.status in _BUSY or (self.repeatable and (problem.status in _GATEWAY or going_on))
         if not may:
             return None
@@ -85,7 +86,7 @@ class Attempts:
         return self.pause(at_least=problem.retry_after) if problem.retry_after <= self.policy.longest_asked else None
 
     def pause(self, at_least: float = 0.0, *, patience: int = 1) -> float | None:
-        """Count a failure; seconds until the next try, None after `patience` times the allowed number."""
+        """Count a failure; return the seconds until the next try, or None after `patience` times the allowed number."""
         if self.failed >= patience * self.policy.retries:
             return None
         ceiling = min(self.policy.longest, self.policy.base * 2**self.failed)

@@ -1,4 +1,4 @@
-"""Where the service is and who we are, from arguments or from the environment."""
+"""The server's URL and the token, from arguments or the environment."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mleredux_client.errors import UsageError
 URL_VARIABLE = "MLEREDUX_SERVER"
 TOKEN_VARIABLE = "MLEREDUX_TOKEN"
 DEFAULT_TIMEOUT = 30.0
-"""Seconds without an answer."""
+"""Maximum seconds without a response."""
 STREAM_TIMEOUT = 60.0
-"""Seconds without a byte on a live stream; the service says something every 15."""
+"""Maximum seconds without data on a live stream; the server sends some every 15 seconds."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A service's address and the caller's token, checked.
+    """A server's URL and the caller's token, validated.
 
     Attributes:
-        url: Without a slash at its end.
-        token: Never shown.
+        url: The URL without a trailing slash.
+        token: The token, which is never displayed.
     """
 
     url: str
@@ -34,10 +34,10 @@ class Settings:
 
 
 def settings(url: str | None, token: str | SecretStr | None) -> Settings:
-    """Fill in what is not given from the environment.
+    """Return the settings, with missing values from the environment.
 
     Raises:
-        UsageError: There is no URL, or URL or token can't be right.
+        UsageError: The URL is missing, or the URL or the token is invalid.
     """
     url = url or os.environ.get(URL_VARIABLE)
     token = token.get_secret_value() if isinstance(token, SecretStr) else token
@@ -61,16 +61,16 @@ def settings(url: str | None, token: str | SecretStr | None) -> Settings:
 
 
 def verification(url: str) -> ssl.SSLContext | bool:
-    """How certificates are checked.
+    """Return how to verify certificates.
 
-    Loading the authorities takes a fifth of a second: where no certificate is met, they are left out, and nobody is
-    trusted.
+    Loading certificate authorities takes 0.2 seconds, so they are omitted where no certificate is needed, and no
+    certificate is trusted then.
     """
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Bearer(httpx.Auth):
-    """Adds the token to requests; it is in no header that the HTTP client would show."""
+    """Adds the token to requests, so that it is in no header that the HTTP client would display."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token

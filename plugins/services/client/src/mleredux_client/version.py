@@ -1,4 +1,4 @@
-"""What this client calls itself."""
+"""The client's version."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a server sends that `mleredux.models` has not, or has otherwise, as pydantic models.
+"""Pydantic models of the server's responses, where `mleredux.models` has no model or a different one.
 
-- `base`: the class of all: it keeps unknown fields, which newer servers send
+- `base`: the common base class, which keeps unknown fields, since newer servers may send some
 - `account`: users, tokens, secrets, projects and webhooks
 - `catalogue`: tasks, techniques, agents, graders and sandboxes
 - `run`: runs, experiments, submissions, builds and their reports

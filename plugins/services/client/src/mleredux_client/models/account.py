@@ -1,4 +1,4 @@
-"""Who may do what: users, tokens, projects."""
+"""Accounts and permissions: users, tokens, projects."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class User(Model):
     """A user, with tokens and projects."""
 
     id: str
-    """The identity of the user."""
+    """The id of the user."""
     name: str
     """The user's name."""
     admin: bool = False
     """Whether the user may administer the server."""
     service: bool = False
-    """Whether it is a program."""
+    """Whether it is a service account, used by a program."""
     created_at: datetime | None = None
     """When the account was created, in UTC."""
     disabled_at: datetime | None = None
@@ -30,7 +30,7 @@ class TokenInfo(Model):
     """A token without its secret."""
 
     id: str
-    """The identity of the token."""
+    """The id of the token."""
     name: str | None = None
     """The name that its user gave it."""
     scopes: list[str] = []
@@ -38,7 +38,7 @@ class TokenInfo(Model):
     user: str | None = None
     """The owner."""
     project: str | None = None
-    """The only one it may use; None: all of the user's."""
+    """The only project it may use; None: all of the user's."""
     created_at: datetime | None = None
     """When it was created, in UTC."""
     last_used_at: datetime | None = None
@@ -48,10 +48,10 @@ class TokenInfo(Model):
 
 
 class Token(TokenInfo):
-    """A new token: the only time its secret is said."""
+    """A new token with its secret, which is not returned again."""
 
     token: SecretStr
-    """`token.get_secret_value()` gives it; it is not shown otherwise."""
+    """The secret, returned by `token.get_secret_value()`; it is not displayed otherwise."""
 
 
 class SecretInfo(Model):
@@ -60,7 +60,7 @@ class SecretInfo(Model):
     name: str
     """The name of the environment variable."""
     project: str | None = None
-    """Id of the project whose secret it is; None: your own."""
+    """Id of the project that owns the secret; None: you own it."""
     created_at: datetime | None = None
     """When it was stored, in UTC."""
     updated_at: datetime | None = None
@@ -68,7 +68,7 @@ class SecretInfo(Model):
 
 
 class WebhookInfo(Model):
-    """An address that is told of a project's events, without its secret."""
+    """A URL that is notified of a project's events, without its secret."""
 
     id: str
     project: str
@@ -76,14 +76,14 @@ class WebhookInfo(Model):
     events: list[str] = []
     created_at: datetime | None = None
     disabled_at: datetime | None = None
-    """Since its receiver answered with status 410."""
+    """When it was disabled, because its receiver responded with status 410."""
 
 
 class Webhook(WebhookInfo):
-    """A new webhook: the only time its secret is said."""
+    """A new webhook with its secret, which is not returned again."""
 
     secret: SecretStr
-    """`secret.get_secret_value()` is what receivers verify signatures with (Standard Webhooks)."""
+    """`secret.get_secret_value()` returns the key with which receivers verify signatures (Standard Webhooks)."""
 
 
 class Delivery(Model):
@@ -95,14 +95,14 @@ class Delivery(Model):
     status: int | None = None
     """The receiver's last response."""
     message: str | None = None
-    """Why it is not delivered."""
+    """Why it has not been delivered."""
     created_at: datetime | None = None
     next_at: datetime | None = None
     delivered_at: datetime | None = None
 
 
 class Quota(Model):
-    """What a project may use; None where there is no limit."""
+    """Limits of a project; None: no limit."""
 
     concurrent_runs: int | None = None
     """Number of runs that execute at the same time."""
@@ -125,37 +125,37 @@ class Quota(Model):
     networks: list[str] | None = None
     """Permitted network access."""
     weight: float | None = None
-    """Share of the machine, beside that of other projects."""
+    """Weight of the project in the fair share of the machine."""
 
 
 class Usage(Model):
-    """What a project uses now."""
+    """Current usage of a project."""
 
     running_runs: int = 0
-    """Number of runs that execute."""
+    """Number of active runs."""
     queued_runs: int = 0
     """Number of runs that wait."""
     cpus: float = 0
-    """CPU cores of running runs."""
+    """CPU cores of active runs."""
     memory_mb: float = 0
-    """Memory in MiB of running runs."""
+    """Memory of active runs, in MiB."""
     gpus: int = 0
-    """Number of GPUs of running runs."""
+    """Number of GPUs of active runs."""
     disk_mb: float = 0
-    """Disk space in MiB of all stored runs."""
+    """Disk space of all stored runs, in MiB."""
     llm_tokens: int = 0
     """LLM tokens used so far."""
 
 
 class Project(Model):
-    """A place of runs with a quota, shared by its members."""
+    """A project: owns runs, which its members share, and has a quota."""
 
     id: str
-    """The identity of the project."""
+    """The id of the project."""
     name: str
     """The name that `--project` takes."""
     role: str | None = None
-    """The caller's: `owner` or `member`."""
+    """The caller's role: `owner` or `member`."""
     quota: Quota = Quota()
     """The limits of the project."""
     usage: Usage = Usage()
@@ -165,7 +165,7 @@ class Project(Model):
 
 
 class Me(Model):
-    """Who the token belongs to, and what it may do."""
+    """The owner of the token, and its permissions."""
 
     user: User
     """The owner of the token."""
@@ -174,4 +174,4 @@ class Me(Model):
     projects: list[Project] = []
     """Projects that the user is a member of."""
     default_project: str | None = None
-    """The project of requests that name none."""
+    """Id of the project for requests that name none."""

@@ -7,6 +7,6 @@ from pydantic import ConfigDict
 
 
 class Model(models.Model):
-    """A frozen model that keeps fields it does not know: a newer server may send more."""
+    """A frozen model that keeps unknown fields, since a newer server may send more."""
 
     model_config = ConfigDict(extra="allow", protected_namespaces=(), defer_build=True)

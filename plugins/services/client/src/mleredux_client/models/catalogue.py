@@ -1,4 +1,4 @@
-"""What a service offers: tasks, techniques, agents, graders, sandboxes."""
+"""The catalogue of a server: tasks, techniques, agents, graders, sandboxes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mleredux_client.models.base import Model
 
 
 class Task(Model):
-    """Something to solve. Lists have the first block; `client.task(id)` has everything."""
+    """A task for agents. Lists contain the first block of fields; `client.task(id)` returns all of them."""
 
     id: str
     """The name that `run` takes."""
@@ -25,7 +25,7 @@ class Task(Model):
     sets: list[str] = []
     """Named sets that the task belongs to."""
     tags: list[str] = []
-    """Words by which lists are filtered."""
+    """Keywords for filtering lists."""
     metric: str | None = None
     """The name of the metric."""
     direction: str | None = None
@@ -40,15 +40,15 @@ class Task(Model):
     """Whether the data is ready on the server."""
 
     submission: dict[str, Any] | None = None
-    """File, columns and their types."""
+    """The file, its columns and their types."""
     thresholds: dict[str, float | None] | None = None
-    """Scores that earn medals, by medal."""
+    """Minimum scores for medals, by medal."""
     description: str | None = None
-    """Markdown, as the agent gets it."""
+    """The description that the agent gets, in Markdown."""
 
 
 class Technique(Model):
-    """A question that can be asked of tasks: `cv` makes the task `cv@digits` of the task `digits`."""
+    """A technique that is applied to tasks: `cv` derives the task `cv@digits` from the task `digits`."""
 
     id: str
     """The part of task names before `@`."""
@@ -57,15 +57,15 @@ class Technique(Model):
     version: str | None = None
     """The version of the technique."""
     variants: list[str] = []
-    """A placeholder in capitals where there are many: `planted-SEED`."""
+    """Names that can follow `+`; a placeholder in capitals if there are many: `planted-SEED`."""
     categories: list[str] = []
-    """Of tasks that it makes sense of; empty: all."""
+    """Categories of tasks that it applies to; empty: all."""
     plugin: str | None = None
     """The distribution that provides the technique."""
 
 
 class Agent(Model):
-    """Something that solves tasks. Lists have the first block; `client.agent(id)` has everything."""
+    """An agent. Lists contain the first block of fields; `client.agent(id)` returns all of them."""
 
     id: str
     """The name that `run` takes."""
@@ -78,7 +78,7 @@ class Agent(Model):
     sandboxes: list[str] = []
     """Sandboxes of the server that can run the agent."""
     tags: list[str] = []
-    """Words by which lists are filtered."""
+    """Keywords for filtering lists."""
     plugin: str | None = None
     """The distribution that provides the agent."""
 
@@ -89,7 +89,7 @@ class Agent(Model):
     limits: dict[str, Any] | None = None
     """Default limits."""
     options: dict[str, Any] | None = None
-    """Names and defaults."""
+    """Names and defaults of its options."""
     smoke: dict[str, Any] | None = None
     """The smoke run, if the agent has one."""
     reference: str | None = None
@@ -107,14 +107,14 @@ class Grader(Model):
 
 
 class Sandbox(Model):
-    """Where agents run."""
+    """A sandbox in which agents run."""
 
     id: str
     title: str = ""
     isolated: bool | None = None
     """Whether it is a security boundary."""
     builds: list[str] = []
-    """What it can make an agent's environment from."""
+    """Sources from which it can build an agent's environment."""
     networks: list[str] = []
     gpus: bool | None = None
     writable_root: bool | None = None

@@ -15,14 +15,14 @@ FINAL = frozenset(str(state) for state in models.State if state.final)
 
 
 class State(str):
-    """A run's state, a plain text: `queued`, `preparing`, `building`, `running`, `grading`, `producing`, `done`,
-    `failed`, `timed_out`, `cancelled`, or what a newer server says."""
+    """A run's state as text: `queued`, `preparing`, `building`, `running`, `grading`, `producing`, `done`, `failed`,
+    `timed_out`, `cancelled`, or a state of a newer server."""
 
     __slots__ = ()
 
     @property
     def final(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the state is final."""
         return self in FINAL
 
 
@@ -34,16 +34,17 @@ class Report(models.Report):
 
 
 class QueuePlace(Model):
-    """A queued run's place."""
+    """A queued run's place in the queue."""
 
     position: int
-    """1: it is expected to start next."""
+    """Position in the queue; 1: it is expected to start next."""
     starts_in: float | None = None
-    """Seconds until it is expected to start, by the durations of earlier runs; None: too far away to tell."""
+    """Estimated seconds until it starts, from the durations of earlier runs; None: too far in the future to
+    estimate."""
 
 
 class RunRecord(Model):
-    """A run as the service tells it."""
+    """The server's record of a run."""
 
     id: str
     """The id of the run."""
@@ -66,7 +67,7 @@ class RunRecord(Model):
     labels: dict[str, str] = {}
     """Labels, by name."""
     notes: str | None = None
-    """Free text of the users."""
+    """Free text by users."""
     pinned: bool = False
     """Whether retention rules do not apply to it."""
     project: str | None = None
@@ -88,15 +89,15 @@ class RunRecord(Model):
     cause: str | None = None
     """Why the run failed: `agent_crashed`, `out_of_memory`, …"""
     message: str | None = None
-    """One sentence on why it failed, where it did."""
+    """One sentence on why it failed, if it did."""
     waiting_for: str | None = None
-    """Why it is still queued."""
+    """Why the run is still queued."""
     score: float | None = None
     """The score of the submission."""
     medal: str | None = None
     """`gold`, `silver`, `bronze` or None."""
     verdict: str | None = None
-    """How far the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
+    """Whether the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None = None
     """Whether the submission could be scored."""
     created_at: datetime | None = None
@@ -110,11 +111,11 @@ class RunRecord(Model):
     report: Report | None = None
     """The grading report; in lists, None."""
     queue: QueuePlace | None = None
-    """While it is queued; lists do not have it."""
+    """Its place in the queue, while it is queued; None in lists."""
 
 
 class ExperimentRecord(Model):
-    """An experiment as the service tells it: a matrix of runs."""
+    """The server's record of an experiment: a matrix of runs."""
 
     id: str
     name: str | None = None
@@ -122,11 +123,11 @@ class ExperimentRecord(Model):
     user: str | None = None
     created_at: datetime | None = None
     counts: dict[str, int] = {}
-    """Runs by their status."""
+    """Number of runs by status."""
     plan: dict[str, Any] | None = None
     """The plan that it was created from, if any, with its extensions."""
     changes: list[dict[str, Any]] = []
-    """What was added later: `time`, `what`, and the number of `results` that there were."""
+    """Later additions: `time`, `what`, and the number of `results` at that time."""
     spent: dict[str, float] | None = None
     """`cost_usd` and `hours` of the ended runs, if the plan has a budget."""
     stopped: str | None = None
@@ -161,11 +162,11 @@ class SubmissionRecord(Model):
 
 
 class BuildRecord(Model):
-    """The environment of an agent, made ahead of its runs."""
+    """The environment of an agent, built ahead of its runs."""
 
     id: str
     agent: str
-    """Pinned: to be used in runs."""
+    """The pinned reference, for use in runs."""
     sandbox: str | None = None
     status: str
     """`queued`, `building`, `ready` or `failed`."""
