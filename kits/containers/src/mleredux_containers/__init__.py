@@ -1,20 +1,20 @@
-"""For authors of container sandboxes with any engine: images, mounts, and the hardened profile.
+"""Utilities for authors of container sandboxes with any engine: images, mounts, and the hardened profile.
 
-An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and translates each `Container` that
-`container` creates from a launch. No daemon is assumed.
+An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and translates each `Container`, which
+`container` creates from a launch. No daemon is required.
 
 | module | content |
 |---|---|
 | `recipe` | files and Dockerfile of an image, from an agent's build |
-| `dockerfile`, `ignore` | reading of Dockerfiles and of `.dockerignore` |
-| `layers` | layers that images of repositories share |
-| `images` | finding, pulling and building of images, with locks and logs |
+| `dockerfile`, `ignore` | parsers for Dockerfiles and `.dockerignore` |
+| `layers` | layers that images of one repository share |
+| `images` | finding, pulling and building images, with locks and logs |
 | `host` | the engine's host: registries, mirrors, users |
-| `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their cache of downloads |
-| `folders`, `withheld` | folders that are mounted by the container contract, and known files that are hidden there |
-| `gpus` | devices and driver files of GPUs and MIG slices, by CDI or the driver |
+| `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their download cache |
+| `folders`, `withheld` | folders mounted according to the container contract, and known files that are hidden in them |
+| `gpus` | devices and driver files of GPUs and MIG slices, from CDI or the driver |
 | `profile` | a launch as a hardened container |
-| `inside` | programs that run in it |
+| `inside` | programs that run in the container |
 
 ::
 

@@ -1,7 +1,8 @@
-"""What bounds a build: its limits, and a network that is nothing but a proxy.
+"""Isolation of builds: their limits, and a network that contains nothing but a proxy.
 
-The steps of a build share the network of a container of ours without any interface but loopback, in which the forwarder
-to the proxy listens. So they have no route to this machine, its neighbors or the internet, and no password of a proxy.
+The steps of a build share the network of a helper container that has only a loopback interface, on which the forwarder
+to the proxy listens. So they have no route to this machine, its neighbors or the internet, and never see a proxy
+password.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REGISTRIES = (
     *("dl-cdn.alpinelinux.org", "conda.anaconda.org", "repo.anaconda.com", "cran.r-project.org"),
     *("proxy.golang.org", "sum.golang.org", "crates.io", "index.crates.io", "static.crates.io"),
 )
-"""What every build may reach: registries of packages."""
+"""Hosts that every build may reach: package registries."""
 _PROCESSES = 1024
 _DISK_MB = 40 << 10
 _MOST_MEMORY_MB, _LEAST_MEMORY_MB = 16 << 10, 512
@@ -40,13 +41,13 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class BuildLimits:
-    """What the steps of a build may use, each.
+    """Resources that each step of a build may use.
 
     Attributes:
-        memory: Bytes, swap included.
-        cpus: How many.
-        processes: The most there may be.
-        disk: Bytes of its files, those of the image below included.
+        memory: Maximum memory in bytes, including swap.
+        cpus: Number of CPUs.
+        processes: Maximum number of processes.
+        disk: Maximum size of its files in bytes, including those of the base image.
     """
 
     memory: int
@@ -56,7 +57,7 @@ class BuildLimits:
 
 
 def build_limits(max_image_mb: int | None) -> BuildLimits:
-    """Limits for this machine: half of its memory and CPUs; of the disk, room for an image and as much again."""
+    """Return limits for this machine: half of its memory and CPUs, and disk space for twice the size of an image."""
     from mleredux._core.sandboxes.slots import machine
 
     has = machine()
@@ -67,19 +68,19 @@ def build_limits(max_image_mb: int | None) -> BuildLimits:
 
 @contextlib.contextmanager
 def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator[tuple[str | None, Egress | None]]:
-    """The container whose network a build's steps share, and its proxy.
+    """Run a container whose network the steps of a build share; yield its id and its proxy.
 
     Args:
-        image: What that container is made of; it needs Python. None: the build gets no network.
+        image: The image of that container, which must contain Python. If None, the build gets no network.
     """
     if image is None:
         yield None, None
         return
     hosts = log.request.hosts
     rules = [Rule(ANY)] if hosts is None else [Rule.read(host) for host in hosts]
-    # A registry's name is nobody's to rebind; it may be a mirror in this machine's network.
+    # Users can't rebind a registry's name, which may be a mirror in this machine's network.
     rules += [Rule.read(host, private=True) for host in REGISTRIES]
-    # TMPDIR may have a longer path than sockets, and be closed to the user who builds.
+    # The path of TMPDIR may be too long for sockets, or inaccessible to the user of the container.
     with tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as made:
         folder = Path(made)
         folder.chmod(0o711)
@@ -109,7 +110,7 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
 
 
 def proxy_arguments() -> dict[str, str]:
-    """Build arguments by which the steps find the proxy."""
+    """Return build arguments that contain the address of the proxy."""
     return {name: value for name, value in variables(local=False).items() if "http" in name.lower()}
 
 

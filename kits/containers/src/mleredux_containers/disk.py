@@ -1,4 +1,4 @@
-"""The disk of one build: a file system of its own, as large as the build's limit, on which its steps write."""
+"""The disk of one build: a separate file system for its steps, as large as the build's limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BuildDisk:
     """A mounted file system of a build.
 
     Attributes:
-        path: Its top.
+        path: The mount point.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class BuildDisk:
         return status.f_bavail * status.f_frsize < _FULL or status.f_favail == 0
 
     def holds(self, place: Path) -> bool:
-        """Return whether a place, such as the root of a container, is on this disk."""
+        """Return whether a path, such as the root of a container, is on this disk."""
         with contextlib.suppress(OSError):
             own, other = os.statvfs(self.path), os.statvfs(place)
             return (own.f_blocks, own.f_files) == (other.f_blocks, other.f_files)
@@ -44,10 +44,11 @@ class BuildDisk:
 
     @contextlib.contextmanager
     def below(self, folder: Path) -> Iterator[None]:
-        """Put a folder of an engine, with what is in it, on this disk, while the body runs; then all of that is gone.
+        """Move a folder of an engine, with its content, to this disk while the body runs; afterwards all changes are
+        discarded.
 
         Raises:
-            OSError: It can't be mounted.
+            OSError: The folder can't be mounted.
         """
         own = self.path / "layer"
         try:
@@ -62,7 +63,7 @@ class BuildDisk:
 
 @contextlib.contextmanager
 def build_disk(size: int) -> Iterator[BuildDisk | None]:
-    """Mount a disk of `size` bytes; yield None if that is not possible: it takes root, and a loop device."""
+    """Mount a disk of `size` bytes and yield it, or None if that is impossible; root and a loop device are required."""
     if os.geteuid() or os.environ.get(VARIABLE) == "walk":
         yield None
         return
@@ -75,7 +76,7 @@ def build_disk(size: int) -> Iterator[BuildDisk | None]:
     assert disk is not None
     try:
         disk.path.mkdir()
-        # A file system in a file breaks where its host's disk is full.
+        # A file system in a file breaks if the host's disk is full.
         room = max(_MIB, shutil.disk_usage(folder).free - RESERVE)
         make_image(folder / "image", max(1, min(size, room) // _MIB), _FILES)
         mount_image(folder / "image", disk.path)

@@ -1,4 +1,4 @@
-"""What a Dockerfile takes from elsewhere, read before anything is built."""
+"""Parse a Dockerfile before it is built, to find the external images that it uses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*://|git@", re.IGNORECASE)
 
 
 def images_of(text: str) -> list[str]:
-    """Yield the images that `FROM`, `COPY --from` and mounts name, except its own stages and `BASE_IMAGE`.
+    """Return the images that `FROM`, `COPY --from` and mounts refer to, except the Dockerfile's own stages and
+    `BASE_IMAGE`.
 
     Raises:
-        AgentBroken: What it names is decided only while it is built, or the engine itself would fetch something for it.
+        AgentBroken: An image is known only during the build, or the engine itself would have to fetch something.
     """
     arguments: dict[str, str] = {}
     stages: set[str] = set()
@@ -61,10 +62,10 @@ def images_of(text: str) -> list[str]:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each instruction of a Dockerfile in capitals, and the rest of its line, continued lines joined.
+    """Yield the upper-case name of each instruction and the rest of its line, with continued lines joined.
 
     Raises:
-        AgentBroken: It has a parser directive or a here-document.
+        AgentBroken: The Dockerfile contains a parser directive or a here-document.
     """
     whole = ""
     for line in text.removeprefix("\ufeff").split("\n"):
@@ -95,7 +96,8 @@ def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def filled(name: str, arguments: dict[str, str]) -> str | None:
-    """Return a Dockerfile's word with its variables replaced: empty for the base image, None if a value is missing."""
+    """Return a word of a Dockerfile with its variables replaced: empty for the base image, None if a value is
+    missing."""
     name = name.strip("\"'")
     if name in (f"${BASE_ARGUMENT}", f"${{{BASE_ARGUMENT}}}"):
         return ""

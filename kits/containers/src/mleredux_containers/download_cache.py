@@ -1,8 +1,8 @@
-"""The cache of pip's downloads that builds share.
+"""A cache of pip downloads that builds share.
 
-It is given to steps alone that execute nothing of an agent's (`Build.shared_steps`): pip of the base image, which
-installs wheels by name. Nothing that an agent or a package brings runs while the cache can be written or read, so no
-build can put anything into another's.
+It is mounted only for steps that execute no code of an agent (`Build.shared_steps`): the base image's pip, which
+installs wheels by name. No code of an agent or a package runs while the cache is accessible, so no build can inject
+anything into another build.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 from mleredux.plugin.files import cache_dir
 
 PLACE = "/var/tmp/mleredux-pip"
-"""Where a step finds it."""
+"""The path of the cache in a step."""
 VARIABLE = "MLEREDUX_PIP_CACHE"
-"""The variable of such a step that holds pip's option for it."""
+"""The variable that contains pip's option for the cache in such a step."""
 _MOST_BYTES = 5 << 30
 
 
 def downloads() -> Path:
-    """Return the cache on this machine, its oldest files removed if it is too large."""
+    """Return the folder of the cache on this machine, after removing its oldest files if it is too large."""
     folder = cache_dir() / "pip"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     files = sorted(_files(folder), key=lambda item: item[1].st_mtime, reverse=True)
@@ -35,7 +35,7 @@ def downloads() -> Path:
 
 
 def downloads_size(folder: Path) -> int:
-    """Return the bytes of its files."""
+    """Return the total size of the cached files in bytes."""
     return sum(status.st_size for _, status in _files(folder))
 
 

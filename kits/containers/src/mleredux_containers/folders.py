@@ -1,4 +1,4 @@
-"""What is mounted into a container, and who may read and write it there."""
+"""Mounts of a container, and the permissions of its user on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mleredux.plugin.files import open_below, plain_path
 from mleredux.plugin.sandbox import Launch
 
 UNPRIVILEGED = 65532
-"""User and group of agents where root starts them; no user of the host's."""
+"""User and group id of agents that root starts; no user of the host has it."""
 INSIDE = "/mleredux/inside"
 SOCKET = "/mleredux/socket"
 _OURS = {"/dev", "/proc", "/sys", "/tmp", "/task", "/output", "/mleredux"}
@@ -29,14 +29,14 @@ _PLAIN = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
     "group": "root:x:0:\nnogroup:x:65534:",
 }
-"""For images whose own files can't be read here: of an engine on another machine, say."""
+"""Entries for images whose own files can't be read here, for example because the engine is on another machine."""
 _MOST_STAND_INS = 64
 _MOST_LOOKED_AT = 1000
 
 
 @dataclass(frozen=True)
 class Bind:
-    """A host path as it is seen in the container."""
+    """A host path and its path in the container."""
 
     source: Path
     """The path on the host."""
@@ -65,10 +65,10 @@ def agent_user(rootless: bool = False) -> tuple[int, int]:
 
 
 def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
-    """Make the launch's folders usable by the agent's user, and say what is mounted where.
+    """Make the launch's folders usable by the agent's user, and return their mounts.
 
     Raises:
-        SandboxError: The agent's user could not read the task, or there is more than one folder of sockets.
+        SandboxError: The agent's user can't read the task, or there is more than one folder of sockets.
     """
     staging = launch.staging_dir or launch.control_dir
     inside = write_inside(staging)
@@ -94,10 +94,10 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     ]
     instructions = launch.task_dir / "instructions.md"
     if instructions.is_file() and not launch.agent.build.writable_root:
-        # Else the entry point copies them: some of MLE-bench's agents edit theirs in place.
+        # Otherwise the entry point copies them: some of MLE-bench's agents edit their files in place.
         names = ("instructions.txt", "instructions_obfuscated.txt")
         binds += [Bind(instructions, f"/home/{name}") for name in names]
-    # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
+    # Mount the folder, not the sockets: after a restart of the program, its new sockets must be visible.
     homes = {place.parent for place in _sockets(launch) if place is not None}
     if len(homes) > 1:
         raise SandboxError("The sockets of a run are in several folders.", hint="Pass sockets of one folder.")
@@ -106,12 +106,12 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
 
 
 def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) -> list[Bind]:
-    """Return files that replace `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
+    """Return mounts that replace `/etc/passwd` and `/etc/group` of an image, with an entry for the agent's user.
 
     Args:
         layers: The engine's folders of the image's layers, the uppermost first.
         user: User and group id of the agent.
-        folder: Where to write them.
+        folder: The folder to write these files to.
     """
     entries = {
         "passwd": f"agent:x:{user[0]}:{user[1]}:agent:/tmp:/bin/sh\n",
@@ -121,7 +121,7 @@ def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) ->
     for name, entry in entries.items():
         content = _file_of(layers, f"etc/{name}") or _PLAIN[name]
         written = folder / name
-        # The first entry of an id or a name counts: the image's own may name a home that can't be written.
+        # The first entry of an id or a name counts: the image's own entry may name a home that is not writable.
         written.write_text(f"{entry}{content.rstrip()}\n", encoding="utf-8")
         written.chmod(0o644)
         binds.append(Bind(written, f"/etc/{name}"))
@@ -129,9 +129,9 @@ def user_entries(layers: Sequence[Path], user: tuple[int, int], folder: Path) ->
 
 
 def _file_of(layers: Sequence[Path], path: str) -> str | None:
-    """Return the text of an image's file, as far as the engine's layers can be read here."""
+    """Return the text of an image's file; None if the engine's layers can't be read here."""
     for layer in layers:
-        # A link would lead to this machine's files.
+        # A link would point to this machine's files.
         with contextlib.suppress(OSError), open_below(layer, path) as file:
             return file.read(_LONGEST).decode("utf-8", "replace")
     return None
@@ -140,19 +140,19 @@ def _file_of(layers: Sequence[Path], path: str) -> str | None:
 def written_binds(
     launch: Launch, layers: Sequence[Path], volumes: Sequence[str], agent_dir: str | None
 ) -> list[Bind] | None:
-    """What an agent may write of its image's own files, on the disk of its run.
+    """Return mounts that make folders of the image writable, on the disk of the run.
 
-    Where that can't be (no volume, an engine that does not tell where it has its layers), such writes are not limited,
-    which is noted for the ledger.
+    If that is impossible (no volume, or an engine that does not report its layers), such writes are not limited, which
+    is recorded for the trust signals.
 
     Args:
-        launch: What is started.
+        launch: The launch of the agent.
         layers: The engine's folders of the image's layers, the uppermost first.
         volumes: Paths that the image declares as volumes.
         agent_dir: The agent's folder in an image made for MLE-bench.
 
     Returns:
-        The mounts; None where there are to be none of these.
+        The mounts; None if no folder of the image is mounted.
     """
     paths = {path.rstrip("/") for path in (*volumes, agent_dir or "/")} - {""}
     if not paths and not launch.agent.build.writable_root:
@@ -179,7 +179,7 @@ def _folders(root: Path, path: str) -> set[str]:
 
 
 def _below(root: Path, path: str) -> Path | None:
-    """A folder of an image by its path there, made where it lacks; None where that is a link or no folder."""
+    """Return a folder of an image, created if it is missing; None if the path has a link or a file in it."""
     here = root
     for name in path.strip("/").split("/"):
         here = here / name
@@ -194,7 +194,8 @@ def _sockets(launch: Launch) -> tuple[Path | None, ...]:
 
 
 def write_inside(control: Path) -> Path:
-    """The files that run in the container, executable whatever the umask and the installer made of them."""
+    """Write the programs that run in the container, executable regardless of umask and installer; return their
+    folder."""
     folder = control / "inside"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -207,19 +208,19 @@ def write_inside(control: Path) -> Path:
 
 
 def _home_data(launch: Launch, staging: Path) -> list[Bind]:
-    """`/home/data`, which for MLE-bench's agents holds the description beside the data."""
+    """Return mounts for `/home/data`, where MLE-bench's agents expect the description next to the data."""
     description = launch.task_dir / "description.md"
     plain = [Bind(launch.data_dir, "/home/data")]
     if not description.is_file():
         return plain
     if (launch.data_dir / "description.md").is_file():
-        # The task's own text hides the data's: it may be the obfuscated one.
+        # The task's description, which may be obfuscated, hides that of the data.
         shown = [Bind(description, f"{where}/description.md") for where in ("/task/data", "/home/data")]
         return plain + shown
     entries = [entry for entry in sorted(launch.data_dir.iterdir()) if not entry.is_symlink()]
     if len(entries) > _MOST_STAND_INS:
         return plain
-    # A mount needs something to be mounted on, and nothing may be written into the data's own folder.
+    # A mount needs an existing mount point, and nothing may be written into the data folder itself.
     stand_in = staging / "home-data"
     shutil.rmtree(stand_in, ignore_errors=True)
     stand_in.mkdir()
@@ -232,7 +233,7 @@ def _home_data(launch: Launch, staging: Path) -> list[Bind]:
 
 
 def _own_folder(folder: Path, user: tuple[int, int]) -> None:
-    """A folder that is mounted by itself; an earlier attempt may have left a link in its place."""
+    """Create a folder to mount for the agent's user; an earlier attempt may have replaced it with a link."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         folder.rename(folder.with_name(f"{folder.name}.replaced"))
     folder.mkdir(exist_ok=True)
@@ -248,7 +249,8 @@ def _give(folder: Path, user: tuple[int, int]) -> None:
 
 
 def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
-    """Root can read everything, the agent's user can't; better said now than as the agent's riddle."""
+    """Raise an error if the agent's user, unlike root, can't read a folder, before the agent fails for unclear
+    reasons."""
     looked = 0
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent) / name for name in files)):

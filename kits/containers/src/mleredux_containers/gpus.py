@@ -1,7 +1,7 @@
-"""The devices and driver files of a run's GPUs, by the Container Device Interface (CDI) or else by the driver.
+"""The devices and driver files of a run's GPUs, from the Container Device Interface (CDI) or else from the driver.
 
-NVIDIA's toolkit writes a CDI specification of this machine's GPUs and MIG slices: for each, by its number and UUID, the
-device nodes, and for all of them the driver's libraries. Without one, the driver's own table leads to whole GPUs.
+NVIDIA's toolkit writes a CDI specification of this machine's GPUs and MIG slices: the device nodes of each, by number
+and UUID, and the driver's libraries. Without a specification, only whole GPUs are found, from the driver's table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mleredux.errors import SandboxError
 from mleredux_containers.folders import Bind
 
 FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
-"""Where engines look for CDI specifications."""
+"""Folders where engines search for CDI specifications."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
 """The driver's table of GPUs."""
 LIBRARIES = "/.singularity.d/libs"
-"""Where containers without the toolkit's hooks find the driver's libraries."""
+"""The folder where containers without the toolkit's hooks find the driver's libraries."""
 NODES = Path("/dev")
 _KIND = "nvidia.com/gpu"
 _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
@@ -34,12 +34,12 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Gpus:
-    """What a container must have for its GPUs.
+    """Devices, files and variables that a container needs for its GPUs.
 
     Attributes:
-        ids: Their UUIDs, or numbers of this machine.
-        names: Names of CDI, for engines that read it themselves; empty without a specification.
-        nodes: Device nodes, and where they are in the container.
+        ids: Their UUIDs, or their numbers on this machine.
+        names: Their CDI names, for engines that support CDI themselves; empty without a specification.
+        nodes: Device nodes, and their paths in the container.
         files: Files of the driver.
     """
 
@@ -50,14 +50,15 @@ class Gpus:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables against images that ask NVIDIA's older hook for all devices."""
+        """Return variables for images that would otherwise request all devices from NVIDIA's older hook."""
         return {"NVIDIA_VISIBLE_DEVICES": ",".join(self.ids)} if self.ids else {}
 
     def binds(self) -> tuple[Bind, ...]:
-        """Return devices and files as mounts; libraries also where the loader finds them by their usual names.
+        """Return mounts of devices and files; libraries are also mounted under their usual names, where the loader
+        finds them.
 
         Raises:
-            SandboxError: A device has another path in containers, which mounts can't give it.
+            SandboxError: A device has a different path in containers, which mounts can't provide.
         """
         for node in self.nodes:
             if str(node.source.resolve()) != node.target:
@@ -78,10 +79,10 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
     """Return the devices of GPUs and MIG slices.
 
     Args:
-        ids: Their UUIDs, or numbers of this machine.
+        ids: Their UUIDs, or their numbers on this machine.
 
     Raises:
-        SandboxError: One of them is unknown here, or its device is gone.
+        SandboxError: A GPU is unknown here, or its device does not exist.
     """
     if not ids:
         return Gpus()
@@ -128,7 +129,7 @@ def _specifications() -> Iterator[dict[str, Any]]:
 
 
 def _driver() -> dict[str, Path]:
-    """Return the node of each GPU by its UUID and its minor number."""
+    """Return the device node of each GPU, by UUID and by minor number."""
     found = {}
     for path in sorted(DRIVER.glob("*/information")):
         fields = dict(line.partition(":")[::2] for line in path.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""What an image build needs to know of the host: its certificates, and its package index."""
+"""Host settings that image builds need: certificates, and the package index."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ENV SSL_CERT_FILE={_IN_IMAGE} REQUESTS_CA_BUNDLE={_IN_IMAGE} PIP_CERT={_IN_IMAGE
 
 
 def ca_bundle() -> bytes | None:
-    """The certificates that this machine trusts, or None.
+    """Return the certificates that this machine trusts, or None.
 
-    They come from the file of `MLEREDUX_CA_BUNDLE` (`none` for none), else from that of a variable that
-    Python, requests, pip or curl knows, else from the system's.
+    They are read from the file named by `MLEREDUX_CA_BUNDLE` (`none` disables it), else from that of a variable that
+    Python, requests, pip or curl uses, else from the system's file.
     """
     asked = os.environ.get(CA_VARIABLE)
     if asked == "none":
@@ -43,16 +43,16 @@ def ca_bundle() -> bytes | None:
 
 
 def ca_key(bundle: bytes) -> str:
-    """A name for a bundle."""
+    """Return a name for a bundle, derived from its content."""
     return hashlib.sha256(bundle).hexdigest()[:16]
 
 
 def build_arguments(*, generated: bool) -> dict[str, str]:
-    """Build arguments made of the host's package index. An index address with a password is given
-    only to Dockerfiles of our own, whose installing stage is thrown away.
+    """Return build arguments for the host's package index. An index URL with a password is passed only to generated
+    Dockerfiles, whose installing stage is discarded.
 
     Args:
-        generated: Whether the Dockerfile is our own.
+        generated: Whether the Dockerfile is generated.
     """
     arguments: dict[str, str] = {}
     for name in _INDEXES:
@@ -63,7 +63,7 @@ def build_arguments(*, generated: bool) -> dict[str, str]:
 
 
 def secrets(arguments: dict[str, str]) -> list[str]:
-    """Passwords within the addresses of build arguments, which must not be written into a log."""
+    """Return passwords in URLs of build arguments, which must not be written to a log."""
     found = []
     for value in arguments.values():
         for address in value.split():
@@ -72,7 +72,7 @@ def secrets(arguments: dict[str, str]) -> list[str]:
 
 
 def mask(text: str, hidden: list[str]) -> str:
-    """The text without passwords."""
+    """Return the text with passwords masked."""
     for secret in hidden:
         text = text.replace(secret, "***")
     return re.sub(r"(\w+://)[^/\s@]+@", r"\1***@", text)

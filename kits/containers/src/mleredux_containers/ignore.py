@@ -1,4 +1,4 @@
-"""`.dockerignore`: which files of a folder are part of a build, by the rules that Docker documents."""
+"""`.dockerignore`: the files of a folder that are part of a build, according to Docker's documented rules."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 
 def included(folder: Path, patterns: Iterable[str], always: Iterable[str] = ()) -> list[str]:
-    """Files, links and folders of a build's context that no pattern leaves out, relative to it.
+    """Return files, links and folders of a build context that no pattern excludes, relative to the context.
 
     Args:
         folder: The context.
-        patterns: Lines of `.dockerignore`: the last that matches decides, `!` takes in again, `**` is any number of
+        patterns: Lines of `.dockerignore`: the last match decides, `!` includes again, `**` matches any number of
             folders.
-        always: Files that are part of it whatever the patterns say.
+        always: Files that are included regardless of the patterns.
     """
     rules = [_rule(line) for line in patterns if line.strip("!").strip("/").strip()]
     kept, again = set(always), any(negated for negated, _ in rules)
@@ -35,7 +35,7 @@ def included(folder: Path, patterns: Iterable[str], always: Iterable[str] = ()) 
 
 
 def _rule(line: str) -> tuple[bool, re.Pattern[str]]:
-    """Whether a pattern takes in again, and what it matches: a path, or all below it."""
+    """Return whether a pattern includes files again, and a regular expression for a path and everything below it."""
     negated = line.startswith("!")
     pattern = os.path.normpath(line.removeprefix("!").strip().lstrip("/"))
     expression, place = "", 0

@@ -1,4 +1,5 @@
-"""Agents' images: found in the engine by content, or built once, within a time limit, with a log without passwords."""
+"""Images of agents: found in the engine by content, or built once, within a time limit and with passwords masked in
+logs."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from mleredux_containers.dockerfile import BASE_ARGUMENT
 from mleredux_containers.profile import Container, Image
 
 BASE_VARIABLE = "MLEREDUX_BASE_IMAGE"
-"""Variable that names the base image of agents that bring none."""
+"""Variable that names the base image of agents without an image."""
 DEFAULT_BASE = "python:3.13-slim"
 MLE_BENCH_ARGUMENTS = {
     "SUBMISSION_DIR": "/home/submission",
@@ -31,19 +32,19 @@ MLE_BENCH_ARGUMENTS = {
     "CODE_DIR": "/home/code",
     "AGENT_DIR": "/home/agent",
 }
-# MLE-bench's entry point does this as root at each start; ours never is root.
+# MLE-bench's entry point does this as root at each start; our entry point never runs as root.
 _OPEN_HOME = "RUN mkdir -p {folder} && find /home {folder} -path /home/data -prune -o -exec chmod a+rwX {{}} +\n"
 _LAST_LINES = 15
 _MOST_BYTES = 20 << 20
-"""What is kept of a build's output."""
+"""Maximum size of the stored output of a build, in bytes."""
 _STEP = re.compile(r"^(?:\[\d+/\d+\] )?step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 
 
 class BuildLog:
-    """The log of one request, and the time that is left for it.
+    """The log of one request, and its remaining time.
 
     Attributes:
-        steps: Builds and fetches done so far; 0 where everything was found.
+        steps: Number of builds and downloads so far; 0 if all images existed.
     """
 
     def __init__(self, request: BuildRequest) -> None:
@@ -56,17 +57,17 @@ class BuildLog:
 
     @property
     def seconds_left(self) -> float:
-        """Until the request's time limit, at least 0.1; 0.1 where the user stopped it."""
+        """The seconds until the request's time limit, at least 0.1; exactly 0.1 if the user cancelled it."""
         return 0.1 if self.request.cancelled() else max(0.1, self._end - time.monotonic())
 
     def begin(self, arguments: dict[str, str]) -> None:
-        """Note that a build begins; passwords of its arguments are hidden."""
+        """Start the log of a build; passwords in its arguments are masked."""
         self.steps += 1
         self._hidden = host.secrets(arguments)
         self._step, self._last = "the first step", deque(maxlen=_LAST_LINES)
 
     def write(self, text: str) -> None:
-        """Append what the engine says, and tell the user which step it is at."""
+        """Append output of the engine, and show its current step to the user."""
         text = host.mask(text, self._hidden)
         if not text.strip():
             return
@@ -88,7 +89,7 @@ class BuildLog:
         """Return the error of a build that exceeded its time limit.
 
         Raises:
-            Cancelled: The user stopped it.
+            Cancelled: The user cancelled the build.
         """
         self.request.check_cancelled()
         return self._failure(
@@ -96,12 +97,12 @@ class BuildLog:
         )
 
     def too_large(self, limit: int) -> BuildFailed:
-        """Return the error of a build in which a step wrote too much."""
+        """Return the error of a build in which a step exceeded the disk limit."""
         what = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
         return self._failure(what, recipe=True)
 
     def broken_off(self) -> BuildFailed:
-        """Return the error of a build that the engine ended without a reason."""
+        """Return the error of a build that the engine aborted without a reason."""
         return self._failure(f"The engine broke the build off at {self._step}")
 
     def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:
@@ -117,13 +118,13 @@ class ImageBuild:
     """An image to build.
 
     Attributes:
-        plan: Its files.
-        tag: Its name.
-        arguments: Of the build.
-        log: Where its output goes; makes the errors.
-        secret: Whether the arguments hold a password, which may stay in no stage.
-        limits: Of each step.
-        sidecar: The container whose network the steps share; None: they have none.
+        plan: The files of the build.
+        tag: The name of the image.
+        arguments: Build arguments.
+        log: The log of the build, which also creates the errors.
+        secret: Whether the arguments contain a password, which must not remain in any stage.
+        limits: The limits of each step.
+        sidecar: The container whose network the steps share; None if they have no network.
     """
 
     plan: recipe.Recipe
@@ -136,7 +137,7 @@ class ImageBuild:
 
 
 class ImageEngine(Protocol):
-    """What has images. An engine that builds nothing, of which no agent with a build is asked, may raise in `build`."""
+    """An engine that stores images. An engine that can't build images may raise an error in `build_image`."""
 
     id: str
     """The name of the engine, in messages."""
@@ -149,21 +150,21 @@ class ImageEngine(Protocol):
 
         Raises:
             BuildFailed: Time ran out.
-            SandboxError: It can't be fetched; the message says why in a few words.
+            SandboxError: The image can't be fetched; the message contains a short reason.
         """
 
     def build_image(self, build: ImageBuild) -> None:
-        """Build an image within limits, its output going to the log; nothing but the base images are fetched.
+        """Build an image within limits, with its output in the log; only base images are fetched.
 
         Raises:
             BuildFailed: A step failed, or time ran out.
         """
 
     def start_sidecar(self, made: Container) -> str:
-        """Start a container that removes itself when it ends; its id."""
+        """Start a container that is removed automatically when it ends; return its id."""
 
     def remove_sidecar(self, container: str) -> None:
-        """End and remove it."""
+        """Stop and remove a container."""
 
 
 def base_image(request: BuildRequest | None = None) -> str:
@@ -173,7 +174,7 @@ def base_image(request: BuildRequest | None = None) -> str:
 
 
 def base_finding(engine: str, image: Image | None) -> Finding:
-    """Return what a check of an engine says of the base image, as the engine has it."""
+    """Return a finding on whether an engine has the base image."""
     what, name = f"{engine} base image", base_image()
     if image is not None:
         return Finding(what, True, f"The base image {name} is there ({image.id[:19]}).")
@@ -183,11 +184,11 @@ def base_finding(engine: str, image: Image | None) -> Finding:
 
 
 def build(request: BuildRequest, engine: ImageEngine) -> Built:
-    """Make the agent's image, or find it.
+    """Find the agent's image, or build it.
 
     Raises:
-        BuildFailed: A step of the build failed, or took too long.
-        SandboxError: The engine can't be reached, or a base image can't be had.
+        BuildFailed: A step of the build failed or timed out.
+        SandboxError: The engine is unreachable, or a base image is unavailable.
     """
     log, agent, asked = BuildLog(request), request.agent, request.agent.build
     if asked.image:
@@ -226,7 +227,7 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
 
 
 def _once(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, base: Image | None) -> Image:
-    """The image of that tag, built if there is none, by one process at a time."""
+    """Return the image with a tag; if it does not exist, build it, in one process at a time."""
     if image := engine.find_image(tag):
         return image
     with _lock(f"{engine.id} {tag}", log):
@@ -257,7 +258,7 @@ def _make(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, arg
 
 
 def _with_python(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe) -> Image | None:
-    """An image for the container that gives a build its network."""
+    """Return an image for the container that provides the network of builds, or None."""
     for name in (base_image(log.request), *plan.bases):
         if image := engine.find_image(name):
             return image
@@ -267,7 +268,7 @@ def _with_python(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe) -> Ima
 
 
 def _with_certificates(engine: ImageEngine, log: BuildLog, base: Image) -> str:
-    """The base image with the certificates that this machine trusts."""
+    """Return the base image with the certificates that this machine trusts."""
     bundle = host.ca_bundle()
     if bundle is None:
         return base.id
@@ -279,7 +280,7 @@ def _with_certificates(engine: ImageEngine, log: BuildLog, base: Image) -> str:
 
 
 def _open_home(engine: ImageEngine, log: BuildLog, image: Image, tag: str) -> Built:
-    """An image made for MLE-bench with a home that its agent may write; any other unchanged."""
+    """Make the agent's home writable in an image made for MLE-bench; return other images unchanged."""
     if folder := image.agent_dir:
         if re.search(r"[^\w./-]", folder):
             raise SandboxError(f"The image's AGENT_DIR {folder!r} is not a plain path.", hint="Fix it in the image.")
@@ -291,12 +292,13 @@ def _open_home(engine: ImageEngine, log: BuildLog, image: Image, tag: str) -> Bu
 
 
 def _reference(image: Image) -> str:
-    """What `FROM` takes: a tag where there is one, since newer builders look for a bare id in a registry."""
+    """Return a reference for `FROM`: a tag, if there is one, because newer builders search for a bare id in a
+    registry."""
     return image.tags[0] if image.tags else image.id
 
 
 def _present(engine: ImageEngine, log: BuildLog, name: str, hint: str) -> Image:
-    """An image that must be there, fetched from its registry if it is not."""
+    """Return a required image, fetched from its registry if it is missing."""
     if image := engine.find_image(name):
         return image
     log.steps += 1
@@ -315,7 +317,7 @@ def _present(engine: ImageEngine, log: BuildLog, name: str, hint: str) -> Image:
 
 @contextmanager
 def _lock(name: str, log: BuildLog) -> Iterator[None]:
-    """Held by whoever builds that image, on this machine."""
+    """Lock the build of an image on this machine."""
     folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-builds"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():

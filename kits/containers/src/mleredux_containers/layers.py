@@ -1,4 +1,5 @@
-"""A build in two images: below, what its steps install; on top, files alone, which are all that an edit changes."""
+"""Split a build into two images: the packages that its steps install, and on top only files, so that an edit changes
+only these."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ _STILL = frozenset({"WORKDIR", "COPY", "ENV", "LABEL", "USER", "CMD", "ENTRYPOIN
 
 
 def split(plan: Recipe) -> tuple[Recipe, str] | None:
-    """The recipe up to its last step, with no files but those that this part copies by name, and the lines after it.
+    """Return the recipe up to its last step, with only those files that this part copies by name, and the remaining
+    lines.
 
     Returns:
-        None where the two depend on one another: stages, folders that are copied before a step, arguments.
+        None if the parts depend on each other, because of stages, arguments, or folders that are copied before a step.
     """
     found = list(instructions(plan.text))
     words = [word for word, _ in found]
@@ -43,13 +45,13 @@ def split(plan: Recipe) -> tuple[Recipe, str] | None:
 
 
 def on_layers(plan: Recipe, image: str, lines: str) -> Recipe:
-    """What `split` left over, on the image of the other part."""
+    """Return the recipe of the remaining lines of `split`, on top of the image of the first part."""
     files = {**plan.files, plan.dockerfile: f"FROM {image}\n{lines}".encode()}
     return replace(plan, files=files, network=False, shared=())
 
 
 def _sources(rest: str) -> list[str]:
-    """What a COPY instruction copies."""
+    """Return the sources of a COPY instruction."""
     try:
         words = json.loads(rest)
     except ValueError:

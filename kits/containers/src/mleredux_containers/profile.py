@@ -1,4 +1,4 @@
-"""A launch as a container: every limit and hardening of an agent's container, in one place, in no engine's words."""
+"""Translate a launch into a container: all limits and hardening of an agent's container, independent of the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CAPABILITIES = Capabilities(
     writable_root=True,
     enforces=("cpus", "memory", "processes"),
 )
-"""What a sandbox of containers offers, if its engine limits all that a container is given."""
+"""Capabilities of a container sandbox whose engine enforces all limits of a container."""
 LAYOUT = Layout(
     task="/task",
     data="/task/data",
@@ -34,9 +34,9 @@ LAYOUT = Layout(
     validate_url="http://localhost:5000/validate",
     gateway_url="http://localhost:4000",
 )
-"""Where an agent finds things in its container."""
+"""Paths in an agent's container."""
 OWN_PROCESSES = 2
-"""init, and the forwarder to validation and gateway."""
+"""Processes that do not count as the agent's: init, and the forwarder to validation and gateway."""
 RUN_LABEL = "mleredux.run"
 """Label with the id of the run that a container or network was made for."""
 OWNER_LABEL = "mleredux.owner"
@@ -50,13 +50,13 @@ class Image:
     """An image that an engine has.
 
     Attributes:
-        id: What it is, by content.
+        id: The identity of its content.
         tags: Its names.
         env: Variables that it sets.
         command: Its entry point and command.
         size_mb: Its size in MB.
         volumes: Paths that it declares as volumes.
-        layers: The engine's folders of its layers, the uppermost first; none where the engine tells none.
+        layers: The engine's folders of its layers, the uppermost first; empty if the engine does not report them.
     """
 
     id: str
@@ -69,7 +69,7 @@ class Image:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Image:
-        """Return an image as Docker and Podman describe it."""
+        """Return an image from its record in the format of Docker and Podman."""
         config = record.get("Config") or {}
         layers = (record.get("GraphDriver") or {}).get("Data") or {}
         return cls(
@@ -89,35 +89,35 @@ class Image:
 
     @property
     def agent_dir(self) -> str | None:
-        """The agent's folder in an image made for MLE-bench, which such an image names in its environment."""
+        """The agent's folder in an image made for MLE-bench, as set in the image's environment."""
         folder = self.env.get("AGENT_DIR", "")
         return folder if folder.startswith("/") and folder.strip("/") else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """What an engine must start. Beyond what is here, each adapter gives no network (what may be reached comes through
-    sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, gives an init
-    and a private IPC namespace, disables core dumps, health checks and restarts, and passes on no proxy of the user's.
-    The defaults suffice for helpers such as the network of a build; an agent's come from its launch.
+    """A container that an engine must start. In addition, each adapter disables the network (all access is through
+    sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, adds an init
+    and a private IPC namespace, disables core dumps, health checks and restarts, and never passes on the user's proxy.
+    The defaults suffice for helpers such as the network of a build; the values for an agent come from its launch.
 
     Attributes:
         image: Id of the image.
-        entrypoint: Program and first arguments, in place of the image's.
+        entrypoint: Program and first arguments, which replace those of the image.
         command: Further arguments.
-        environment: Variables beside the image's.
+        environment: Variables in addition to the image's.
         user: User and group id.
-        labels: By which it is found again.
-        working_dir: None: the image's.
-        binds: Host paths that are mounted.
-        volumes: Paths that become writable with the image's own files in them, gone with the container.
-        memory: Bytes, swap included.
-        shared_memory: Bytes of it for `/dev/shm`.
-        cpus: How many.
-        processes: The most there may be.
-        file_size: The most bytes of one file.
-        open_files: The most there may be.
-        read_only: Whether the root file system can't be written.
+        labels: Labels that identify the container later.
+        working_dir: The working directory; None for that of the image.
+        binds: Mounted host paths.
+        volumes: Paths that become writable and contain the image's files, deleted with the container.
+        memory: Memory limit in bytes, including swap.
+        shared_memory: Share of the memory for `/dev/shm` in bytes.
+        cpus: Number of CPUs.
+        processes: Maximum number of processes.
+        file_size: Maximum size of a file in bytes.
+        open_files: Maximum number of open files.
+        read_only: Whether the root file system is read-only.
         gpus: Ids of devices.
     """
 
@@ -150,20 +150,20 @@ def container(
     binds: Sequence[Bind] = (),
     entries: bool = True,
 ) -> Container:
-    """Return the container of a launch, whose folders become usable by the agent's user.
+    """Return the container of a launch, and make the launch's folders usable by the agent's user.
 
     Args:
-        launch: What to start.
-        image: The agent's image; None where the engine does not have it any more.
+        launch: The launch.
+        image: The agent's image; None if the engine no longer has it.
         user: User and group id of the agent.
         cpus: CPUs of the engine's machine.
-        listed: Returns the output of `FIND` in a container of the image, in which known answers are looked for if the
-            image does not tell its layers.
-        binds: What else is mounted.
+        listed: Returns the output of `FIND` in a container of the image, used to find known answers if the image does
+            not report its layers.
+        binds: Additional mounts.
         entries: Whether to add the agent's user to the image's own users.
 
     Raises:
-        SandboxError: The image is gone, its user could not read the task, or nothing names a command.
+        SandboxError: The image is gone, its user can't read the task, or there is no command.
     """
     if image is None:
         raise SandboxError(
@@ -185,15 +185,15 @@ def container(
         labels=labels(launch.run_id, launch.owner),
         working_dir=LAYOUT.output if launch.command else None,
         binds=(*folders, *users, *binds, *(written or ()), *withheld),
-        # It starts with the image's own files: an agent may write beside its program, as in MLE-bench.
+        # It starts with the image's own files: an agent may write next to its program, as in MLE-bench.
         volumes=(image.agent_dir,) if image.agent_dir and written is None else (),
         memory=limits.memory_mb * _MIB,
         shared_memory=limits.memory_mb * _MIB // 2,
         cpus=min(limits.cpus, cpus),
-        # One more than the agent may have, so that it can be seen to go beyond its limit.
+        # One more than the agent may have, so that exceeding the limit can be detected.
         processes=limits.processes + OWN_PROCESSES + 1,
         file_size=limits.disk_mb * _MIB,
-        # An engine without CAP_SYS_RESOURCE can't give more than it has; its limit is mostly the same as ours.
+        # An engine without CAP_SYS_RESOURCE can't set a higher limit than its own, which usually equals ours.
         open_files=min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
         read_only=written is not None or not launch.agent.build.writable_root,
         gpus=launch.gpu_ids,
@@ -201,7 +201,7 @@ def container(
 
 
 def environment(launch: Launch, image: Image) -> dict[str, str]:
-    """The launch's variables, and those by which an agent made for MLE-bench finds its way."""
+    """Return the launch's variables, and those that agents made for MLE-bench expect."""
     made = {
         "HOME": LAYOUT.scratch,
         "USER": "agent",
@@ -213,15 +213,15 @@ def environment(launch: Launch, image: Image) -> dict[str, str]:
         "AGENT_DIR": image.agent_dir or "/home/agent",
     }
     if "NVIDIA_VISIBLE_DEVICES" in image.env and not launch.gpu_ids:
-        made["NVIDIA_VISIBLE_DEVICES"] = "void"  # images of CUDA ask for all devices
+        made["NVIDIA_VISIBLE_DEVICES"] = "void"  # CUDA images request all devices
     return {**made, **launch.env, **(gpu_environment(launch.gpu_ids, assigned=True) if launch.gpu_ids else {})}
 
 
 def command(launch: Launch, image: Image) -> tuple[str, ...]:
-    """What the container runs: its command, else an MLE-bench agent's `start.sh`, else the image's own.
+    """Return the container's command: that of the launch, else an MLE-bench agent's `start.sh`, else that of the image.
 
     Raises:
-        SandboxError: Neither names a command.
+        SandboxError: There is no command.
     """
     if launch.command:
         return launch.command
@@ -241,12 +241,12 @@ def exit_of(state: dict[str, Any]) -> Exit | None:
         return None
     code = int(state["ExitCode"])
     out_of_memory = bool(state.get("OOMKilled")) and code != 0
-    # init ends with 128 + N where signal N ended the agent, as a shell does.
+    # Like a shell, init exits with 128 + N if signal N ended the agent.
     if 128 < code <= 128 + signal.NSIG:
         return Exit(code=None, signal=code - 128, out_of_memory=out_of_memory)
     return Exit(code=code, out_of_memory=out_of_memory)
 
 
 def labels(run_id: str, owner: str) -> dict[str, str]:
-    """Return the labels of everything that is made for a run."""
+    """Return the labels of everything that is created for a run."""
     return {RUN_LABEL: run_id, OWNER_LABEL: owner}

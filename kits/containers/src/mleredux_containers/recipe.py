@@ -1,4 +1,4 @@
-"""What an image is made of: files, and a hash of them that is the same for the same recipe."""
+"""The recipe of an image: its files, and a hash that is equal for equal recipes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
 _NPM_NAME = re.compile(r"(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.+-]+)?|/tmp/npm/[0-9]+(\.tgz)?")
 _FORMAT = "1"
-"""Raised whenever the same recipe shall give another image."""
+"""Incremented when the same recipe must result in a different image."""
 
 _WITH_REQUIREMENTS = """\
 ARG BASE_IMAGE
@@ -57,7 +57,7 @@ COPY requirements-alone.txt /tmp/requirements-alone.txt
 RUN python3 -m pip --python /opt/venv install --no-cache-dir --disable-pip-version-check --no-deps \\
  -r /tmp/requirements-alone.txt
 """
-# The wheel of Node.js starts it through Python, and brings headers of 70 MB.
+# The wheel of Node.js starts it through Python, and contains 70 MB of headers.
 _NPM = """\
 COPY npm /tmp/npm
 RUN export PATH=/opt/venv/bin:$PATH NODE_EXTRA_CA_CERTS="$SSL_CERT_FILE" \\
@@ -98,11 +98,11 @@ class Recipe:
 
     Attributes:
         dockerfile: Name of the Dockerfile among the files.
-        files: Path in the build's context → a path on disk, or the content.
-        generated: Whether it runs nothing but what is ours and what an installed plugin asks for; only then may it see
-            the password of a package index.
+        files: Path in the build context → a path on disk, or the content.
+        generated: Whether it runs only our own code and requirements of an installed plugin; only then may it see the
+            password of a package index.
         network: Whether its steps fetch anything.
-        shared: Steps that may share a cache of downloads, as `Build.shared_steps` names them.
+        shared: Steps that may share a download cache, as in `Build.shared_steps`.
     """
 
     dockerfile: str
@@ -113,19 +113,19 @@ class Recipe:
 
     @property
     def text(self) -> str:
-        """The Dockerfile."""
+        """The text of the Dockerfile."""
         source = self.files[self.dockerfile]
         content = source if isinstance(source, bytes) else source.read_bytes()
         return content.decode("utf-8", "replace")
 
     @property
     def runs(self) -> bool:
-        """Whether it has steps, which execute something."""
+        """Whether the recipe has steps that execute something."""
         return _RUN.search(self.text) is not None
 
     @property
     def bases(self) -> list[str]:
-        """Images that the Dockerfile names itself."""
+        """Images that the Dockerfile itself refers to."""
         if not self.generated:
             return images_of(self.text)
         return [name for name in _FROM.findall(self.text) if "$" not in name and name != "scratch"]
@@ -134,7 +134,7 @@ class Recipe:
         """Return a hash of everything that determines the image.
 
         Args:
-            base: Identities of the images it begins with.
+            base: Identities of its base images.
         """
         digest = hashlib.sha256(f"{_FORMAT}\0{base}\0{self.dockerfile}\0".encode())
         for name, source in sorted(self.files.items()):
@@ -143,11 +143,11 @@ class Recipe:
         return digest.hexdigest()[:32]
 
     def size(self, most: int, *, unpacked: bool) -> int:
-        """Return the bytes of the files; more than `most` if they are too large.
+        """Return the total size of the files in bytes; a number above `most` if they are too large.
 
         Args:
-            most: Where to stop counting.
-            unpacked: Of archives, count what is in them.
+            most: The size in bytes at which to stop counting.
+            unpacked: Whether to count the unpacked content of archives.
         """
         total = 0
         for source in self.files.values():
@@ -160,7 +160,7 @@ class Recipe:
         return total
 
     def write_folder(self, folder: Path) -> None:
-        """Return the build's context as a folder, for engines that read one."""
+        """Write the build context into a folder, for engines that read a folder."""
         with tempfile.TemporaryFile() as context:
             self.write_tar(context)
             context.seek(0)
@@ -168,17 +168,17 @@ class Recipe:
                 tar.extractall(folder, filter="tar")
 
     def write_tar(self, file: IO[bytes]) -> None:
-        """Return the build's context, with times and owners left out so that the engine's own cache works."""
+        """Write the build context as a tar archive, without times and owners so that the engine's cache works."""
         with tarfile.open(fileobj=file, mode="w") as tar:
             for name, source in sorted(self.files.items()):
                 _add(tar, name, source)
 
 
 def generated(build: Build) -> Recipe:
-    """An image of requirements and the source of importable packages of this environment.
+    """Return a recipe that installs requirements and copies the source of importable packages of this environment.
 
     Raises:
-        BuildFailed: A package is not there, or a name is none.
+        BuildFailed: A package is not installed, or a name is invalid.
     """
     files: dict[str, Path | bytes] = {
         "requirements.txt": "".join(f"{line}\n" for line in build.python).encode(),
@@ -195,7 +195,8 @@ def generated(build: Build) -> Recipe:
 
 
 def _dockerfile(build: Build, npm: list[str]) -> str:
-    """What is installed comes from a stage of its own, which may know a package index's password."""
+    """Return a Dockerfile that installs packages in a separate stage, which may know the password of a package
+    index."""
     debian = _DEBIAN.format(packages=_words(build.debian, _DEBIAN_NAME, "a Debian package")) if build.debian else ""
     if not (build.python or build.python_alone or npm):
         return _FINAL.replace("\n", "ARG BASE_IMAGE\n", 1) + debian + _WITHOUT_REQUIREMENTS + _AGENT
@@ -213,10 +214,10 @@ def _dockerfile(build: Build, npm: list[str]) -> str:
 
 
 def _words(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> str:
-    """Names as words of a shell's line.
+    """Return names as words for a shell command.
 
     Raises:
-        BuildFailed: One is no name.
+        BuildFailed: A name is invalid.
     """
     for name in names:
         if not pattern.fullmatch(name):
@@ -225,7 +226,7 @@ def _words(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> str:
 
 
 def _npm_package(name: str, files: dict[str, Path | bytes]) -> str:
-    """What npm installs; a package on this machine is added to the build's files."""
+    """Return npm's name of a package; a package on this machine is added to the build's files."""
     files.setdefault("npm/.keep", b"")
     if not name.startswith(("/", "./", "../", "~")):
         return name
@@ -243,10 +244,10 @@ def _npm_package(name: str, files: dict[str, Path | bytes]) -> str:
 
 
 def from_context(build: Build) -> Recipe:
-    """An image of somebody's own Dockerfile; `.dockerignore` is honoured.
+    """Return the recipe of a user's Dockerfile; `.dockerignore` is honoured.
 
     Raises:
-        BuildFailed: The folder or its Dockerfile is not there.
+        BuildFailed: The folder or its Dockerfile does not exist.
     """
     context = build.context
     assert context is not None
@@ -265,7 +266,8 @@ def from_context(build: Build) -> Recipe:
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None, *, generated: bool = True) -> Recipe:
-    """A layer on top of an image: the Dockerfile's lines after `FROM`; not `generated` where the image is foreign."""
+    """Return the recipe of a layer on top of an image, from the lines after `FROM`; not `generated` for external
+    images."""
     files: dict[str, Path | bytes] = {
         "Dockerfile": f"FROM {image}\nUSER root\n{lines}".encode(),
         **(extra or {}),
@@ -293,7 +295,7 @@ def _package_files(package: str) -> dict[str, Path | bytes]:
 
 
 def _tree(folder: Path, left_out: set[str]) -> dict[str, Path]:
-    """All files of a folder by their names in it, but bytecode and what lies in folders of these names."""
+    """Return the files of a folder by relative path, except bytecode and folders with the given names."""
     found: dict[str, Path] = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - left_out)
@@ -338,7 +340,7 @@ def _add(tar: tarfile.TarFile, name: str, source: Path | bytes) -> None:
 
 
 def _unpacked(path: Path, most: int) -> int:
-    """Bytes of a compressed file's content, as far as it can be read; what no module here reads is too large."""
+    """Return the uncompressed size of a file in bytes; files in an unsupported format count as too large."""
     with path.open("rb") as file:
         start = file.read(4)
     if start == _ZSTANDARD:

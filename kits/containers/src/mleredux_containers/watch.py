@@ -1,4 +1,4 @@
-"""What ends a build at its limits."""
+"""Stop builds at their limits."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
 
 
 class Watch(threading.Thread):
-    """Ends what a build is doing at its time limit, and what can't be bounded else when it is too large.
+    """Stops a build at its time limit, and at its disk limit if that can't be enforced otherwise.
 
     Args:
-        log: Of the build; knows its time, and makes the errors.
-        disk: Bytes that it may write.
+        log: The log of the build, which knows the remaining time and creates the errors.
+        disk: Maximum number of bytes that it may write.
 
     Attributes:
-        stop: Ends what goes on; again and again, until `ended` is set.
-        size: Bytes that it has written.
+        stop: Stops the current work; called repeatedly until `ended` is set.
+        size: Returns the number of bytes written so far.
         ended: Set when the build has ended.
-        timed_out: Whether the time limit ended it.
-        too_large: Whether its size did.
+        timed_out: Whether the time limit was exceeded.
+        too_large: Whether the disk limit was exceeded.
     """
 
     def __init__(self, log: BuildLog, disk: int = 0) -> None:
@@ -35,22 +35,22 @@ class Watch(threading.Thread):
         self.timed_out = self.too_large = False
 
     def run(self) -> None:
-        """Look until the build has ended."""
+        """Check the limits until the build has ended."""
         look_at = time.monotonic() + _MEASURE_SECONDS
         while not self.ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
             self.timed_out = not self.too_large and self._log.seconds_left <= 0.1
             if not self.timed_out and (begun := time.monotonic()) >= look_at:
                 self.too_large = self.too_large or self.size() > self._disk
-                # A large tree takes long to count: spend no more than a tenth of the time on it.
+                # Counting a large tree takes long: spend at most a tenth of the time on it.
                 look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
             if self.timed_out or self.too_large:
                 self.stop()
 
     def check(self) -> None:
-        """See that it was not ended.
+        """Check that the build was not stopped.
 
         Raises:
-            BuildFailed: It was.
+            BuildFailed: A limit was exceeded.
         """
         if self.timed_out:
             raise self._log.timed_out()

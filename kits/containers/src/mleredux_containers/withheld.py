@@ -1,4 +1,4 @@
-"""Files of an image that hold a task's known answers: a file that can't be read is mounted over each."""
+"""Hide files of an image that contain a task's known answers: an unreadable file is mounted over each of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
 
 
 def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: Callable[[], str]) -> Iterator[Bind]:
-    """Mounts over the files of an image that hold the known answers of a launch's task.
+    """Yield mounts that hide the files of an image that contain known answers of a launch's task.
 
     Args:
-        launch: What is started.
+        launch: The launch of the agent.
         image: The image's id.
         layers: The engine's folders of its layers, the uppermost first.
         listed: Returns the output of `FIND` in the image, if the engine does not show its layers here.
@@ -39,5 +39,5 @@ def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: C
 
 
 def _shown(layers: Sequence[Path]) -> Sequence[Path]:
-    """The layers, if all of them can be read here."""
+    """Return the layers if all of them can be read here, else nothing."""
     return layers if all(os.access(layer, os.R_OK | os.X_OK) for layer in layers) else []

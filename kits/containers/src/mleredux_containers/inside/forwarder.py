@@ -1,19 +1,19 @@
-"""Forwards ports of localhost in the container to Unix sockets from outside (Python 3.6 or newer): to the validation
-endpoint's, and to the gateway's to language models. Usage: forwarder.py SOCKET PORT [SOCKET PORT]
+"""Forward ports of localhost in the container to Unix sockets of the host (Python 3.6 or newer): the sockets of the
+validation endpoint and of the gateway to language models. Usage: forwarder.py SOCKET PORT [SOCKET PORT]
 
-Returns as soon as it listens and goes on as a process of its own, so that it is nobody's child but init's:
-an agent that waits for its children does not wait for this one, and the container ends with the agent.
+The program returns as soon as it listens and continues as a daemon whose parent is init: an agent that waits for its
+children does not wait for the daemon, and the container ends with the agent.
 """
 
 import os
 import socket
 import sys
 
-TYPE_CHECKING = False  # importing `typing` would take longer than all the rest of the start
+TYPE_CHECKING = False  # importing `typing` would take longer than the rest of the start
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-# What clients of either see while the program outside is not there (it may come back).
+# The response that clients of either socket get while the program on the host is down (it may come back).
 _SAID = "This can not be reached at the moment; try again later."
 _ABSENT = f'{{"valid": false, "message": "{_SAID}", "error": {{"type": "unavailable", "message": "{_SAID}"}}}}\n'
 _ABSENT_HEAD = (
@@ -34,7 +34,7 @@ async def _pump(reader: "StreamReader", writer: "StreamWriter") -> None:
             await writer.drain()
         writer.write_eof()
     except OSError:
-        return  # one side has gone; whoever called closes the other
+        return  # one side has disconnected; the caller closes the other
 
 
 async def _close(writer: "StreamWriter") -> None:
@@ -46,7 +46,8 @@ async def _close(writer: "StreamWriter") -> None:
 
 
 async def _connect(path: str) -> "tuple[StreamReader, StreamWriter]":
-    """Connect to the program outside; while its queue is full, asyncio takes a socket for connected that is not."""
+    """Connect to the program on the host; while its queue is full, asyncio considers an unconnected socket
+    connected."""
     import asyncio
 
     for _ in range(_TRIES):
@@ -77,7 +78,7 @@ async def _serve(path: str, reader: "StreamReader", writer: "StreamWriter") -> N
 
 
 def _listen(port: int) -> "list[socket.socket]":
-    """On 127.0.0.1, and on ::1 where the container has it: `localhost` may be either."""
+    """Listen on 127.0.0.1, and on ::1 if the container supports it: `localhost` may be either."""
     listeners = [socket.socket()]
     listeners[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listeners[0].bind(("127.0.0.1", port))
@@ -87,7 +88,7 @@ def _listen(port: int) -> "list[socket.socket]":
         second.bind(("::1", port))
         listeners.append(second)
     except OSError:
-        pass  # there is no IPv6
+        pass  # no IPv6
     for listener in listeners:
         listener.listen(_WAITING)
     return listeners
@@ -104,7 +105,7 @@ async def _forward(path: str, listeners: "list[socket.socket]") -> None:
 
 
 def main(places: "list[str]") -> None:
-    """Listen, and serve from a process of its own for ever."""
+    """Listen, and serve forever in a separate process."""
     pairs = [(places[i], _listen(int(places[i + 1]))) for i in range(0, len(places), 2)]
     if os.fork():
         os._exit(0)
