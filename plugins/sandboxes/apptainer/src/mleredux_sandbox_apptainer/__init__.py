@@ -9,5 +9,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_sandboxes() -> list[Ref]:
-    """The sandbox `apptainer`."""
+    """Return the sandbox `apptainer`."""
     return [Ref("apptainer", "mleredux_sandbox_apptainer.sandbox:sandbox")]

@@ -1,4 +1,4 @@
-"""What `mleredux doctor` says of Apptainer."""
+"""Checks of Apptainer for `mleredux doctor`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIMITS = (
 
 
 def findings() -> list[Finding]:
-    """All that decides whether agents can run in Apptainer's containers here."""
+    """Return findings on whether agents can run in Apptainer's containers here."""
     try:
         version = call("Apptainer does not answer", "--version").split()[-1]
         found = [_version(version), _filter(), Finding("apptainer limits", True, _LIMITS)]
@@ -54,7 +54,7 @@ def findings() -> list[Finding]:
 
 
 def try_container(image: Image) -> str | None:
-    """Why a container does not run as agents do; None where it does."""
+    """Start a container as for an agent; return the reason if that fails, else None."""
     with tempfile.TemporaryDirectory(prefix="mleredux-doctor-") as home:
         made = Container(
             image=image.id,

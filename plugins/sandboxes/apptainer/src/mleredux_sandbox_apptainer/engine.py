@@ -1,4 +1,4 @@
-"""The program `apptainer`: a container in its options, and images as files. Nothing of it runs between two calls."""
+"""The program `apptainer`: options for containers, and images as files. No process of it runs between two calls."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mleredux.plugin.files import cache_dir, disk_usage, plain_path
 from mleredux_containers import FIND, LIBRARIES, Container, Image, find_gpus
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
-"""Further options of `apptainer exec` for agents, as in a shell."""
+"""Additional options of `apptainer exec` for agents, in shell syntax."""
 IMAGES_VARIABLE = "MLEREDUX_APPTAINER_IMAGES"
-"""The folder of images; on a cluster, one that all nodes see."""
+"""The folder of images; on a cluster, a folder that all nodes share."""
 RUNSCRIPT = "/.singularity.d/runscript"
-"""Runs the entry point and command of an image."""
+"""The script that runs the entry point and command of an image."""
 CONTAINED = (
     "--containall",
     "--no-home",
@@ -33,11 +33,11 @@ CONTAINED = (
     "--net",
     "--network=none",
 )
-"""Options of every container: nothing of the host's files, environment, processes and networks."""
+"""Options of every container: no access to the host's files, environment, processes and networks."""
 ROOT, _RECORD = "root", "image.json"
 _CALL_SECONDS = 60
 _OWN_THREADS = 24
-"""Of the container's init, and the forwarder to validation and gateway."""
+"""Threads of the container's init, and of the forwarder to validation and gateway."""
 _ROOTS_PROCESSES = 4096
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 _NAMESPACE_CALLS = {"keyctl", "mount", "pivot_root", "setns", "umount", "umount2", "unshare"}
@@ -69,20 +69,20 @@ trap 'kill -TERM "$child"' TERM
 child=$!
 while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"; done
 """
-"""The first process of a container, since Apptainer's own would show the machine's paths in its environment: it limits
-processes, removes what Apptainer adds to the environment, passes SIGTERM on, and waits for whatever ends."""
+"""The first process of a container, because Apptainer's init would reveal the machine's paths in its environment: it
+limits processes, removes variables that Apptainer adds, forwards SIGTERM, and reaps all processes."""
 
 
 def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
-    """Standard output of a call.
+    """Run the program; return its standard output.
 
     Args:
-        what: What is tried, for the error: `The image can't be read`.
-        arguments: Of the program.
-        seconds: How long it may take.
+        what: The error message if the call fails: `The image can't be read`.
+        arguments: Arguments of the program.
+        seconds: Time limit in seconds.
 
     Raises:
-        SandboxError: The program is not there, or fails.
+        SandboxError: The program is not installed, or fails.
     """
     try:
         done = subprocess.run(
@@ -99,27 +99,27 @@ def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
 
 
 def reason(text: str) -> str:
-    """The last of what apptainer said, on one line."""
+    """Return the last line of apptainer's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
     said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "no reason is given"
     return said.rstrip(".")[-600:]
 
 
 def images() -> Path:
-    """The folder of images: `cache/apptainer` below the user's folder of caches, if no variable names another."""
+    """Return the folder of images: `cache/apptainer` below the user's cache folder, unless a variable sets another."""
     named = os.environ.get(IMAGES_VARIABLE)
     if named or os.getuid():
         return Path(named) if named else cache_dir() / "apptainer"
-    return Path("/var/cache/mleredux/apptainer")  # builds of root's are made by another user, who must get there
+    return Path("/var/cache/mleredux/apptainer")  # builds of root run as another user, who needs access
 
 
 def place(name: str) -> Path:
-    """Where an image of that name lies, as a folder or with the suffix `.sif`, if it is there; a path names itself."""
+    """Return the path of an image in the folder of images; absolute paths are returned unchanged."""
     return Path(name) if name.startswith("/") else images() / re.sub(r"[/:]+", "_", name)
 
 
 def find_image(name: str) -> Image | None:
-    """An image that is there, by name, path or identity; None where it is not."""
+    """Return an image by name, path or identity; None if it does not exist."""
     own = _IDENTITY.match(name)
     wanted, name = (own[1], own[2]) if own else ("", name)
     path = place(name)
@@ -136,14 +136,14 @@ def find_image(name: str) -> Image | None:
 def write_record(
     folder: Path, env: dict[str, str], command: Sequence[str] = (RUNSCRIPT,), volumes: Sequence[str] = ()
 ) -> None:
-    """Note in an image's folder what its files, in the folder `root` there, are, under an identity of its own."""
+    """Write the record of an image into its folder, whose subfolder `root` contains the files, with a new identity."""
     megabytes = disk_usage(folder / ROOT)[0] >> 20
     record = {"id": uuid.uuid4().hex, "env": env, "command": command, "volumes": volumes, "size_mb": megabytes}
     (folder / _RECORD).write_text(json.dumps(record), encoding="utf-8")
 
 
 def source_of(image: Image) -> Path:
-    """The folder or file that holds an image's files."""
+    """Return the folder or file that contains an image's files."""
     path = place(image.tags[0])
     return plain_path(
         image.layers[0] if image.layers else path if path.is_file() else path.with_name(f"{path.name}.sif")
@@ -157,7 +157,7 @@ def list_files(image: Image) -> str:
 
 
 def variables_of(path: Path) -> dict[str, str]:
-    """Variables that an image sets, as its own scripts say."""
+    """Return variables that an image sets, from its scripts."""
     said = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(plain_path(path)))
     scripts = json.loads(said)["data"]["attributes"].get("environment") or {}
     return {name: value for script in scripts.values() for name, value in _EXPORT.findall(script)}
@@ -165,7 +165,7 @@ def variables_of(path: Path) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=64)
 def _image(file: Path, name: str, changed: int) -> Image:
-    """An image by its record, or by its file in Apptainer's format, as it was changed at that time."""
+    """Return an image from its record or its file in Apptainer's format, with the file's modification time."""
     if file.name == _RECORD:
         layers: tuple[Path, ...] = (file.with_name(ROOT),)
         said: dict[str, Any] = json.loads(file.read_bytes())
@@ -179,10 +179,10 @@ def _image(file: Path, name: str, changed: int) -> Image:
 
 
 def variables(home: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a call that starts a container with these variables, which show in no list of processes.
+    """Return the environment of a call that starts a container with variables, which stay invisible in process lists.
 
     Args:
-        home: A folder for what Apptainer keeps for its user.
+        home: A folder for Apptainer's user files.
         given: The container's variables.
     """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -192,16 +192,16 @@ def variables(home: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def exec_command(made: Container, image: Path, home: Path, overlay: Path | None = None) -> list[str]:
-    """The command line that starts a container.
+    """Return the command line that starts a container.
 
     Args:
-        made: What to start.
-        image: Its file or folder.
+        made: The container to start.
+        image: The file or folder of its image.
         home: A folder for the filter of system calls.
-        overlay: A folder for what the container writes to its own files; None: it can't.
+        overlay: A folder for the container's changes to its own files; None if they are read-only.
     """
     root = os.getuid() == 0
-    # Without root, they are counted in a namespace of the container's own; else with all others of that user.
+    # Without root, they are counted in the container's own namespace; otherwise with all others of that user.
     processes = made.processes + (_ROOTS_PROCESSES if root else _OWN_THREADS)
     return [
         *("apptainer", "--silent", "exec"),
@@ -225,10 +225,11 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
 
 
 def filtered(home: Path) -> list[str]:
-    """Options that take all privileges, and filter system calls as the profile that Apptainer brings; if it does.
+    """Return options that drop all privileges, and filter system calls using Apptainer's own profile, if it has one.
 
-    What the profile refuses is answered as by a kernel that lacks it (a trace without a tracer), since programs try
-    newer calls first: they give up at any other answer. It is older than some of these, which are harmless.
+    Refused calls return the same error as from a kernel without them (a trace without a tracer), because programs try
+    newer calls first and give up on any other error. Some newer calls, which are harmless, are missing in the profile
+    and are added.
     """
     profile = seccomp_profile()
     if profile is None:
@@ -245,7 +246,7 @@ def filtered(home: Path) -> list[str]:
 
 @functools.cache
 def seccomp_profile() -> Path | None:
-    """The filter of system calls that comes with Apptainer."""
+    """Return the path of Apptainer's filter of system calls."""
     said = call("Apptainer can't be asked where its files are", "buildcfg")
     folder = next(line.partition("=")[2] for line in said.splitlines() if line.startswith("APPTAINER_CONFDIR="))
     profile = Path(folder, "seccomp-profiles", "default.json")

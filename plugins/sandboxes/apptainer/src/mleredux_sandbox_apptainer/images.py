@@ -1,4 +1,4 @@
-"""Apptainer's images: found, fetched, and built step by step, each in a container of its own."""
+"""Find, fetch and build images of Apptainer; each build step runs in a separate container."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ApptainerImages:
         self._way_out: Container | None = None
 
     def find_image(self, name: str) -> Image | None:
-        """An image that is there."""
+        """Return an existing image, or None."""
         return find_image(name)
 
     def pull(self, name: str, log: BuildLog) -> None:
@@ -47,17 +47,17 @@ class ApptainerImages:
             write_record(work, variables_of(work / ROOT))
 
     def start_sidecar(self, made: Container) -> str:
-        """Nothing runs between two steps: each has a network of its own, whose way out is the proxy's socket."""
+        """Record the container without starting it: each step has a separate network with the proxy's socket only."""
         self._way_out = made
         next(bind.source for bind in made.binds if bind.writable).joinpath("up").touch()
         return "steps"
 
     def remove_sidecar(self, container: str) -> None:
-        """Steps have no way out any more."""
+        """Remove the network access of steps."""
         self._way_out = None
 
     def build_image(self, build: ImageBuild) -> None:
-        """Build an image; ended at its time limit, or when a step writes too much."""
+        """Build an image; stop at its time limit, or when a step writes too much."""
         with _new_image(build.tag) as work:
             steps = Steps(build.log, build.limits, work, self._way_out if build.sidecar else None)
             Builder(build.plan, build.arguments, build.log, steps, work).build()
@@ -65,9 +65,9 @@ class ApptainerImages:
 
 @contextlib.contextmanager
 def _new_image(name: str) -> Iterator[Path]:
-    """A folder in which an image is made with its record: it becomes the image of that name."""
+    """Yield a folder for a new image and its record, which becomes the image with that name afterwards."""
     images().mkdir(parents=True, exist_ok=True)
-    # Apptainer puts the path of what it has built into a script.
+    # Apptainer writes the path of its build into a script.
     home = images() if plain_path(images()) == images() else Path("/var/tmp")
     work = Path(tempfile.mkdtemp(prefix=".making-", dir=home))
     try:
@@ -75,7 +75,7 @@ def _new_image(name: str) -> Iterator[Path]:
         if os.getuid() == 0:
             os.chown(work, *agent_user())
         yield work
-        # If this fails, another machine that sees this folder has made the same meanwhile.
+        # If this fails, another machine that shares this folder has built the same image in the meantime.
         subprocess.run(["mv", "-T", work, place(name)], capture_output=True)
     finally:
         remove_tree(work)

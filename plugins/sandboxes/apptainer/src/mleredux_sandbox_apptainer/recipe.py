@@ -1,4 +1,4 @@
-"""A Dockerfile's instructions: each changes a folder of files, or says something of the image."""
+"""Execute a Dockerfile's instructions: each changes a folder of files, or the image's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mleredux_sandbox_apptainer.steps import Steps
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _CHANGES_NOTHING = {"LABEL", "USER", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "MAINTAINER"}
 _FLAG = re.compile(r"--([a-z]+)(?:=(\S*))?\s+")
-# As Docker does: what is in a folder, a file under a new name, or several files into a folder.
+# Like Docker: copy a folder's content, a file to a new name, or several files into a folder.
 _COPY = """\
 target=$1; shift; cd /mleredux/from || exit
 for source in "$@"; do
@@ -35,18 +35,18 @@ class Builder:
     """Builds one recipe.
 
     Args:
-        plan: Its files.
-        arguments: Of the build.
-        log: Of the build.
-        steps: Executes what it runs.
-        folder: Room for the files of its stages and its context.
+        plan: The recipe.
+        arguments: Build arguments.
+        log: The log of the build.
+        steps: Executes RUN instructions.
+        folder: A folder for the files of its stages and its context.
     """
 
     def __init__(self, plan: Recipe, arguments: dict[str, str], log: BuildLog, steps: Steps, folder: Path) -> None:
         self._plan, self._arguments, self._log, self._steps, self._folder = plan, arguments, log, steps, folder
         self._context, self._root = folder / "context", folder
         self._stages: dict[str, Path] = {}
-        self._given: dict[str, str] = {}  # by ARG instructions
+        self._given: dict[str, str] = {}  # set by ARG instructions
         self._variables: dict[str, str] = {}
         self._place = "/"
         self._entrypoint: list[str] = []
@@ -54,10 +54,10 @@ class Builder:
         self._volumes: list[str] = []
 
     def build(self) -> None:
-        """Build it all: the files of its last stage, and the image's record.
+        """Build the files of the last stage, and the image's record.
 
         Raises:
-            AgentBroken: It has an instruction that can't be built here.
+            AgentBroken: The Dockerfile has an instruction that can't be built here.
             BuildFailed: A step failed.
         """
         self._context.mkdir()
@@ -125,7 +125,7 @@ class Builder:
             if stage is None:
                 raise _refused(f"COPY --from={flags['from']}")
             shown = stage
-        # The shell expands patterns, in the folder that is shown.
+        # The shell expands patterns in the mounted folder.
         names = " ".join(re.sub(r"[^\w./*?\[\]-]", r"\\\g<0>", source) for source in sources)
         where = f"{Path(self._place, target)}{'/' if target.endswith('/') else ''}"
         expand = f'cd /mleredux/from && exec /bin/sh -c {shlex.quote(_COPY)} sh "$0" {names}'
@@ -165,7 +165,7 @@ def _flags(rest: str) -> tuple[dict[str, str], str]:
 
 
 def _listed(rest: str) -> list[str]:
-    """The words of an instruction in its form as a list of JSON; none in another form."""
+    """Return the words of an instruction in JSON form; an empty list for other forms."""
     try:
         found = json.loads(rest)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The sandbox `apptainer`: containers by the container contract, without a daemon and without root."""
+"""The sandbox `apptainer`: containers that follow the container contract, without a daemon and without root."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from mleredux_containers import CAPABILITIES, LAYOUT, Bind, agent_user, build, c
 from mleredux_sandbox_apptainer import engine
 
 _FILES = {"hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n", "resolv.conf": ""}
-"""What an agent knows of the network; else Apptainer shows the machine's name servers."""
+"""Network configuration that agents see; otherwise Apptainer would reveal the machine's name servers."""
 
 
 class ApptainerSandbox:
-    """Implements `mleredux._core.protocols.Sandbox` with the program `apptainer`."""
+    """Implements `mleredux.plugin.sandbox.Sandbox` using the program `apptainer`."""
 
     id = "apptainer"
     title = "Apptainer containers: no network, no privileges; for clusters"
     capabilities = replace(CAPABILITIES, builds=("python", "npm", "dockerfile", "image"), enforces=())
 
     def check(self) -> list[Finding]:
-        """What is missing for containers to work here."""
+        """Check whether containers work on this machine."""
         from mleredux_sandbox_apptainer.doctor import findings
 
         return findings()
 
     def build(self, request: BuildRequest) -> Built:
-        """Make the agent's image, or find it."""
+        """Build the agent's image, or find it in the cache."""
         from mleredux_sandbox_apptainer.images import ApptainerImages
 
         return build(request, ApptainerImages())
 
     def layout(self, launch: Launch) -> Layout:
-        """Where the agent finds things in its container."""
+        """Return the paths in the agent's container."""
         return LAYOUT
 
     def start(self, launch: Launch) -> Handle:
-        """Start the agent in a container of its own, below a launcher that survives this program."""
+        """Start the agent in a new container, below a launcher that survives this program."""
         image = engine.find_image(launch.built.reference)
-        # What lies in memory there would count for nobody: shared memory lies on the run's disk.
+        # A tmpfs would not count towards the agent's memory, so shared memory is on the run's disk.
         binds = [Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
         staging = launch.staging_dir or launch.control_dir
         for name, content in _FILES.items():
@@ -67,9 +67,9 @@ class ApptainerSandbox:
             cpus=os.cpu_count() or 1,
             listed=engine.list_files,
             binds=binds,
-            entries=os.getuid() == 0,  # else Apptainer adds its user's entries
+            entries=os.getuid() == 0,  # otherwise Apptainer adds its user's entries
         )
-        assert image is not None  # else there is no container
+        assert image is not None  # otherwise there is no container
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
         environment = engine.variables(
             launch.control_dir, {**image.env, **made.environment, **find_gpus(made.gpus).environment}
@@ -82,16 +82,17 @@ class ApptainerSandbox:
         )
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The launch's container where it runs, or has ended, since before this program was started."""
+        """Return the launch's container, running or ended, if an earlier process started it; else None."""
         return attach_launcher(launch)
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """End containers of this owner's runs that are not alive any more."""
+        """Stop containers of this owner's runs that are no longer alive; return the ids of these runs."""
         return sweep_launchers(owner, alive)
 
 
 def _own(folder: Path) -> Path:
-    """A folder below the agent's own, for anybody; an earlier attempt may have left a link in its place."""
+    """Create a folder, writable for every user, below the agent's folder; an earlier attempt may have replaced it with
+    a link."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a build executes: programs within its limits, whose output goes into its log."""
+"""Execute programs of a build within its limits, with their output in its log."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from mleredux_containers import BuildLimits, BuildLog, Container, Watch, agent_u
 
 from mleredux_sandbox_apptainer.engine import CONTAINED, filtered, variables
 
-# In a namespace whose root is the user without privileges; that user's own limits hold for each process.
+# In a namespace whose root is the unprivileged user; the limits of that user apply to each process.
 _AS_ROOT = ("unshare", "--map-root-user")
 _LIMITED = (
     'ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; [ -s /etc/hosts ] || '
     "echo 127.0.0.1 localhost >/etc/hosts; "
     'mkdir -p "$3" && cd "$3" || exit; shift 3; exec "$@"'
 )
-"""Becomes a step, with limits of each of its processes, in its working directory."""
+"""Executes a step in its working directory, with limits for each of its processes."""
 
 
 class Steps:
     """Executes the steps of one build.
 
     Args:
-        log: Of the build.
-        limits: Of each step.
-        folder: All that it writes.
-        way_out: What gives its steps the socket of a proxy; None: they have no network.
+        log: The log of the build.
+        limits: The limits of each step.
+        folder: The folder of all files that the build writes.
+        way_out: The container whose mounts give steps the socket of a proxy; None if they have no network.
     """
 
     def __init__(self, log: BuildLog, limits: BuildLimits, folder: Path, way_out: Container | None = None) -> None:
         self._log, self._limits, self._folder, self._way_out = log, limits, folder, way_out
 
     def prepare(self, root: Path) -> None:
-        """Make the folders of an image on which steps mount something, before any runs: they may leave links there.
+        """Create the mount points of an image before any step runs, because steps may create links there.
 
         Raises:
-            AgentBroken: It is an image that has a link there.
+            AgentBroken: The image has a link in the place of a mount point.
         """
         top = root / "mleredux"
         if top.is_symlink():
@@ -55,14 +55,14 @@ class Steps:
     def step(
         self, root: Path, command: Sequence[str], env: Mapping[str, str], place: str = "/", shown: Path | None = None
     ) -> int:
-        """Execute a command in a container whose files are a folder, which it changes; its exit code.
+        """Execute a command in a container with a folder as its root file system; return its exit code.
 
         Args:
             root: The folder.
-            command: What is executed, as root of a user namespace.
-            env: Its variables.
-            place: Its working directory, which is made.
-            shown: A folder that it sees as `/mleredux/from`.
+            command: The command, executed as root of a user namespace.
+            env: Its environment variables.
+            place: Its working directory, created if missing.
+            shown: A folder to mount at `/mleredux/from`.
         """
         binds, entry = [], []
         if self._way_out is not None:
@@ -75,10 +75,10 @@ class Steps:
         return self.run([*("apptainer", "--silent", "exec"), *options, str(root), *limited, *entry, *command], env)[0]
 
     def run(self, command: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
-        """Run a program to its end: its exit code, and the last of what it said.
+        """Run a program until it ends; return its exit code and the end of its output.
 
         Raises:
-            BuildFailed: Time ran out, or it wrote too much.
+            BuildFailed: The time limit or the disk limit was exceeded.
         """
         user, group = agent_user()
         own: dict[str, Any] = {"user": user, "group": group, "extra_groups": ()} if os.getuid() == 0 else {}
@@ -120,7 +120,7 @@ class Steps:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a program and what it has started, unless it has ended."""
+    """Kill a program and its children, unless it has ended."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

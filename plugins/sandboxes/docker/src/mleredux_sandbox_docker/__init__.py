@@ -2,8 +2,8 @@
 
 | modules | contents |
 |---|---|
-| `sandbox` | the sandbox `docker` |
-| `engine`, `doctor` | the connection to the Docker engine; its findings in `mleredux doctor` |
+| `sandbox` | the sandbox `docker` itself |
+| `engine`, `doctor` | the connection to the Docker engine; its checks in `mleredux doctor` |
 | `building`, `steps` | images: local, pulled or built; build steps in limited containers |
 | `container`, `handle` | settings of an agent's container; the started container |
 | `messages`, `transcript`, `logs` | the engine's output stream; its record without gaps or repeats; the run's log |
@@ -18,5 +18,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_sandboxes() -> list[Ref]:
-    """The sandbox `docker`."""
+    """Return the sandbox `docker`."""
     return [Ref("docker", "mleredux_sandbox_docker.sandbox:sandbox")]

@@ -1,4 +1,4 @@
-"""Images of the Docker engine: found, fetched, built within limits."""
+"""Find, fetch and build images of the Docker engine within limits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DockerImages:
         self._client = client
 
     def find_image(self, name: str) -> Image | None:
-        """An image of the engine."""
+        """Return an image of the engine, or None."""
         return find_image(self._client, name)
 
     def pull(self, name: str, log: BuildLog) -> None:
@@ -67,7 +67,7 @@ class DockerImages:
             raise SandboxError(reason(error)) from error
 
     def start_sidecar(self, made: Container) -> str:
-        """Start a container that removes itself when it ends."""
+        """Start a container that is removed automatically when it ends."""
         arguments = settings(made)
         arguments["host_config"]["auto_remove"] = True
         arguments["host_config"] = self._client.create_host_config(**arguments["host_config"])
@@ -76,12 +76,12 @@ class DockerImages:
         return created
 
     def remove_sidecar(self, container: str) -> None:
-        """End and remove it."""
+        """Stop and remove a container."""
         with gone_is_fine():
             self._client.remove_container(container, force=True)
 
     def build_image(self, build: ImageBuild) -> None:
-        """Build an image; ended at its time limit, or when a step writes too much."""
+        """Build an image; stop at its time limit, or when a step writes too much."""
         client = connect(_cancellable())
         client.timeout = _COMMIT_SECONDS
         sweep_steps(client)
@@ -94,28 +94,28 @@ class DockerImages:
         finally:
             watch.ended.set()
             client.close()
-        if build.secret:  # the installing stage is left in the engine; its history may hold an index's password
+        if build.secret:  # the installing stage remains in the engine; its history may contain the password of an index
             self._client.prune_images(  # type: ignore[no-untyped-call]
                 filters={"label": "mleredux.stage=install", "dangling": True}
             )
 
 
 class _Builder:
-    """Builds a Dockerfile: the engine's builder does what runs nothing, and a container of ours each RUN."""
+    """Builds a Dockerfile: each RUN in a limited container, everything else with the engine's builder."""
 
     def __init__(self, client: APIClient, build: ImageBuild, bounds: Bounds) -> None:
         self._client, self._bounds, self._log, self._watch = client, bounds, bounds.log, bounds.watch
         self._plan, self._arguments = build.plan, build.arguments
         self._instructions = list(instructions(build.plan.text))
-        self._before: list[str] = []  # the first FROM, and stages that are finished
+        self._before: list[str] = []  # the first FROM, and finished stages
         self._globals: dict[str, str] = {}
-        self._from, self._stage, self._image = "", "", ""  # of the stage that is built
+        self._from, self._stage, self._image = "", "", ""  # of the current stage
         self._asked: list[str] = []  # its ARG instructions
         self._values: dict[str, str] = {}
         self._pending: list[tuple[int, str]] = []
 
     def build(self, tag: str) -> None:
-        """Build it all."""
+        """Build all stages."""
         for number, (word, rest) in enumerate(self._instructions, 1):
             if word == "FROM":
                 self._begin(number, rest)
@@ -133,7 +133,7 @@ class _Builder:
                 if word == "ARG":
                     self._asked.append(f"{word} {rest}")
                     self._values |= self._given(rest, {**self._globals, **self._values})
-                elif word == "COPY" and "--from" in rest:  # what other stages hold may be large: check after each
+                elif word == "COPY" and "--from" in rest:  # the files of other stages may be large: check after each
                     self._flush()
         self._flush(tag)
 
@@ -148,7 +148,7 @@ class _Builder:
         self._pending = [(number, self._from)]
 
     def _check_base(self, rest: str) -> None:
-        """See that a base has no instructions of its own, which the engine's builder would run."""
+        """Check that a base image has no ONBUILD instructions, which the engine's builder would run."""
         name = filled(next(word for word in rest.split() if not word.startswith("--")), self._globals)
         found = find_record(self._client, name or self._arguments.get("BASE_IMAGE", ""))
         if found and (found["Config"] or {}).get("OnBuild"):
@@ -160,11 +160,11 @@ class _Builder:
         return f"FROM {self._image}{self._stage}"
 
     def _given(self, rest: str, known: dict[str, str]) -> dict[str, str]:
-        """The values that an ARG instruction gives."""
+        """Return the values that an ARG instruction sets."""
         try:
             words = shlex.split(rest)
         except ValueError:
-            return {}  # which the engine's builder will say
+            return {}  # the engine's builder reports this
         found = {}
         for name, equals, default in (word.partition("=") for word in words):
             value = filled(default, known) if equals else known.get(name)
@@ -173,7 +173,7 @@ class _Builder:
         return found
 
     def _flush(self, tag: str | None = None) -> None:
-        """Build the instructions before this one with the engine's builder: they run nothing."""
+        """Build the instructions before this one with the engine's builder: they execute nothing."""
         if self._image and not self._pending and tag is None:
             return
         lines = [text for _, text in self._pending]
@@ -189,7 +189,7 @@ class _Builder:
                 dockerfile=self._plan.dockerfile,
                 tag=tag,
                 buildargs=self._arguments,
-                # A step's label would be found on what is made of it, too.
+                # A step's label would be inherited by images based on it.
                 labels={STEP_LABEL: "", **({"mleredux.image": tag} if tag else {})},
                 network_mode="none",
                 rm=True,
@@ -201,14 +201,14 @@ class _Builder:
                 self._image = self._follow(stream, len(head))
             finally:
                 self._watch.stop = lambda: None
-                stream.close()  # where something else ended us, the engine stops building too
+                stream.close()  # if another error stopped us, the engine stops building too
         self._pending = []
         found = self._client.inspect_image(self._image)  # type: ignore[no-untyped-call]
         if found["Size"] > self._bounds.limits.disk:
             raise self._log.too_large(self._bounds.limits.disk)
 
     def _check_added(self, lines: list[str]) -> None:
-        """See that what is copied and unpacked, which the engine does on its own disk, has a bounded size."""
+        """Check the size of copied and unpacked files, which the engine writes to its own disk."""
         limit = self._bounds.limits.disk
         adding = [line for line in lines if line.startswith(("ADD ", "COPY "))]
         if (
@@ -237,7 +237,7 @@ class _Builder:
 
 
 def _cancellable() -> type[APIClient]:
-    """A client whose builds can be broken off, as docker's own can't."""
+    """Return a client class whose builds can be cancelled, unlike those of docker's own client."""
     from docker import APIClient
     from docker.types import CancellableStream
 

@@ -1,4 +1,4 @@
-"""A container in the SDK's words, and its notes."""
+"""SDK settings of a container, and the paths of its notes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from mleredux_containers import Bind, Container
 
 HOST_NAME = "sandbox"
 LOG_FILES, LOG_FILE_MB = 4, 64
-"""What the engine keeps of an agent's output, at most; the run's own log has all of it."""
+"""Maximum number and size of the engine's log files of an agent; the run's own log is complete."""
 _FEWEST_LOG_MB, _LOG_SHARE = 5, 100
 
 
 def log_file_mb(made: Container) -> int:
-    """The size of each file in which the engine keeps output: together a few per cent of the disk limit, or 20 MB."""
+    """Return the size of each log file of the engine in MB: together a few percent of the disk limit, or 20 MB."""
     return min(LOG_FILE_MB, max(_FEWEST_LOG_MB, made.file_size // _LOG_SHARE >> 20))
 
 
 def settings(made: Container, *, runtime: str | None = None, userns_remapped: bool = False) -> dict[str, Any]:
-    """Keyword arguments of the SDK's `create_host_config` (under `host_config`) and `create_container`.
+    """Return keyword arguments for the SDK's `create_host_config` (under `host_config`) and `create_container`.
 
     Args:
-        made: What to start.
-        runtime: The OCI runtime, the engine's default where None.
-        userns_remapped: Whether the engine gives containers other user ids than the host's.
+        made: The container to start.
+        runtime: The OCI runtime; None for the engine's default.
+        userns_remapped: Whether the engine remaps user ids of containers.
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    # `local` keeps bytes as they are; `json-file` replaces what is not UTF-8.
+    # `local` stores bytes unchanged; `json-file` replaces bytes that are not valid UTF-8.
     log = {"max-size": f"{log_file_mb(made)}m", "max-file": str(LOG_FILES), "compress": "false"}
     host: dict[str, Any] = {
         "mounts": [*map(_mount, made.binds), *(Mount(target, None, type="volume") for target in made.volumes)],
@@ -68,23 +68,23 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
         "hostname": HOST_NAME,
         "working_dir": made.working_dir,
         "healthcheck": {"test": ["NONE"]},
-        "use_config_proxy": False,  # the user's proxies may hold a password
+        "use_config_proxy": False,  # the user's proxies may contain a password
         "host_config": host,
     }
 
 
 def _mount(bind: Bind) -> Any:
-    """The engine refuses a source that does not exist."""
+    """Return a bind mount; the engine refuses a source that does not exist."""
     from docker.types import Mount
 
     return Mount(bind.target, str(bind.source.resolve()), type="bind", read_only=not bind.writable)
 
 
 def control_file(control_dir: Path) -> Path:
-    """Where the sandbox notes which container is the launch's."""
+    """Return the path of the file that stores the id of the launch's container."""
     return control_dir / "container.json"
 
 
 def log_note(control_dir: Path) -> Path:
-    """Where the sandbox notes how far the container's output stands in the run's log."""
+    """Return the path of the file that stores how much of the container's output is in the run's log."""
     return control_dir / "container.log-note"

@@ -1,4 +1,4 @@
-"""What `mleredux doctor` says of the Docker engine."""
+"""Checks of the Docker engine for `mleredux doctor`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mleredux_containers import base_finding, base_image
 from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
 
 OLDEST_API = (1, 41)
-"""Of Docker 20.10."""
+"""API version of Docker 20.10."""
 
 
 def findings(runtime: str | None) -> list[Finding]:
-    """All that decides whether, and how well, agents can run in containers here.
+    """Return findings on whether, and how well, agents can run in containers here.
 
     Args:
-        runtime: The OCI runtime that is asked for.
+        runtime: The requested OCI runtime.
     """
     try:
         client = connect()

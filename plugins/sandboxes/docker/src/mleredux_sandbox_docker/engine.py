@@ -1,4 +1,4 @@
-"""The Docker engine: reaching it, and what to tell people when it can't be reached."""
+"""Connect to the Docker engine, and explain what to do if it is unreachable."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CALL_SECONDS = 120
 
 
 def connect(cls: type[APIClient] | None = None) -> APIClient:
-    """A client of the engine that `DOCKER_HOST` names, the local one by default.
+    """Return a client of the engine at `DOCKER_HOST`, by default the local engine.
 
     Args:
         cls: The client class, docker's own by default.
 
     Raises:
-        SandboxError: The engine can't be reached.
+        SandboxError: The engine is unreachable.
     """
     import docker
     import requests
     from docker.utils import kwargs_from_env
 
     try:
-        # The version is asked for with a short time limit: a dead engine must not hold a user up.
+        # The version is requested with a short time limit: a dead engine must not block a user.
         arguments = kwargs_from_env()
         version = docker.APIClient(**arguments, timeout=10).version()["ApiVersion"]
         return (cls or docker.APIClient)(**arguments, version=version, timeout=_CALL_SECONDS)
@@ -46,7 +46,7 @@ def connect(cls: type[APIClient] | None = None) -> APIClient:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, in the engine's own words, on one line."""
+    """Return the engine's error message on one line."""
     text = getattr(error, "explanation", None) or str(error) or type(error).__name__
     line = " ".join(str(text).split()).rstrip(".")
     return line if len(line) <= 600 else line[:600] + "…"
@@ -54,7 +54,7 @@ def reason(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
-    """Turn whatever the engine raises into a `SandboxError` that says what was tried."""
+    """Convert the engine's exceptions to a `SandboxError` that names the failed operation."""
     import docker
     import requests
 
@@ -65,13 +65,13 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
 
 
 def find_image(client: APIClient, name: str) -> Image | None:
-    """An image that the engine has, None where it is not there."""
+    """Return an image of the engine, or None if it does not exist."""
     found = find_record(client, name)
     return Image.from_record(found) if found else None
 
 
 def find_record(client: APIClient, name: str) -> dict[str, Any] | None:
-    """An image as the engine describes it, None where it is not there."""
+    """Return the engine's record of an image, or None if it does not exist."""
     import docker
 
     try:
@@ -81,7 +81,7 @@ def find_record(client: APIClient, name: str) -> dict[str, Any] | None:
 
 
 def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
-    """Return the paths of the files of an image, those that a user can see, by a container of it."""
+    """Return the paths of an image's files that a user can see, listed by a container of the image."""
     host = client.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges:true"])
     name = f"{user[0]}:{user[1]}"
     created = client.create_container(image, entrypoint=list(FIND), command=[], user=name, host_config=host)["Id"]
@@ -96,7 +96,7 @@ def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
 
 @contextlib.contextmanager
 def gone_is_fine() -> Iterator[None]:
-    """Ignore that a container or network is gone, or that it does not run any more."""
+    """Ignore errors because a container or network is gone, or no longer runs."""
     import docker
 
     try:
@@ -107,6 +107,6 @@ def gone_is_fine() -> Iterator[None]:
 
 
 def security_options(info: dict[str, Any]) -> set[str]:
-    """Names of the engine's security options: `seccomp`, `rootless`, `userns`, …"""
+    """Return the names of the engine's security options: `seccomp`, `rootless`, `userns`, …"""
     named = (option.split(",")[0] for option in info.get("SecurityOptions") or ())
     return {option.partition("name=")[2] or option for option in named}

@@ -30,8 +30,8 @@ class DockerHandle:
         client: The engine.
         container: The container's id.
         log: The run's log.
-        offset: Where in the log this container's output begins, in bytes.
-        noted: Where it is noted how far the output was recorded.
+        offset: Offset in the log at which this container's output begins, in bytes.
+        noted: The file that stores how much of the output was recorded.
     """
 
     def __init__(self, client: APIClient, container: str, log: Path, offset: int, noted: Path) -> None:
@@ -44,14 +44,14 @@ class DockerHandle:
         self._follower = LogFollower(container, log, offset, noted)
 
     def poll(self) -> Exit | None:
-        """How the agent ended, or None while it runs."""
+        """Return how the agent ended, or None while it runs."""
         if self._exit is None:
             state = self._state()
             self._exit = exit_of(state) if state else _GONE
         return self._exit
 
     def usage(self) -> Usage:
-        """Resources used so far, from the engine's statistics; not older than half a second."""
+        """Return the resources used so far, from the engine's statistics, at most half a second old."""
         if self._exit is not None or self._closed:
             return Usage()
         if time.monotonic() - self._measured_at >= _MEASURE_SECONDS:
@@ -65,7 +65,7 @@ class DockerHandle:
         memory = stats.get("memory_stats") or {}
         if "usage" not in memory:  # it has ended
             return Usage()
-        # File pages that the kernel gives back at need don't count; the name differs in cgroup version 2.
+        # File pages that the kernel can reclaim don't count; the name differs in cgroup version 2.
         detail = memory.get("stats") or {}
         processes = (stats.get("pids_stats") or {}).get("current")
         cached = detail.get("total_inactive_file", detail.get("inactive_file", 0))
@@ -76,15 +76,15 @@ class DockerHandle:
         )
 
     def terminate(self) -> None:
-        """Ask the agent to stop: init passes SIGTERM on to it."""
+        """Request the agent to stop: init forwards SIGTERM to it."""
         self._signal("SIGTERM")
 
     def kill(self) -> None:
-        """End every process of the container."""
+        """Kill all processes of the container."""
         self._signal("SIGKILL")
 
     def close(self) -> None:
-        """End the container, take down the rest of its output, and remove it with its volumes."""
+        """Stop the container, record the rest of its output, and remove it with its volumes."""
         if self._closed:
             return
         if self.poll() is None:
@@ -117,19 +117,19 @@ class DockerHandle:
 
 
 def remove(client: APIClient, container: str | None) -> None:
-    """Remove a container, whatever its state, with the volumes that are its own."""
+    """Remove a container in any state, with its anonymous volumes."""
     if container is not None:
         with engine_errors(f"Container {container[:12]} can't be removed"), gone_is_fine():
             client.remove_container(container, force=True, v=True)
 
 
 def note(path: Path, container: str, offset: int) -> None:
-    """Note which container is the launch's, and where its output begins in the log."""
+    """Store the id of the launch's container, and the offset in the log at which its output begins."""
     path.write_text(json.dumps({"container": container, "log_offset": offset}), encoding="utf-8")
 
 
 def noted_offset(path: Path, container: str) -> int:
-    """Where the container's output begins in the log: as noted, else at its beginning."""
+    """Return the stored offset in the log at which the container's output begins; 0 if nothing is stored."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         noted = json.loads(path.read_text(encoding="utf-8"))
         if noted["container"] == container:

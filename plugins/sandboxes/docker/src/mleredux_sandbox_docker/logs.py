@@ -1,4 +1,4 @@
-"""Following an agent's output from the engine into the run's log: bytes, none lost, none repeated."""
+"""Copy an agent's output from the engine to the run's log continuously, without lost or repeated bytes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _CONNECT_SECONDS = 30
 class LogFollower:
     """Appends a container's output to a file until the container has ended.
 
-    The engine keeps the newest of the output too. So a follower that comes after another one was killed finds its
-    place in the engine's output, and goes on from there.
+    The engine also keeps the newest output. So if a follower is killed, the next one finds the position in the engine's
+    output and continues from there.
 
     Args:
         container: The container's id.
         log: The run's log.
-        offset: Where in the log this container's output begins, in bytes.
-        noted: Where it is noted how far the output was recorded.
+        offset: Offset in the log at which this container's output begins, in bytes.
+        noted: The file that stores how much of the output was recorded.
     """
 
     def __init__(self, container: str, log: Path, offset: int, noted: Path) -> None:
@@ -44,10 +44,10 @@ class LogFollower:
         self._thread.start()
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of the container's output, as long as it goes on.
+        """Wait for the end of the container's output, as long as new output arrives.
 
         Args:
-            seconds: How long to wait while nothing comes.
+            seconds: How long to wait for new output.
 
         Raises:
             SandboxError: The output could not be recorded.
@@ -66,7 +66,7 @@ class LogFollower:
             client = connect()
             try:
                 with self.log.open("a+b") as log, gone_is_fine():
-                    # One at a time: whoever else follows waits, and then finds that nothing is lacking.
+                    # One at a time: other followers wait, and then find that nothing is missing.
                     fcntl.flock(log, fcntl.LOCK_EX)
                     note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
                     try:
@@ -76,14 +76,14 @@ class LogFollower:
             finally:
                 client.close()
         except Exception as error:  # the caller's thread raises it, in `join`
-            if getattr(error, "errno", None) != errno.ENOSPC:  # else the run has used up its disk, which ends it
+            if getattr(error, "errno", None) != errno.ENOSPC:  # otherwise the run has used up its disk, which ends it
                 self.error = error
 
     def _copy(self, client: APIClient, transcript: Transcript) -> None:
         running = True
         while running:
-            # An engine may end a stream that is followed before all of it was sent, so the last pass follows nothing:
-            # once the container has ended, its output is complete.
+            # An engine may end a followed stream before all of it was sent. So the last pass does not follow: once the
+            # container has ended, its output is complete.
             running = exit_of(client.inspect_container(self.container)["State"]) is None
             try:
                 stream = self._stream(client, follow=running)
@@ -93,11 +93,11 @@ class LogFollower:
                 transcript.append(self._stream(client, follow=running))
 
     def _stream(self, client: APIClient, *, follow: bool) -> Iterator[list[Message]]:
-        """All output that the engine has, as it comes. The SDK's own reading takes several times as long."""
+        """Yield all output of the engine as it arrives. The SDK's own reader takes several times as long."""
         url = f"{client.base_url}/v{client.api_version}/containers/{self.container}/logs"
         options = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow)}
         with client.get(url, params=options, stream=True, timeout=(_CONNECT_SECONDS, None)) as response:
-            if response.status_code not in (404, 409):  # removed, or about to be: there is nothing more
+            if response.status_code not in (404, 409):  # removed, or about to be: there is no more output
                 response.raise_for_status()
                 for piece in without_repeats(messages(response.iter_content(chunk_size=None))):
                     self._seen += 1

@@ -1,4 +1,4 @@
-"""The engine's stream of a container's output, taken apart."""
+"""Parse the engine's stream of a container's output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 Message = tuple[int, bytes, bytes]
-"""Stream (1 standard output, 2 standard error), time as the engine writes it, and text."""
+"""Stream (1 standard output, 2 standard error), time in the engine's format, and text."""
 _REMEMBERED = 50_000
 _FULL_MESSAGE = 16 << 10
 _HEADER = 8
@@ -15,9 +15,9 @@ _TIME = re.compile(r"([^.]+?)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
 
 def messages(blocks: Iterable[bytes]) -> Iterator[list[Message]]:
-    """The messages of each block of a stream that was asked for with times.
+    """Yield the messages of each block of a stream with timestamps.
 
-    Each has a header of 8 bytes, the first of which is its stream and the last 4 its size.
+    Each has a header of 8 bytes: the first is its stream, the last 4 are its size.
     """
     buffer = bytearray()
     for block in blocks:
@@ -28,7 +28,7 @@ def messages(blocks: Iterable[bytes]) -> Iterator[list[Message]]:
             if end > len(buffer):
                 break
             time, _, text = bytes(buffer[begin + _HEADER : end]).partition(b" ")
-            # The engine cuts long lines into messages of full size, and may forget the line's end after the last.
+            # The engine splits long lines into messages of full size, and may omit the newline after the last message.
             if not text.endswith(b"\n") and len(text) < _FULL_MESSAGE:
                 text += b"\n"
             found.append((buffer[begin], time, text))
@@ -39,15 +39,16 @@ def messages(blocks: Iterable[bytes]) -> Iterator[list[Message]]:
 
 
 def without_repeats(pieces: Iterable[list[Message]]) -> Iterator[list[Message]]:
-    """The messages of a followed stream, each once.
+    """Yield the messages of a followed stream without repeats.
 
-    An engine that begins a new file for its log may send what is in there already a second time. A stream's messages
-    have times of their own, to the nanosecond, but for the parts of a long line, which share one. So a time that came
-    before the stream's last one tells a repeat; no clock that is set back does.
+    An engine that starts a new log file may send the messages in it a second time. The messages of a stream have unique
+    times, in nanoseconds, except that the parts of a long line share one. So a time that already occurred before the
+    stream's last time identifies a repeat, even if the clock is set back.
     """
     newest: dict[int, set[bytes]] = {}
     older: dict[int, set[bytes]] = {}
-    # Of each stream: the last time, the messages of that time, how many of these came again, and the last text.
+    # By stream: the last time, the number of messages with that time, how many of these were repeated, and the last
+    # text.
     states: dict[int, tuple[bytes, int, int | None, bytes]] = {}
     for piece in pieces:
         fresh = []
@@ -77,7 +78,7 @@ def without_repeats(pieces: Iterable[list[Message]]) -> Iterator[list[Message]]:
 
 
 def nanoseconds(time: str) -> int:
-    """Unix time in nanoseconds of one of the engine's RFC 3339 times, which Python reads to microseconds only."""
+    """Convert an RFC 3339 time of the engine to Unix time in nanoseconds; Python parses only microseconds."""
     found = _TIME.fullmatch(time)
     if found is None:
         raise ValueError(f"The engine gives {time!r} for a time.")

@@ -1,4 +1,4 @@
-"""The sandbox `docker`: containers by the container contract, hardened and limited."""
+"""The sandbox `docker`: containers that follow the container contract, hardened and limited."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _START_HINT = "`mleredux doctor` checks the engine; its own log says more (`jour
 
 
 class DockerSandbox:
-    """Implements `mleredux.plugin.sandbox.Sandbox` with a Docker engine.
+    """Implements `mleredux.plugin.sandbox.Sandbox` using a Docker engine.
 
     Args:
-        runtime: The OCI runtime (`runsc` for gVisor, `sysbox-runc`); else that of `MLEREDUX_DOCKER_RUNTIME`,
-            else the engine's default.
+        runtime: The OCI runtime (`runsc` for gVisor, `sysbox-runc`); by default that of `MLEREDUX_DOCKER_RUNTIME`, else
+            the engine's default.
     """
 
     id = "docker"
@@ -36,17 +36,17 @@ class DockerSandbox:
 
     @property
     def runtime(self) -> str | None:
-        """The OCI runtime asked for, None for the engine's default."""
+        """The requested OCI runtime; None for the engine's default."""
         return self._runtime or os.environ.get(RUNTIME_VARIABLE) or None
 
     def check(self) -> list[Finding]:
-        """What is missing for containers to work here."""
+        """Check whether containers work on this machine."""
         from mleredux_sandbox_docker.doctor import findings
 
         return findings(self.runtime)
 
     def build(self, request: BuildRequest) -> Built:
-        """Make the agent's image, or find it in the engine."""
+        """Build the agent's image, or find it in the engine."""
         from mleredux_sandbox_docker.building import DockerImages
 
         client = connect()
@@ -62,11 +62,11 @@ class DockerSandbox:
             connect().remove_image(identity)
 
     def layout(self, launch: Launch) -> Layout:
-        """Where the agent finds things in its container."""
+        """Return the paths in the agent's container."""
         return LAYOUT
 
     def start(self, launch: Launch) -> Handle:
-        """Start the agent in a container of its own."""
+        """Start the agent in a new container."""
         from mleredux_sandbox_docker.handle import DockerHandle, note, remove
 
         client = connect()
@@ -94,13 +94,13 @@ class DockerSandbox:
             noted = container.log_note(launch.control_dir)
             return DockerHandle(client, str(created), launch.log, offset, noted)
         except BaseException:
-            # What can't be removed now has its labels, and is swept away later.
+            # A container that can't be removed now is removed later by its labels.
             with contextlib.suppress(SandboxError):
                 remove(client, created)
             raise
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The launch's container where it runs, or has ended, since before this program was started."""
+        """Return the launch's container, running or ended, if an earlier process started it; else None."""
         from mleredux_sandbox_docker.handle import DockerHandle, noted_offset, remove
 
         client = connect()
@@ -121,7 +121,7 @@ class DockerSandbox:
         return adopted
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove containers of this owner's runs that are not alive any more."""
+        """Remove containers of this owner's runs that are no longer alive; return the ids of these runs."""
         from mleredux_sandbox_docker.handle import remove
 
         client = connect()

@@ -1,6 +1,7 @@
-"""A step of a build in a container of its own: all of its limits hold from its first instruction.
+"""Run each step of a build in a separate container, whose limits apply from the first instruction.
 
-The engine's builder knows no limit of processes or disk. So what a Dockerfile runs is started by us, and committed.
+The engine's builder can't limit processes or disk. So RUN instructions are executed in our own containers, which are
+then committed.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 STEP_LABEL = "mleredux.step"
-"""What a step's image was made by: found again, it is not run again."""
+"""Label with the hash of the step that created an image, which serves as a cache."""
 _NAME = "mleredux-step-"
 _SHARED_MEMORY = 64 << 20
 _ENGINES_FILES = {"hosts": "127.0.0.1 localhost\n", "resolv.conf": "", "hostname": "build\n"}
-"""Files that the engine gives a container from a place of its own, which has no limit."""
+"""Files that the engine would mount into a container from its own folder, which has no size limit."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What holds for all steps of a build.
+    """Settings of all steps of a build.
 
     Attributes:
-        log: Where the output of each step goes.
-        watch: Ends it at its limits.
-        limits: Of each step.
-        network: Whose network it has, as the engine writes it.
-        disk: Where it writes; None: on the engine's disk, measured every two seconds at most.
+        log: The log of the build.
+        watch: Stops steps at their limits.
+        limits: The limits of each step.
+        network: The network mode, in the engine's syntax.
+        disk: The disk for files of steps; None for the engine's disk, measured at most every two seconds.
     """
 
     log: BuildLog
@@ -63,18 +64,18 @@ def run_step(
     """Run a step on an image.
 
     Args:
-        client: Of the engine.
-        image: What it starts with.
-        command: What follows RUN.
-        values: The build's arguments, which the image's variables precede.
-        bounds: What it may use.
-        shared: Whether it gets the cache of downloads that builds share.
+        client: The client of the engine.
+        image: The image to start with.
+        command: The arguments of RUN.
+        values: The build arguments, overridden by the image's variables.
+        bounds: The settings of the build's steps.
+        shared: Whether to mount the download cache that builds share.
 
     Returns:
-        The image with what it wrote.
+        The id of the resulting image.
 
     Raises:
-        BuildFailed: It failed, or was ended at a limit.
+        BuildFailed: The step failed, or was stopped at a limit.
     """
     found = client.inspect_image(image)  # type: ignore[no-untyped-call]
     config = found["Config"]
@@ -82,14 +83,14 @@ def run_step(
     values = {name: value for name, value in sorted(values.items()) if name not in own}
     key = hashlib.sha256(json.dumps([found["Id"], command, values]).encode()).hexdigest()
     for known in client.images(all=True, filters={"label": f"{STEP_LABEL}={key}"}):
-        if known.get("ParentId") == found["Id"]:  # and not what the builder made of it
+        if known.get("ParentId") == found["Id"]:  # and not an image that the builder derived from it
             bounds.log.write(" ---> Using cache")
             return str(known["Id"])
     arguments = _arguments(command, config)
     cache = downloads() if shared else None
     if cache is not None:
         values = {**values, DOWNLOADS_VARIABLE: f"--cache-dir={DOWNLOADS}"}
-    if values:  # not by the container's own variables: an image made of it would keep them
+    if values:  # not as variables of the container: the resulting image would contain them
         arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
     before = downloads_size(cache) if cache else 0
     with _container(client, found, arguments, bounds, cache) as (container, written):
@@ -114,7 +115,7 @@ def run_step(
 
 
 def sweep_steps(client: APIClient) -> None:
-    """Remove the containers of builds whose program was killed, on this machine."""
+    """Remove the containers of builds on this machine whose program was killed."""
     for item in client.containers(all=True, filters={"name": f"{_NAME}{_machine()}-"}):
         pid = item["Names"][0].split("-")[-2]
         if not Path("/proc", pid).exists():
@@ -122,7 +123,8 @@ def sweep_steps(client: APIClient) -> None:
 
 
 def _arguments(command: str, config: dict[str, Any]) -> list[str]:
-    """The arguments of what follows RUN: a JSON list as it is, anything else for the image's shell."""
+    """Return the command line of a RUN instruction: a JSON list unchanged, anything else as a command of the image's
+    shell."""
     with contextlib.suppress(ValueError):
         words = json.loads(command)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
@@ -134,7 +136,7 @@ def _arguments(command: str, config: dict[str, Any]) -> list[str]:
 def _container(
     client: APIClient, image: dict[str, Any], arguments: Sequence[str], bounds: Bounds, cache: Path | None
 ) -> Iterator[tuple[str, Callable[[str], int] | None]]:
-    """A container that is not started yet, and how to measure it where its disk is not limited."""
+    """Create a container; yield its id, and a function that measures its size if its disk is not limited."""
     from docker.types import LogConfig, Mount, Ulimit
 
     limits, disk = bounds.limits, bounds.disk

@@ -1,4 +1,4 @@
-"""A run's log as it is recorded from a stream of messages, of which the beginning may be dropped any time."""
+"""Record a run's log from a stream of messages whose beginning may be dropped at any time."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from mleredux_sandbox_docker.messages import Message, nanoseconds
 
 _NOTE_BYTES = 256
 GAP = b"[mleredux: the engine has dropped output that belongs here]\n"
-"""Stands in the log where more was written, while nobody followed, than the engine keeps."""
+"""Marks a position in the log where output is missing because the engine dropped it before it was recorded."""
 
 
 class Mark(NamedTuple):
-    """How far a container's output was recorded.
+    """The position up to which a container's output was recorded.
 
-    Within a stream the engine's times never go back. So a stream, a time, and a number among the stream's messages
-    of that time name one message, whatever was dropped before it.
+    Within a stream the engine's times never decrease. So a stream, a time, and a number among the stream's messages of
+    that time identify a message, regardless of what was dropped before it.
 
     Attributes:
-        begin: Where in the log the container's output begins, in bytes.
-        size: Where in the log it was recorded to, in bytes.
-        stream: The last message's stream; 0 where none was recorded yet.
-        number: Its number among the stream's messages of its time, from 1.
-        time: Its time, as the engine writes it.
+        begin: Offset in the log at which the container's output begins, in bytes.
+        size: Offset in the log up to which it was recorded, in bytes.
+        stream: The last message's stream; 0 if none was recorded yet.
+        number: Its number among the stream's messages of the same time, from 1.
+        time: Its time, in the engine's format.
     """
 
     begin: int
@@ -35,20 +35,20 @@ class Mark(NamedTuple):
 
 
 class DroppedError(Exception):
-    """What the engine still has does not join what was recorded."""
+    """The output that the engine still has does not continue the recorded output."""
 
 
 class Transcript:
     """A container's output in the run's log.
 
-    How far it was recorded is noted after each piece. What the log holds beyond the note (the program was killed
-    between the two) was recorded already, and is ignored.
+    The position is stored in a note after each piece. Messages that the log already contains beyond that position are
+    ignored; this happens if the program was killed in between.
 
     Args:
         container: The container's id.
         log: The run's log, open for reading and appending.
         note: Descriptor of the note's file, open for reading and writing. A note of another container is ignored.
-        offset: Where in the log this container's output begins, in bytes, if nothing is noted.
+        offset: Offset in the log at which this container's output begins, in bytes, if there is no note.
     """
 
     def __init__(self, container: str, log: BinaryIO, note: int, offset: int) -> None:
@@ -62,10 +62,10 @@ class Transcript:
             self.mark = mark if mark.size <= log.seek(0, os.SEEK_END) else Mark(mark.begin, mark.begin)
 
     def append(self, pieces: Iterable[list[Message]]) -> None:
-        """Append what the log lacks of the messages beyond the mark, and move the mark on with each piece.
+        """Append messages beyond the mark that are missing in the log, and advance the mark after each piece.
 
         Raises:
-            DroppedError: The log holds other bytes beyond the mark.
+            DroppedError: The log contains different bytes beyond the mark.
         """
         begin, size, stream, number, time = self.mark
         self._numbers = {stream: (time.encode(), number)}
@@ -83,20 +83,20 @@ class Transcript:
             self._set(Mark(begin, size, stream, number, at.decode()))
 
     def append_gap(self) -> None:
-        """Say that output is lacking here, and take down from here all that the engine has."""
+        """Mark missing output in the log, and record all output of the engine from here."""
         self._log.seek(0, os.SEEK_END)
         self._log.write(GAP)
         self._set(Mark(self._log.tell(), self._log.tell()))
 
     def beyond_mark(self, pieces: Iterator[list[Message]], *, complete: bool) -> Iterator[list[Message]]:
-        """Messages beyond the mark's, of all that the engine has.
+        """Yield the messages of the engine beyond the mark.
 
         Args:
             pieces: All messages that the engine has.
-            complete: Whether they are all there will ever be.
+            complete: Whether no more messages will follow.
 
         Raises:
-            DroppedError: The mark's message is not among them, or can't be told from others of the same time.
+            DroppedError: The mark's message is not among them, or can't be distinguished from others of the same time.
         """
         mark = self.mark
         if mark.stream == 0:
@@ -117,7 +117,7 @@ class Transcript:
                 first_of_time = first_of_time or later < 0
                 number += later == 0
                 if number == mark.number:
-                    # Where the engine's output begins at just this time, some of that time may have been dropped.
+                    # If the engine's output begins at exactly this time, messages of that time may have been dropped.
                     if not first_of_time and passed != mark.size - mark.begin:
                         raise DroppedError
                     if piece[place:]:
@@ -128,12 +128,13 @@ class Transcript:
             raise DroppedError
 
     def _count(self, stream: int, at: bytes) -> None:
-        """Number a message among those of its stream and time, also the ones that are skipped."""
+        """Count a message among those of its stream and time, including skipped messages."""
         before, number = self._numbers.get(stream, (b"", 0))
         self._numbers[stream] = (at, number + 1 if at == before else 1)
 
     def _set(self, mark: Mark) -> None:
-        """Move the mark, and overwrite its note in one piece, so that a kill leaves the old note or the new one."""
+        """Move the mark and overwrite its note with a single write, so that a kill leaves either the old note or the
+        new note."""
         self._log.flush()
         self.mark = mark
         os.pwrite(self._note, " ".join(map(str, (self.container, *mark))).ljust(_NOTE_BYTES).encode(), 0)

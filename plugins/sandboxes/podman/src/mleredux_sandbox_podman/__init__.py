@@ -9,5 +9,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_sandboxes() -> list[Ref]:
-    """The sandbox `podman`."""
+    """Return the sandbox `podman`."""
     return [Ref("podman", "mleredux_sandbox_podman.sandbox:sandbox")]

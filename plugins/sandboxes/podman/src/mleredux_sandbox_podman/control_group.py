@@ -1,4 +1,4 @@
-"""A container's control group, read without podman: what it uses."""
+"""Read the resource usage of a container from its control group, without podman."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOT = Path("/sys/fs/cgroup")
 
 
 class ControlGroup:
-    """The control group of a process; where that is gone, nothing is known.
+    """The control group of a process; the usage is unknown once the process is gone.
 
     Args:
         pid: The container's first process.
@@ -26,11 +26,11 @@ class ControlGroup:
             self._parts = parts_of(pid)
 
     def usage(self) -> Usage:
-        """Resources used so far."""
+        """Return the resources used so far."""
         try:
             memory, processes = self._parts["memory"], self._parts["pids"]
             first = "memory.current" if (memory / "memory.current").exists() else "memory.usage_in_bytes"
-            # File pages that the kernel gives back at need don't count; the name differs in cgroup version 2.
+            # File pages that the kernel can reclaim don't count; the name differs in cgroup version 2.
             detail = dict(line.split() for line in (memory / "memory.stat").read_text().splitlines())
             cached = int(detail.get("total_inactive_file", detail.get("inactive_file", 0)))
             return Usage(
@@ -44,7 +44,8 @@ class ControlGroup:
 
 @contextmanager
 def limited_group(processes: int) -> Iterator[list[str]]:
-    """Options of a build whose steps have so many processes in all, from their start; none without root."""
+    """Yield options that limit the total number of processes of a build's steps from their start; empty without
+    root."""
     second = (_ROOT / "cgroup.controllers").exists()
     name = f"mleredux-build-{os.getpid()}-{os.urandom(4).hex()}"
     group = (_ROOT if second else _ROOT / "pids") / name
@@ -53,7 +54,7 @@ def limited_group(processes: int) -> Iterator[list[str]]:
         (group / "pids.max").write_text(str(processes))
     except OSError:
         with suppress(OSError):
-            group.rmdir()  # made, but its controller is not enabled there (version 2)
+            group.rmdir()  # created, but its controller is not enabled (version 2)
         yield []
         return
     try:
@@ -66,7 +67,7 @@ def limited_group(processes: int) -> Iterator[list[str]]:
 
 
 def parts_of(pid: int) -> dict[str, Path]:
-    """Its folders by controller; all the same in version 2."""
+    """Return the control group folders of a process by controller; all the same in version 2."""
     found = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, names, path = line.split(":", 2)

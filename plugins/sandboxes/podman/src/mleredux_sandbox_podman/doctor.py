@@ -1,4 +1,4 @@
-"""What `mleredux doctor` says of Podman."""
+"""Checks of Podman for `mleredux doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RUNTIMES = ("crun", "runc", "kata-runtime", "runsc")
 
 
 def findings() -> list[Finding]:
-    """All that decides whether agents can run in Podman's containers here."""
+    """Return findings on whether agents can run in Podman's containers here."""
     try:
         said, facts = call("Podman does not answer", "version", "--format={{.Client.Version}}"), info()
         version = (said or "").strip()
@@ -29,13 +29,13 @@ def findings() -> list[Finding]:
 
 
 def working_options(image: str) -> str | None:
-    """Options with which containers run here, the empty ones first; None where none of those tried works."""
+    """Return options with which containers run here, empty if none are needed; None if no tried options work."""
     tried = ["", *(f"--runtime {name}" for name in _RUNTIMES if shutil.which(name))]
     return next((options for options in tried if try_container(image, *options.split()) is None), None)
 
 
 def try_container(image: str, *options: str) -> str | None:
-    """Why a container with limits does not run; None where it does."""
+    """Start a container with limits; return the reason if that fails, else None."""
     asked = ["run", "--rm", "--network=none", "--memory=64m", "--pids-limit=32", "--cpus=1", "--cap-drop=ALL"]
     limits = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--pull=never"]
     arguments = [*options, *asked, *limits, image.removeprefix("sha256:"), "true"]
@@ -72,7 +72,7 @@ def _init() -> Finding:
 
 
 def _trial(image: str, facts: dict[str, dict[str, object]]) -> Finding:
-    """Whether a container really runs: runtimes and control groups do not fit everywhere."""
+    """Check that a container really runs, because runtime and control groups may be incompatible."""
     runtime = dict(facts["host"].get("ociRuntime") or {}).get("name")  # type: ignore[call-overload]
     problem = try_container(image)
     if problem is None:

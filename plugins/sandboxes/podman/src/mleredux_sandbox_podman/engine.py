@@ -1,4 +1,4 @@
-"""The program `podman`: calling it, and a container in its options. Nothing of it runs between two calls."""
+"""The program `podman`: calls, and options for containers. No process of it runs between two calls."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from mleredux.plugin.files import plain_path
 from mleredux_containers import FIND, Container, Image, find_gpus
 
 OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
-"""Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""
+"""Additional options of `podman` itself, in shell syntax: `--runtime runc --cgroup-manager cgroupfs`."""
 _CALL_SECONDS = 120
 _ABSENT = ("no such", "not known", "unable to find", "not found", "can only kill running", "is not running")
 _INITS = ("catatonit", "docker-init", "tini-static", "tini")
 _OWN_INIT = Path("/usr/libexec/podman/catatonit")
 _PROFILES = (Path("/etc/containers/seccomp.json"), Path("/usr/share/containers/seccomp.json"))
-"""Podman's filters of system calls, the first of which is used."""
+"""Paths of Podman's filter of system calls; the first existing file is used."""
 _NAMESPACE_CALLS = ("fsopen", "mount", "move_mount", "open_tree", "pivot_root", "setns", "umount", "umount2", "unshare")
 _NEW_NAMESPACES = 0x7E020000
 """Flags of `clone` for namespaces of all kinds."""
 _ENV_LINE = 32_000
-"""Longer variables, or with line ends, don't fit into a file of variables."""
+"""Maximum length of a line in a file of variables; longer variables, and those with newlines, are passed
+differently."""
 
 
 def command(*arguments: str) -> list[str]:
-    """The command line of a call."""
+    """Return the command line of a call."""
     return ["podman", *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")), *arguments]
 
 
 def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CALL_SECONDS) -> str | None:
-    """Standard output of a call.
+    """Run the program; return its standard output.
 
     Args:
-        what: What is tried, for the error: `The container can't be removed`.
-        arguments: Of the program.
-        absent: Give None where what it is about is gone.
-        seconds: How long it may take.
+        what: The error message if the call fails: `The container can't be removed`.
+        arguments: Arguments of the program.
+        absent: Whether to return None if the object of the call does not exist.
+        seconds: Time limit in seconds.
 
     Raises:
-        SandboxError: The program is not there, or fails.
+        SandboxError: The program is not installed, or fails.
     """
     try:
         done = subprocess.run(command(*arguments), capture_output=True, text=True, errors="replace", timeout=seconds)
@@ -61,7 +62,7 @@ def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CAL
 
 
 def failure(what: str, said: str) -> SandboxError:
-    """The error of a call that failed."""
+    """Return the error of a failed call."""
     hint = "`mleredux doctor` checks Podman."
     if "OCI" in said or "cgroup" in said or "rlimit" in said:
         hint = f"`mleredux doctor` says which runtime works here; name it: {OPTIONS_VARIABLE}='--runtime runc'."
@@ -69,20 +70,20 @@ def failure(what: str, said: str) -> SandboxError:
 
 
 def reason(text: str) -> str:
-    """The last of what podman said, on one line."""
+    """Return the last lines of podman's output, joined into one line."""
     lines = [line for line in text.splitlines() if line.strip()]
     said = lines[-1].removeprefix("Error: ") if lines else "no reason is given"
     return said.rstrip(".")[-600:]
 
 
 def records(what: str, *arguments: str) -> list[dict[str, Any]]:
-    """What a call gives as JSON; nothing where what it is about is gone."""
+    """Return the JSON output of a call; an empty list if the object of the call does not exist."""
     said = call(what, *arguments, absent=True)
     return json.loads(said or "[]") or []
 
 
 def find_image(name: str) -> Image | None:
-    """An image that is there, None where it is not."""
+    """Return an image, or None if it does not exist."""
     found = records(f"Image {name} can't be looked up", "image", "inspect", name)
     if not found:
         return None
@@ -90,19 +91,20 @@ def find_image(name: str) -> Image | None:
 
 
 def list_files(image: str, user: tuple[int, int]) -> str:
-    """Return the paths of the files of an image, those that a user can see, by a container of it."""
+    """Return the paths of an image's files that a user can see, listed by a container of the image."""
     options = ("--rm", "--network=none", "--cap-drop=all", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
     who = (f"--user={user[0]}:{user[1]}", f"--entrypoint={FIND[0]}")
     return call("The files of the agent's image can't be listed", "run", *options, *who, image, *FIND[1:]) or ""
 
 
 def info() -> dict[str, Any]:
-    """What podman tells of itself and this machine."""
+    """Return podman's information about itself and this machine."""
     return dict(json.loads(call("Podman can't be asked about itself", "info", "--format", "json") or "{}"))
 
 
 def store_on(folder: Path) -> list[str]:
-    """Options of `podman` for a store in a folder that sees the images of podman's own; empty where there is none."""
+    """Return options of `podman` for a store in a folder that shares the images of the default store; empty if
+    impossible."""
     store = info()["store"]
     if store["graphDriverName"] != "overlay":
         return []
@@ -111,36 +113,36 @@ def store_on(folder: Path) -> list[str]:
 
 
 def state_of(container: str) -> dict[str, Any]:
-    """A container's state in the words of Docker; empty where it is gone."""
+    """Return a container's state in Docker's format; empty if it does not exist."""
     what = f"Container {container[:12]} can't be asked how it is"
     found = records(what, "container", "inspect", container)
     state: dict[str, Any] = found[0]["State"] if found else {}
-    if state.get("Status") == "stopped":  # ended, and not cleaned up yet
+    if state.get("Status") == "stopped":  # ended, but not cleaned up yet
         state["Status"] = "exited"
     return state
 
 
 def remove(container: str | None) -> None:
-    """Remove a container, whatever its state, with the volumes that are its own."""
+    """Remove a container in any state, with its anonymous volumes."""
     if container:
         call(f"Container {container[:12]} can't be removed", "rm", "--force", "--volumes", container, absent=True)
 
 
 def init_program() -> str | None:
-    """The program that becomes a container's first process; None where podman can't find one."""
+    """Return the path of the init program for containers; None if podman can't find one."""
     if _OWN_INIT.exists():
         return str(_OWN_INIT)
     return next((path for name in _INITS if (path := shutil.which(name))), None)
 
 
 def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "passthrough") -> list[str]:
-    """Arguments of `podman` that start a container, its output going where podman's own goes.
+    """Return arguments of `podman` that start a container whose output is that of podman itself.
 
     Args:
-        made: What to start.
-        cid_file: Where podman writes its id.
-        env_file: Written with its variables, which do not show in the list of processes.
-        log: The driver of its log.
+        made: The container to start.
+        cid_file: The file to which podman writes the container's id.
+        env_file: The file to write its variables to, which keeps them out of process lists.
+        log: The log driver.
     """
     gpus = find_gpus(made.gpus)
     lines = [f"{name}={value}" for name, value in {**made.environment, **gpus.environment}.items()]
@@ -157,7 +159,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         *(f"--env={line}" for line in rest),
         "--unsetenv=container",
         "--unsetenv=TERM",
-        "--http-proxy=false",  # the user's proxies may hold a password
+        "--http-proxy=false",  # the user's proxies may contain a password
         *(f"--label={name}={value}" for name, value in made.labels.items()),
         f"--user={made.user[0]}:{made.user[1]}",
         "--hostname=sandbox",
@@ -191,12 +193,14 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
 
 
 def filtered(path: Path) -> list[str]:
-    """Arguments of `podman` that filter system calls by its own profile, without those for namespaces and mounts.
+    """Return arguments of `podman` that filter system calls using its own profile, without calls for namespaces and
+    mounts.
 
-    Podman allows them for containers in containers: root of a new user namespace reaches much more of the kernel.
+    Podman allows these calls for nested containers, but they expose much more of the kernel to root of a new user
+    namespace.
 
     Args:
-        path: Where the filter is written.
+        path: The file to write the filter to.
     """
     profile = next((one for one in _PROFILES if one.exists()), None)
     if profile is None:
@@ -209,7 +213,7 @@ def filtered(path: Path) -> list[str]:
     content["syscalls"] = [
         *(rule for rule in content["syscalls"] if rule["names"]),
         {"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": [flags]},
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},  # its flags can't be seen; C libraries go on
+        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},  # flags invisible; libc falls back
         {"names": _NAMESPACE_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
     ]
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -217,7 +221,8 @@ def filtered(path: Path) -> list[str]:
 
 
 def ulimits(made: Container) -> list[str]:
-    """The container's, and what else podman would raise beyond what this program may: an error without privileges."""
+    """Return limits of the container, including those that podman would otherwise raise, which fails without
+    privileges."""
     import resource
 
     most = int(Path("/proc/sys/kernel/pid_max").read_text())

@@ -1,4 +1,4 @@
-"""A started agent: one container, watched by its first process; podman is called only when something is to change."""
+"""A started agent: one container, observed through its first process; podman is called only to change something."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from mleredux_sandbox_podman.control_group import ControlGroup
 from mleredux_sandbox_podman.engine import call, remove, state_of
 
 OUT_OF_MEMORY = "oom"
-"""Written by conmon before 2.1.13 into the folder where `podman run` was called, when a container's memory ran out;
-later ones write it where podman itself finds it."""
+"""File that conmon before 2.1.13 creates in the working directory of `podman run` when a container runs out of memory;
+later versions write it where podman itself finds it."""
 _END_SECONDS = 60
 _GONE = Exit(code=None, signal=9)
 
 
 class PodmanHandle:
-    """Implements `mleredux._core.protocols.Handle` for a container.
+    """Implements `mleredux.plugin.sandbox.Handle` for a container.
 
     Args:
-        container: Its id.
+        container: The container's id.
         control: The launch's control folder, in which `podman run` was called.
-        log: The run's log, locked by what writes the container's output into it.
+        log: The run's log, locked by the process that writes the container's output to it.
     """
 
     def __init__(self, container: str, control: Path, log: Path) -> None:
@@ -50,7 +50,7 @@ class PodmanHandle:
         self._group = ControlGroup(pid)
 
     def poll(self) -> Exit | None:
-        """How the agent ended, or None while it runs."""
+        """Return how the agent ended, or None while it runs."""
         if self._exit is None and not self._running():
             state = state_of(self.id)
             ended = exit_of(state) if state else _GONE
@@ -60,19 +60,19 @@ class PodmanHandle:
         return self._exit
 
     def usage(self) -> Usage:
-        """Resources used so far, from the container's control group."""
+        """Return the resources used so far, from the container's control group."""
         return self._group.usage()
 
     def terminate(self) -> None:
-        """Ask the agent to stop: init passes SIGTERM on to it."""
+        """Request the agent to stop: init forwards SIGTERM to it."""
         self._signal("TERM")
 
     def kill(self) -> None:
-        """End every process of the container."""
+        """Kill all processes of the container."""
         self._signal("KILL")
 
     def close(self) -> None:
-        """End the container, wait for the rest of its output, and remove it with its volumes."""
+        """Stop the container, wait for the rest of its output, and remove it with its volumes."""
         if self._closed:
             return
         if self.poll() is None:
@@ -96,15 +96,15 @@ class PodmanHandle:
             try:
                 call(what, "kill", f"--signal={name}", self.id, absent=True)
             except SandboxError:
-                if self._running():  # else it ended meanwhile
+                if self._running():  # otherwise it has ended in the meantime
                     raise
 
 
 def wait_for_log(log: Path, seconds: float) -> None:
-    """Wait until nothing writes a container's output into a log any more.
+    """Wait until no process writes a container's output to a log.
 
     Raises:
-        SandboxError: It does not end.
+        SandboxError: The output does not end.
     """
     until = time.monotonic() + seconds
     with log.open("ab") as file:

@@ -1,4 +1,4 @@
-"""Podman's images: found, fetched, built within limits."""
+"""Find, fetch and build images of Podman within limits."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class PodmanImages:
     id = "podman"
 
     def find_image(self, name: str) -> Image | None:
-        """An image that is there."""
+        """Return an existing image, or None."""
         return find_image(name)
 
     def pull(self, name: str, log: BuildLog) -> None:
-        """Fetch an image; names without a registry are Docker Hub's."""
+        """Fetch an image; names without a registry refer to Docker Hub."""
         first, _, rest = name.partition("/")
         if not rest or not ("." in first or ":" in first or first == "localhost"):
             name = f"docker.io/{name}" if rest else f"docker.io/library/{name}"
@@ -52,21 +52,21 @@ class PodmanImages:
             raise SandboxError(reason(said))
 
     def start_sidecar(self, made: Container) -> str:
-        """Start a container that removes itself when it ends."""
+        """Start a container that is removed automatically when it ends."""
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
             options = run_options(made, Path(folder, "id"), Path(folder, "env"), log="none")
             call("The container of a build's network can't be started", options[0], "--rm", *options[1:])
             return Path(folder, "id").read_text().strip()
 
     def remove_sidecar(self, container: str) -> None:
-        """End and remove it."""
+        """Stop and remove a container."""
         remove(container)
 
     def build_image(self, build: ImageBuild) -> None:
-        """Build an image; ended at its time limit, or when a step writes too much."""
+        """Build an image; stop at its time limit, or when a step writes too much."""
         plan, limits, log = build.plan, build.limits, build.log
         with contextlib.ExitStack() as stack:
-            # What installed plugins ask for, or executes nothing, is built on the layers of podman's own store.
+            # Generated builds, and those that execute nothing, are built on the layers of podman's default store.
             bounded = plan.runs and not plan.generated
             disk = stack.enter_context(build_disk(limits.disk)) if bounded else None
             if not plan.runs and plan.size(limits.disk, unpacked=True) * plan.text.count("\n") > limits.disk:
@@ -86,12 +86,12 @@ class PodmanImages:
                 "build",
                 "--format=docker",
                 "--force-rm",
-                f"--layers={str(not build.secret).lower()}",  # a layer's history may hold an index's password
+                f"--layers={str(not build.secret).lower()}",  # a layer's history may contain the password of an index
                 f"--tag={build.tag}",
                 f"--label=mleredux.image={build.tag}",
                 f"--file={folder / plan.dockerfile}",
                 *(f"--build-arg={name}" for name in build.arguments),  # the values come from the environment
-                "--http-proxy=false",  # the user's proxies may hold a password
+                "--http-proxy=false",  # the user's proxies may contain a password
                 "--pull=never",
                 f"--memory={limits.memory}b",
                 f"--memory-swap={limits.memory}b",
@@ -115,7 +115,7 @@ class PodmanImages:
 
 
 def _keep(store: list[str], tag: str) -> None:
-    """Take an image that was built in a store of its own into podman's."""
+    """Copy an image from a separate store to podman's default store."""
     what = "The image that was built can't be stored"
     with tempfile.TemporaryDirectory(prefix="mleredux-image-", dir="/var/tmp") as folder:
         call(what, *store, "push", "--quiet", tag, f"dir:{folder}", seconds=_MOVE_SECONDS)
@@ -126,7 +126,7 @@ def _keep(store: list[str], tag: str) -> None:
 def _follow(
     arguments: list[str], watch: Watch, log: BuildLog, variables: dict[str, str], steps: Steps | None = None
 ) -> tuple[int, str]:
-    """Run podman to its end, or to a limit, with its output in the log: its exit code, and the last of it."""
+    """Run podman until it ends or reaches a limit, with its output in the log; return its exit code and last output."""
     try:
         process = subprocess.Popen(
             command(*arguments),
@@ -143,7 +143,7 @@ def _follow(
     assert process.stdout is not None
 
     def stop() -> None:
-        end_steps(process.pid)  # podman then removes what it was building, and ends
+        end_steps(process.pid)  # podman then removes its unfinished build and ends
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The sandbox `podman`: containers by the container contract, hardened and limited, without a daemon."""
+"""The sandbox `podman`: containers that follow the container contract, hardened and limited, without a daemon."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for
 
 _START_SECONDS = 30
 _WRITER = "cat 2>/dev/null; exec cat >/dev/null"
-"""Writes the log, and reads on when its disk is full: else the next line that the agent prints would end it."""
+"""Writes the log, and continues reading if the disk is full: otherwise the agent would be killed by its next output."""
 
 
 class PodmanSandbox:
-    """Implements `mleredux._core.protocols.Sandbox` with the program `podman`."""
+    """Implements `mleredux.plugin.sandbox.Sandbox` using the program `podman`."""
 
     id = "podman"
     title = "Podman containers: no network, no privileges, limits on everything"
     capabilities = CAPABILITIES
 
     def check(self) -> list[Finding]:
-        """What is missing for containers to work here."""
+        """Check whether containers work on this machine."""
         from mleredux_sandbox_podman.doctor import findings
 
         return findings()
 
     def build(self, request: BuildRequest) -> Built:
-        """Make the agent's image, or find it."""
+        """Build the agent's image, or find it in the cache."""
         from mleredux_sandbox_podman.images import PodmanImages
 
         return build(request, PodmanImages())
@@ -47,11 +47,11 @@ class PodmanSandbox:
             engine.call("The image can't be removed", "rmi", identity, absent=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """Where the agent finds things in its container."""
+        """Return the paths in the agent's container."""
         return LAYOUT
 
     def start(self, launch: Launch) -> Handle:
-        """Start the agent in a container of its own."""
+        """Start the agent in a new container."""
         user = agent_user(rootless=os.getuid() != 0)
         made = container(
             launch,
@@ -73,7 +73,7 @@ class PodmanSandbox:
             env_file.unlink(missing_ok=True)
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The launch's container where it runs, or has ended, since before this program was started."""
+        """Return the launch's container, running or ended, if an earlier process started it; else None."""
         adopted: Handle | None = None
         for item in sorted(_containers(labels(launch.run_id, launch.owner)), key=lambda item: -item["Created"]):
             if adopted is None and item["State"] in ("running", "paused", "exited", "stopped"):
@@ -83,7 +83,7 @@ class PodmanSandbox:
         return adopted
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove containers of this owner's runs that are not alive any more."""
+        """Remove containers of this owner's runs that are no longer alive; return the ids of these runs."""
         wanted = {OWNER_LABEL: owner}
         removed: dict[str, None] = {}
         for item in _containers(wanted):
@@ -95,12 +95,12 @@ class PodmanSandbox:
 
 
 def _run(command: list[str], folder: Path, log: Path) -> None:
-    """Start a container whose output goes into the log through a pipe, by a program that outlives this one.
+    """Start a container whose output is written to the log by a program that outlives this one.
 
-    The log stays locked until that program has written all.
+    The log stays locked until that program has written everything.
 
     Raises:
-        SandboxError: The container does not start; the log is as it was.
+        SandboxError: The container does not start; the log is unchanged.
     """
     wait_for_log(log, _START_SECONDS)
     with log.open("ab") as file:

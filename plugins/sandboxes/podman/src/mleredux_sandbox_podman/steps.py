@@ -1,4 +1,4 @@
-"""The steps of a build of podman's, which run below it as containers of their own: limited, measured, and ended."""
+"""Limit, measure and stop the steps of a podman build, which run as separate containers below the podman process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOOK_SECONDS = 0.1
 
 
 class Steps:
-    """Limits and measures the steps where neither a control group nor a disk of their own can, as without root.
+    """Limits and measures the steps if neither a control group nor a separate disk can, as without root.
 
     Args:
-        watch: Of the build.
-        processes: Of each step; None where they are limited already, which podman's builder can't.
-        measured: Whether to measure what they write.
+        watch: The watch of the build.
+        processes: Maximum number of processes of each step; None if they are already limited.
+        measured: Whether to measure the size of written files.
     """
 
     def __init__(self, watch: Watch, processes: int | None, *, measured: bool) -> None:
@@ -49,7 +49,7 @@ class Steps:
 
 
 def end_steps(podman: int) -> None:
-    """End what runs below a build in sessions of its own: its containers."""
+    """Kill processes below a build that run in other sessions: its containers."""
     found = list(_steps(podman))
     for step in found:
         with suppress(ProcessLookupError, PermissionError):
@@ -60,7 +60,7 @@ def end_steps(podman: int) -> None:
 
 
 def _steps(podman: int) -> Iterator[int]:
-    """Processes below a build that are in another session than podman: those of its containers."""
+    """Yield the processes below a build that are in other sessions than podman: those of its containers."""
     with suppress(psutil.Error):
         for process in psutil.Process(podman).children(recursive=True):
             with suppress(psutil.Error, OSError):
@@ -69,7 +69,8 @@ def _steps(podman: int) -> Iterator[int]:
 
 
 def _written(step: int) -> int:
-    """Bytes that a step's container has written: the upper folder of its root's overlay."""
+    """Return the number of bytes that a step's container has written: the size of the upper folder of its root
+    overlay."""
     total = 0
     with suppress(OSError):
         root = next(line for line in Path(f"/proc/{step}/mountinfo").read_text().splitlines() if " / / " in line)
