@@ -1,4 +1,4 @@
-"""A real baseline for tables, texts and small images, without an LLM.
+"""A real baseline agent for tables, texts and small images, without an LLM.
 
 mleredux imports `plugin`, `agent` and `settings`. Everything else runs inside the sandbox and never imports mleredux.
 

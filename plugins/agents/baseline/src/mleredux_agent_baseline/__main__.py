@@ -10,7 +10,7 @@ from mleredux_agent_baseline.settings import OPTIONS
 
 
 def main() -> int:
-    """Run the agent; the exit code is 0 where there is a submission."""
+    """Run the agent; return exit code 0 if there is a submission."""
 
     def work(journal: Journal) -> None:
         from mleredux_agent_baseline.work import Work

@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from mleredux_agent_baseline.metrics import Array, Metric, metric_for
 ROUNDS = 12
 POOL = 8
 TIE_BREAK = 0.01
-"""Weight of the log loss beside a metric of labels, which is blind to small improvements."""
+"""Weight of the log loss that is added to a metric of labels, which does not reflect small improvements."""
 
 
 def blend_loss(metric: Metric, y: Array, prediction: Array, *, labels: bool) -> float:
-    """What a blend is chosen by: the metric's loss, and a little log loss where it is made of labels."""
+    """Return the loss that selects a blend: that of the metric, plus a small share of log loss if labels are
+    submitted."""
     loss = metric.loss(y, prediction)
     if labels:
         loss += TIE_BREAK * metric_for("log-loss", classes=True, labels=False).loss(y, prediction)
@@ -27,14 +28,14 @@ def blend_loss(metric: Metric, y: Array, prediction: Array, *, labels: bool) -> 
 
 
 def select(predictions: dict[str, Array], y: Array, metric: Metric, *, labels: bool = False) -> list[Choice]:
-    """Weights of the candidates whose average does best on held-out rows.
+    """Return the weights of the candidates whose average performs best on held-out rows.
 
     Args:
         predictions: Candidate → its predictions of held-out rows.
-        y: Their truth.
+        y: The true values of these rows.
 
     Returns:
-        Heaviest first; the weights sum to 1.
+        The choices by descending weight; the weights sum to 1.
     """
     alone = {name: blend_loss(metric, y, values, labels=labels) for name, values in predictions.items()}
     pool = sorted(alone, key=lambda name: (alone[name], name))[:POOL]
@@ -54,5 +55,5 @@ def select(predictions: dict[str, Array], y: Array, metric: Metric, *, labels: b
 
 
 def mix(predictions: dict[str, Array], choices: list[Choice]) -> Array:
-    """The weighted mean of the chosen candidates' predictions."""
+    """Return the weighted mean of the chosen candidates' predictions."""
     return np.asarray(sum(choice.weight * predictions[choice.candidate] for choice in choices))

@@ -1,4 +1,4 @@
-"""What kinds of columns the tables have, and a clean-up row by row that learns nothing."""
+"""Determine the types of columns, and clean up tables row by row without learning anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from mleredux_agent_baseline.problem import is_text
 
 IMAGE_PREFIX = "image:"
-"""Columns made of images start with this."""
+"""Prefix of the names of columns created from images."""
 CODE = re.compile(r"[/_|-]")
 
 
@@ -21,9 +21,9 @@ class Profile:
     """The kinds of the feature columns.
 
     Attributes:
-        numeric: Numbers and truth values.
+        numeric: Numbers and booleans.
         texts: Sentences.
-        codes: Codes of several parts (`B/0/P`), and into how many they fall.
+        codes: Codes of several parts (`B/0/P`), with the number of parts.
         others: Categories, dates and short strings.
         images: Columns of pixels.
     """
@@ -36,7 +36,7 @@ class Profile:
 
 
 def profile_of(train: pd.DataFrame, columns: list[str]) -> Profile:
-    """The kinds of these columns, by the training table."""
+    """Return the kinds of columns, according to the training table."""
     profile = Profile()
     for name in columns:
         values = train[name]
@@ -55,12 +55,12 @@ def profile_of(train: pd.DataFrame, columns: list[str]) -> Profile:
 
 
 def truth_values(values: pd.Series[Any]) -> bool:
-    """Whether a column holds True, False and gaps only."""
+    """Return whether a column contains only True, False and missing values."""
     return set(values.dropna().unique()) <= {True, False, "True", "False"}
 
 
 def code_parts(values: pd.Series[Any]) -> int:
-    """Into how many parts the codes of a column fall (2 to 4); 0 where they are no codes, or few different ones."""
+    """Return the number of parts of the codes in a column (2 to 4); 0 if it has no codes, or too few distinct codes."""
     if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_datetime64_any_dtype(values):
         return 0
     some = values.dropna().astype(str).head(2000)
@@ -72,7 +72,8 @@ def code_parts(values: pd.Series[Any]) -> int:
 
 
 def clean(frame: pd.DataFrame, profile: Profile) -> pd.DataFrame:
-    """The table columns (not texts, not images): numbers as floats, codes split, the rest as text or as they are."""
+    """Return table columns (not texts or images): numbers as floats, codes split, dates unchanged, the others as
+    text."""
     columns: dict[str, object] = {}
     for name in profile.numeric:
         values = frame[name]
@@ -101,7 +102,7 @@ def _as_text(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def texts(frame: pd.DataFrame, profile: Profile) -> list[str]:
-    """One text a row: all text columns after one another."""
+    """Return one text per row: all text columns concatenated."""
     if not profile.texts:
         return [""] * len(frame)
     joined = frame[profile.texts].fillna("").astype(str)

@@ -1,4 +1,4 @@
-"""Writing the chosen solution as one script that runs by itself: the modules it needs, and its choices."""
+"""Write the chosen solution as one self-contained script: the modules it needs, and the choices."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MODULES = (
     "facts", "files", "tables", "roles", "metrics", "problem", "columns", "features", "images", "models", "fit",
     "blend", "submission", "solve",
 )  # fmt: skip
-"""In such an order that each uses only those before it."""
+"""Modules in an order in which each uses only those before it."""
 
 
 def write_solution(
     path: Path, facts: Facts, choices: list[list[Choice]], seed: int, threads: int, memory_mb: int, max_rows: int
 ) -> None:
-    """Write a script that makes the submission: `python solution.py DATA_DIR SUBMISSION`."""
+    """Write a script that creates the submission: `python solution.py DATA_DIR SUBMISSION`."""
     imports: dict[str, None] = {}
     bodies = []
     for name in MODULES:
@@ -60,7 +60,8 @@ def write_solution(
 
 
 def split_source(source: str) -> tuple[list[str], str]:
-    """A module's imports of others (one string each), and the rest of it without its docstring and its own package."""
+    """Split a module into its external imports (one string each) and the remaining source, without its docstring and
+    imports from its own package."""
     imports: list[str] = []
     dropped: set[int] = set()
     lines = source.splitlines()

@@ -1,4 +1,4 @@
-"""What is known of a task without looking at its tables: from `task.json` and the description."""
+"""Read facts about a task from `task.json` and the description, without reading its tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SPOKEN = (
     (r"\baccuracy\b|percentage of correct|categori[sz]ation accuracy", "accuracy"),
     (r"\bR2\b|coefficient of determination", "r2"),
 )
-"""What descriptions say of a metric, most telling first."""
+"""Patterns of metrics in descriptions, the most specific first."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A task's submission format and metric, as far as they are said.
+    """A task's submission format and metric, as far as they are stated.
 
     Attributes:
-        metric: Name in lower case with hyphens; empty where nothing is said.
-        lower_is_better: None where nothing is said.
+        metric: Name in lower case with hyphens; empty if unknown.
+        lower_is_better: Whether lower scores are better; None if unknown.
     """
 
     sample: str | None = None
@@ -40,7 +40,7 @@ class Facts:
 
 
 def read_facts(task_dir: Path) -> Facts:
-    """The facts of a task folder; what is missing or damaged there is left open."""
+    """Return the facts of a task folder; facts from missing or damaged files remain unknown."""
     try:
         said = json.loads((task_dir / "task.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -60,12 +60,12 @@ def read_facts(task_dir: Path) -> Facts:
 
 
 def normal_name(metric: str) -> str:
-    """`Log Loss` → `log-loss`."""
+    """Normalise the name of a metric: `Log Loss` → `log-loss`."""
     return re.sub(r"[^a-z0-9]+", "-", metric.lower()).strip("-")
 
 
 def metric_in(description: str) -> str:
-    """The metric that a description names, looked for in its evaluation section first; empty where there is none."""
+    """Return the metric that a description names, preferably in its evaluation section; empty if there is none."""
     section = re.search(r"^#+.*(evaluation|metric|scor)[^\n]*\n(.*?)(?=^# |^## |\Z)", description, re.I | re.M | re.S)
     for text in (section.group(2) if section else "", description):
         for pattern, name in SPOKEN:

@@ -1,9 +1,10 @@
-"""From tables to numbers, in four kinds.
+"""Convert tables to numeric features of four kinds.
 
-`plain`: numbers with gaps, for boosted trees. `scaled`: filled and standardised. `text`: sparse words and letters of
-the text columns beside the scaled table. `pixels`: principal components of the images beside the scaled table.
+`plain`: numbers with missing values, for boosted trees. `scaled`: imputed and standardised. `text`: sparse words and
+letters of the text columns, next to the scaled table. `pixels`: principal components of the images, next to the scaled
+table.
 
-All is learned from the training rows and never from targets, so one set of features serves every fold.
+Everything is learned from the training rows and never from targets, so all folds share one set of features.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ PIXEL_COMPONENTS = 50
 TOPICS = 30
 STRING_COMPONENTS = 20
 LETTERS = 1_500
-"""Of longer texts, letters are checked up to here."""
+"""Number of characters of each text that letter features use."""
 
 Pair = tuple[Any, Any]
 """A matrix of the training rows, and one of the test rows."""
 
 
 class Features:
-    """Matrices of the training and the test rows, made when first asked for.
+    """Matrices of the training and test rows, created on first use.
 
     Args:
         train: Feature columns of the training rows.
-        test: The same of the test rows.
+        test: Feature columns of the test rows.
         profile: The kinds of the columns.
     """
 
@@ -44,7 +45,7 @@ class Features:
         self._made: dict[str, Pair] = {}
 
     def get(self, kind: str) -> Pair:
-        """Matrices of a kind, of shape (rows, features)."""
+        """Return the matrices of a kind, of shape (rows, features)."""
         if kind not in self._made:
             self._made[kind] = getattr(self, f"_make_{kind}")()
         return self._made[kind]
@@ -60,7 +61,7 @@ class Features:
         return train.to_numpy(dtype=float), test.to_numpy(dtype=float)
 
     def _make_words(self) -> Pair:
-        """TF-IDF of words and pairs of words."""
+        """Return TF-IDF features of words and pairs of words."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(
@@ -71,7 +72,7 @@ class Features:
         )
 
     def _make_letters(self) -> Pair:
-        """TF-IDF of runs of letters within words."""
+        """Return TF-IDF features of character n-grams within words."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(
@@ -81,7 +82,7 @@ class Features:
         return vectorizer.fit_transform(train), vectorizer.transform(test)
 
     def _make_topics(self) -> Pair:
-        """The words' strongest components, few enough for any model."""
+        """Return the main components of the words, few enough for any model."""
         train, test = self.get("words")
         components = min(TOPICS, train.shape[1] - 1, train.shape[0] - 1)
         reducer = TruncatedSVD(max(components, 1), random_state=self.seed)
@@ -108,13 +109,13 @@ class Features:
 
 
 def _scaled(pair: Pair) -> Pair:
-    """Gaps filled with the median, each column standardised."""
+    """Impute missing values with the median, and standardise each column."""
     scaler = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
     return scaler.fit_transform(pair[0]), scaler.transform(pair[1])
 
 
 def _beside(pairs: list[Pair]) -> Pair:
-    """Matrices beside one another; sparse where one of them is."""
+    """Concatenate matrices horizontally; the result is sparse if one of them is."""
     if any(sparse.issparse(pair[0]) for pair in pairs):
         joined = [sparse.hstack([sparse.csr_matrix(pair[side]) for pair in pairs], format="csr") for side in (0, 1)]
     else:
@@ -123,7 +124,7 @@ def _beside(pairs: list[Pair]) -> Pair:
 
 
 def kinds_for(profile: Profile) -> list[str]:
-    """The kinds of features that these columns allow."""
+    """Return the kinds of features that are possible for these columns."""
     has_table = bool(profile.numeric or profile.codes or profile.others or profile.texts)
     kinds = ["plain", "scaled"] if has_table else []
     if profile.texts:

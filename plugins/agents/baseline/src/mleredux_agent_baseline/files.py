@@ -1,4 +1,4 @@
-"""Finding the tables among the public files, by their names; with the standard library alone, so that it is quick."""
+"""Find the tables among the public files by name, quickly, using only the standard library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PACKED = (".zip", ".gz", ".bz2", ".xz")
 
 
 class NotForBaseline(Exception):
-    """The task has no tables of the kind that this agent can learn from; the message says what is missing."""
+    """The task has no tables that this agent can learn from; the message states what is missing."""
 
 
 def table_type(path: Path) -> str | None:
-    """`.csv` for `train.csv.zip` and the like; None for what is not a table."""
+    """Return the suffix of a table, such as `.csv` for `train.csv.zip`; None for other files."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
@@ -23,7 +23,7 @@ def table_type(path: Path) -> str | None:
 
 
 def find_tables(data_dir: Path, depth: int = 2) -> list[Path]:
-    """Tables in a folder and its sub-folders, largest first; folders of more than 200 files hold none."""
+    """Return tables in a folder and its subfolders, largest first; folders with more than 200 files are skipped."""
     files = sorted(data_dir.iterdir())
     if len(files) > 200:
         return []
@@ -35,10 +35,10 @@ def find_tables(data_dir: Path, depth: int = 2) -> list[Path]:
 
 
 def find_sample(data_dir: Path, facts: Facts) -> Path:
-    """The sample submission: as `task.json` names it, or by its name.
+    """Return the sample submission: the file named in `task.json`, or found by its name.
 
     Raises:
-        NotForBaseline: There is none.
+        NotForBaseline: There is no sample submission.
     """
     if facts.sample and (data_dir / facts.sample).is_file():
         return data_dir / facts.sample

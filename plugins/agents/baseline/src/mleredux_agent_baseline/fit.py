@@ -1,4 +1,4 @@
-"""Fitting one candidate to one target, and predicting with it."""
+"""Fit one candidate to one target, and predict with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Choice:
 
 
 def candidates_for(head: Head, kinds: list[str]) -> list[Candidate]:
-    """The candidates that fit a head, whatever the size of the table."""
+    """Return the candidates that are suitable for a head, regardless of the size of the table."""
     joint = head.y.ndim == 2
     return [
         one
@@ -33,16 +33,16 @@ def candidates_for(head: Head, kinds: list[str]) -> list[Candidate]:
 def fit_predict(
     candidate: Candidate, head: Head, x: Any, rows: Array, others: list[Any], metric: str, seed: int, threads: int
 ) -> list[Array]:
-    """Fit to some rows, and predict others.
+    """Fit a candidate to some rows, and predict others.
 
     Args:
         x: Features of the rows to learn from, of shape (rows, features).
-        rows: Which rows of `head.y` these are.
+        rows: Indices of these rows in `head.y`.
         others: Matrices of the rows to predict.
-        metric: The task's; numbers are fitted on the scale of the logarithm where it is measured there.
+        metric: The task's metric; numbers are fitted on a logarithmic scale if the metric uses one.
 
     Returns:
-        Probabilities of shape (rows, classes), or numbers shaped as `head.y`, for each matrix.
+        For each matrix, probabilities of shape (rows, classes), or numbers with the shape of `head.y`.
     """
     model, y = candidate.make(seed, threads), head.y[rows]
     if head.classes:
@@ -63,7 +63,7 @@ def fit_predict(
 
 
 def _all_classes(probabilities: Array, present: Array, count: int) -> Array:
-    """Zero columns for classes that the training rows lacked."""
+    """Add zero columns for classes that are missing in the training rows."""
     full = np.zeros((len(probabilities), count))
     full[:, present] = probabilities
     return full

@@ -1,4 +1,4 @@
-"""Small images as features: files in the data folder (or in archives there) whose names the tables' ids give."""
+"""Small images as features: files in the data folder, or in archives there, that are named after the tables' ids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ImageFile:
 
 
 def find_images(data_dir: Path) -> dict[str, ImageFile]:
-    """Images by file name and by stem; a name that occurs twice (in train and test) is left out."""
+    """Return images by file name and by stem; names that occur twice (in train and test) are omitted."""
     found: dict[str, ImageFile | None] = {}
 
     def add(name: str, image: ImageFile) -> None:
@@ -47,7 +47,7 @@ def find_images(data_dir: Path) -> dict[str, ImageFile]:
 
 
 def image_column(train: pd.DataFrame, test: pd.DataFrame, images: dict[str, ImageFile]) -> str | None:
-    """The column whose values name images for nine of ten rows of both tables; None where there is none."""
+    """Return the column whose values name images in nine of ten rows of both tables, or None."""
     for name in test.columns.intersection(train.columns):
         if all(table[name].head(500).astype(str).isin(images).mean() >= 0.9 for table in (train, test)):
             return str(name)
@@ -55,14 +55,14 @@ def image_column(train: pd.DataFrame, test: pd.DataFrame, images: dict[str, Imag
 
 
 def read_pixels(names: pd.Series[Any], images: dict[str, ImageFile], *, colour: bool, deadline: float) -> pd.DataFrame:
-    """The images of a column, shrunk to 16 by 16 pixels, one row each; missing ones are grey.
+    """Return the images of a column as rows, resized to 16 by 16 pixels; missing images are grey.
 
     Args:
-        colour: Three channels instead of one.
-        deadline: Unix time at which they must be read.
+        colour: Whether to use three channels instead of one.
+        deadline: Unix time by which all images must be read.
 
     Raises:
-        TimeoutError: The first of them show that it would take too long.
+        TimeoutError: The first images show that reading all of them would take too long.
     """
     size = SIDE * SIDE * (3 if colour else 1)
     pixels = np.full((len(names), size), 0.5, dtype=np.float32)
@@ -89,7 +89,7 @@ def _shrunk(image: ImageFile, archives: dict[Path, zipfile.ZipFile], colour: boo
     if image.member is None:
         source: Path | io.BytesIO = image.path
     else:
-        if image.path not in archives:  # its list of members is read once
+        if image.path not in archives:  # the list of members is read once
             archives[image.path] = zipfile.ZipFile(image.path)
         source = io.BytesIO(archives[image.path].read(image.member))
     with Image.open(source) as opened:

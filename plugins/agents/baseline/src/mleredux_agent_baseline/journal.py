@@ -1,4 +1,4 @@
-"""What the agent keeps of its work, and what needs no heavy library: log, trace, first submission, validation."""
+"""Log, trace, first submission and validation, without heavy libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux_agent_baseline.files import NotForBaseline, find_sample
 
 
 class Journal:
-    """Log and trace of a run, written as it goes."""
+    """Log and trace of a run, written during the run."""
 
     def __init__(self, task: Task, name: str = "baseline") -> None:
         self.task = task
@@ -52,7 +52,7 @@ class Journal:
         return sample
 
     def validate(self) -> None:
-        """Ask the sandbox once whether the submission is well-formed."""
+        """Validate the submission once with the sandbox's endpoint."""
         if result := self.task.validate():
             self.log(f"validation: {result}")
             self.rollout.act("Ask whether the submission is well-formed.", "validate", {}, result, stage="submit")

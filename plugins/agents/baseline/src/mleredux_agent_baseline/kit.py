@@ -1,4 +1,4 @@
-"""What other agents may use: tables, targets and submissions of a task, metrics on held-out rows, and blending.
+"""Functions for other agents: tables, targets and submissions of a task, metrics on held-out rows, and blending.
 
 `mleredux_agent_baseline.process` (no heavy imports) runs such an agent; everything else of this package may change.
 """

@@ -1,6 +1,6 @@
-"""Metrics on the agent's own folds: the task's where it is one of the common ones, else a stand-in near to it.
+"""Metrics on the agent's own folds: the task's metric if it is a common one, else a similar metric.
 
-Classification models always give class probabilities of shape (rows, classes); labels are made from them.
+Classification models always return class probabilities of shape (rows, classes); labels are derived from them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Metric:
 
     Attributes:
         score: `score(y, prediction)` in the metric's own unit; `y` are class codes or numbers.
-        lower_is_better: Of `score`.
+        lower_is_better: Whether lower values of `score` are better.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Metric:
     lower_is_better: bool
 
     def loss(self, y: Array, prediction: Array) -> float:
-        """The score so that lower is better; infinity where it can't be computed."""
+        """Return the score, negated if necessary so that lower is better; infinity if it can't be computed."""
         value = self.score(y, prediction)
         if not np.isfinite(value):
             return float("inf")
@@ -53,7 +53,7 @@ class Metric:
 
 
 def metric_for(name: str, *, classes: bool, labels: bool) -> Metric:
-    """The task's metric, or the nearest of those known.
+    """Return the task's metric, or the most similar known metric.
 
     Args:
         classes: Whether the target has classes (else numbers).
@@ -109,12 +109,12 @@ def _f1(y: Array, p: Array) -> float:
 
 
 def nearest_code(p: Array) -> Array:
-    """For ordered classes: the code nearest to the expected one."""
+    """Return the code that is nearest to the expected value, for ordered classes."""
     return np.asarray(np.rint(p @ np.arange(p.shape[1])), dtype=int)
 
 
 def _rmse(y: Array, p: Array) -> float:
-    """Per column, then averaged (the plain RMSE where there is one column)."""
+    """Return the RMSE per column, averaged over columns."""
     return float(np.mean(np.sqrt(np.mean((y - p) ** 2, axis=0))))
 
 

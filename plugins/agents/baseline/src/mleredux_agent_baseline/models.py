@@ -1,4 +1,4 @@
-"""The candidates: models with the kind of features they take, quick ones first."""
+"""The candidate models with the kind of features they use, fast models first."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Candidate:
 
     Attributes:
         name: For logs; unique.
-        features: The kind of features it takes.
-        make: `make(seed, threads)` gives a fresh scikit-learn estimator.
-        max_rows: Training rows it copes with.
-        min_rows: Training rows from which on it is worth its time.
-        max_columns: Features it copes with.
-        max_classes: Classes it copes with.
+        features: The kind of features it uses.
+        make: `make(seed, threads)` returns a new scikit-learn estimator.
+        max_rows: Maximum number of training rows.
+        min_rows: Minimum number of training rows at which it is worth its time.
+        max_columns: Maximum number of features.
+        max_classes: Maximum number of classes.
         joint: Whether it fits many numeric targets together.
     """
 
@@ -35,7 +35,7 @@ class Candidate:
 
 
 def logistic(strength: float) -> Callable[[int, int], Any]:
-    """Logistic regression; a smaller strength is a stronger penalty."""
+    """Return a factory for logistic regression; a smaller strength means a stronger penalty."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn.linear_model import LogisticRegression
@@ -46,7 +46,8 @@ def logistic(strength: float) -> Callable[[int, int], Any]:
 
 
 def logistic_words(strength: float) -> Callable[[int, int], Any]:
-    """Logistic regression of each class against the rest, by coordinates: on sparse words a few rounds are enough."""
+    """Return a factory for one-vs-rest logistic regression by coordinate descent: a few iterations suffice for sparse
+    words."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn.linear_model import LogisticRegression
@@ -61,14 +62,14 @@ def logistic_words(strength: float) -> Callable[[int, int], Any]:
 
 
 def discriminant(seed: int, threads: int) -> Any:
-    """Linear discriminant analysis with shrinkage."""
+    """Return linear discriminant analysis with shrinkage."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
 def boosted_classes(seed: int, threads: int) -> Any:
-    """Histogram gradient boosting."""
+    """Return histogram gradient boosting."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -78,7 +79,7 @@ def boosted_classes(seed: int, threads: int) -> Any:
 
 
 def boosted_short(seed: int, threads: int) -> Any:
-    """Histogram gradient boosting for many classes: each round has a tree for each class."""
+    """Return histogram gradient boosting for many classes, with few iterations because each has one tree per class."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -87,7 +88,7 @@ def boosted_short(seed: int, threads: int) -> Any:
 
 
 def boosted_numbers(loss: str) -> Callable[[int, int], Any]:
-    """Histogram gradient boosting, on squared or absolute errors."""
+    """Return a factory for histogram gradient boosting on squared or absolute errors."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -101,7 +102,8 @@ def boosted_numbers(loss: str) -> Callable[[int, int], Any]:
 
 
 def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
-    """A random forest or extremely randomised trees (`ExtraTreesClassifier`, `RandomForestRegressor`, …)."""
+    """Return a factory for a random forest or extremely randomised trees (`ExtraTreesClassifier`,
+    `RandomForestRegressor`, …)."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import ensemble
@@ -115,7 +117,8 @@ def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
 
 
 def neighbours(kind: str, count: int) -> Callable[[int, int], Any]:
-    """Nearest neighbours (`KNeighborsClassifier` or `KNeighborsRegressor`), near ones weighing more."""
+    """Return a factory for nearest neighbours (`KNeighborsClassifier` or `KNeighborsRegressor`), weighted by
+    distance."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import neighbors
@@ -126,7 +129,7 @@ def neighbours(kind: str, count: int) -> Callable[[int, int], Any]:
 
 
 def vector_classes(cost: float) -> Callable[[int, int], Any]:
-    """A radial support vector machine with probabilities by Platt's scaling."""
+    """Return a factory for an RBF support vector machine with probabilities from Platt scaling."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn.calibration import CalibratedClassifierCV
@@ -138,7 +141,7 @@ def vector_classes(cost: float) -> Callable[[int, int], Any]:
 
 
 def vector_numbers(cost: float) -> Callable[[int, int], Any]:
-    """Radial support vector regression."""
+    """Return a factory for RBF support vector regression."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn.svm import SVR
@@ -149,7 +152,7 @@ def vector_numbers(cost: float) -> Callable[[int, int], Any]:
 
 
 def network(kind: str) -> Callable[[int, int], Any]:
-    """A small neural network (`MLPClassifier` or `MLPRegressor`)."""
+    """Return a factory for a small neural network (`MLPClassifier` or `MLPRegressor`)."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import neural_network
@@ -162,14 +165,14 @@ def network(kind: str) -> Callable[[int, int], Any]:
 
 
 def ridge(seed: int, threads: int) -> Any:
-    """Ridge regression, its penalty chosen by leave-one-out."""
+    """Return ridge regression with a penalty chosen by leave-one-out cross-validation."""
     from sklearn.linear_model import RidgeCV
 
     return RidgeCV([0.1, 1, 10, 100, 1000])
 
 
 def ridge_quadratic(seed: int, threads: int) -> Any:
-    """Ridge regression on squares and products."""
+    """Return ridge regression on squares and products."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -178,14 +181,14 @@ def ridge_quadratic(seed: int, threads: int) -> Any:
 
 
 def ridge_sparse(seed: int, threads: int) -> Any:
-    """Ridge regression for sparse features."""
+    """Return ridge regression for sparse features."""
     from sklearn.linear_model import Ridge
 
     return Ridge(1.0, solver="lsqr")
 
 
 def elastic_net(seed: int, threads: int) -> Any:
-    """Elastic net, its penalty chosen by cross-validation."""
+    """Return an elastic net with a penalty chosen by cross-validation."""
     from sklearn.linear_model import ElasticNetCV
 
     return ElasticNetCV(l1_ratio=0.7, cv=3, max_iter=5000, random_state=seed)
@@ -210,7 +213,7 @@ CLASSIFIERS = (
     Candidate("SVM, radial, C=0.7", "scaled", vector_classes(0.7), SMALL, max_classes=30),
     Candidate("histogram gradient boosting, short", "plain", boosted_short, min_rows=SMALL, max_classes=30),
 )
-"""For classes."""
+"""Candidates for classes."""
 
 REGRESSORS = (
     Candidate("ridge", "scaled", ridge),
@@ -228,7 +231,7 @@ REGRESSORS = (
     Candidate("neural network", "scaled", network("MLPRegressor"), MIDDLE),
     Candidate("histogram gradient boosting, absolute", "plain", boosted_numbers("absolute_error"), joint=False),
 )
-"""For numbers."""
+"""Candidates for numbers."""
 
 BY_NAME = {True: {one.name: one for one in CLASSIFIERS}, False: {one.name: one for one in REGRESSORS}}
 """Candidates by whether the target has classes, and by name."""

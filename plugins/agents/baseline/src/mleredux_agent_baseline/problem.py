@@ -1,4 +1,4 @@
-"""What there is to predict, inferred from the tables, the sample submission and the metric."""
+"""Infer the prediction problem from the tables, the sample submission and the metric."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from mleredux_agent_baseline.roles import id_columns
 from mleredux_agent_baseline.tables import Tables
 
 FEW_CLASSES = 20
-"""Whole numbers with at most this many values are taken for classes, where the metric does not tell."""
+"""Integers with at most this many values are treated as classes, unless the metric decides."""
 JOINT_ABOVE = 8
-"""More numeric targets than this are fitted by one model together."""
+"""If there are more numeric targets, one model fits all of them."""
 
 
 @dataclass
 class Head:
-    """One thing to predict.
+    """A target, or several targets that are predicted together.
 
     Attributes:
         columns: Columns of the submission that it fills.
-        y: Class codes of shape (rows,), or numbers of shape (rows,) or (rows, columns).
-        classes: The classes in the order of their codes; empty where the target is numbers.
-        form: What is submitted: `label`, `probability` or `value`.
+        y: The targets: class codes of shape (rows,), or numbers of shape (rows,) or (rows, columns).
+        classes: The classes in the order of their codes; empty for numeric targets.
+        form: The form of the submission: `label`, `probability` or `value`.
         ordinal: Whether the classes are ordered.
     """
 
@@ -46,17 +46,17 @@ class Head:
 
     @property
     def name(self) -> str:
-        """For logs."""
+        """The name for logs."""
         return self.columns[0] if len(self.columns) == 1 else f"{self.columns[0]} … {self.columns[-1]}"
 
 
 @dataclass
 class Problem:
-    """What there is to predict, and from which columns.
+    """The targets, and the feature columns.
 
     Attributes:
-        rows: Training rows (positions) whose targets are all known; `Head.y` is of these.
-        features: Columns that both tables have, without ids and targets.
+        rows: Positions of training rows whose targets are all known; `Head.y` contains only these rows.
+        features: Columns of both tables, except ids and targets.
     """
 
     ids: list[str]
@@ -66,7 +66,7 @@ class Problem:
 
 
 def infer(tables: Tables, facts: Facts) -> Problem:
-    """Find out ids, targets, their kinds and the form of the answer.
+    """Infer ids, targets, their kinds and the form of the submission.
 
     Raises:
         NotForBaseline: The targets can't be found in the training table.
@@ -133,7 +133,7 @@ def _has_fractions(sample: pd.Series[Any]) -> bool:
 
 
 def _one_hot_head(values: pd.DataFrame) -> list[Head]:
-    """One head of many classes, where the targets are columns of zeros with a single one in each row."""
+    """Return one head with many classes if the targets are one-hot encoded, else an empty list."""
     if values.shape[1] < 3 or not values.isin([0, 1]).all(axis=None) or not (values.sum(axis=1) == 1).all():
         return []
     names = [str(name) for name in values.columns]
@@ -143,10 +143,12 @@ def _one_hot_head(values: pd.DataFrame) -> list[Head]:
 def _label_column(
     train: pd.DataFrame, test: pd.DataFrame, targets: list[str], ids: list[str]
 ) -> tuple[str, dict[str, str]]:
-    """The training column that holds the classes which the sample has as columns (or the only column the test lacks).
+    """Return the training column whose classes are columns of the sample, or the only column that is not in the test
+    table.
 
     Returns:
-        Its name, and submission column → class (as text); empty where the column is the target under another name.
+        Its name, and a mapping of submission columns to classes (as text), empty if the column is the target under
+        another name.
     """
     own = [name for name in train.columns if name not in test.columns and name not in ids]
     for name in own or [column for column in train.columns if column not in ids]:
@@ -161,7 +163,7 @@ def _label_column(
 
 
 def _class_of(target: str, values: list[str]) -> str | None:
-    """The class that a submission column stands for: its own name, or what its name ends with (`Status_C`)."""
+    """Return the class that a submission column represents: its name, or the end of its name (`Status_C`)."""
     if target in values:
         return target
     return next(
@@ -177,14 +179,14 @@ def _features(train: pd.DataFrame, test: pd.DataFrame, ids: list[str], targets: 
 
 
 def _names_rows(values: pd.Series[Any], name: str, is_id: bool) -> bool:
-    """Whether a column only tells rows apart: an id that is not text to read."""
+    """Return whether a column only identifies rows: an id that is not text."""
     if not (is_id or name.lower() in ("id", "index", "unnamed: 0", "row_id")):
         return False
     return not is_text(values)
 
 
 def is_text(values: pd.Series[Any]) -> bool:
-    """Whether a column holds sentences: three words or more on average."""
+    """Return whether a column contains sentences: three words or more on average."""
     if pd.api.types.is_numeric_dtype(values) or not len(values):
         return False
     some = values.dropna().astype(str).head(1000)

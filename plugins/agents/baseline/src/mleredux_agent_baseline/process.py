@@ -1,7 +1,7 @@
-"""An agent's process: works in a thread, and stops in time whatever a model is doing.
+"""Run an agent in a thread, so that the process stops in time regardless of what a model is doing.
 
-A library deep in compiled code does not hear signals. So the main thread waits for the deadline or for SIGTERM, and
-then ends the process at once: submission, log and rollout are replaced whole after each step, so they are valid.
+Compiled code of libraries does not handle signals. So the main thread waits for the deadline or SIGTERM, and then exits
+immediately: submission, log and rollout are replaced atomically after each step, so they are valid.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Journal", "run_agent"]
 
 
 def run_agent(name: str, options: Mapping[str, Any], work: Callable[[Journal], None]) -> int:
-    """Submit the sample, then work; the exit code is 0 where there is a submission.
+    """Submit the sample, then work; return exit code 0 if there is a submission.
 
     Args:
         name: The agent's id, for its log and rollout.
         options: Defaults of its options.
-        work: Is called once the sample is submitted; heavy libraries are best imported there.
+        work: Called once the sample is submitted; import heavy libraries there.
     """
     task = Task(options=options)
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):

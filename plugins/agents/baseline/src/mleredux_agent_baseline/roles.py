@@ -1,4 +1,4 @@
-"""Which table is the training table, which the test table, which the sample submission; and rows in the same order."""
+"""Identify the training table, the test table and the sample submission, and align their rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux_agent_baseline.tables import Tables, read_table
 def load_tables(
     data_dir: Path, facts: Facts, *, memory_mb: float = 4096, max_rows: int | None = None, seed: int = 0
 ) -> Tables:
-    """Read the three tables, the test table in the order of the sample.
+    """Read the three tables, with test rows in the order of the sample.
 
     Raises:
         NotForBaseline: There is no table to learn from.
@@ -34,7 +34,7 @@ def load_tables(
 
 
 def id_columns(sample: pd.DataFrame, facts: Facts) -> list[str]:
-    """The sample's columns that name a row: as said, or the first one where there are several."""
+    """Return the id columns of the sample: those stated by the task, else the first column if there are several."""
     said = [name for name in facts.id_columns if name in sample.columns]
     if said:
         return said
@@ -50,7 +50,7 @@ def _named(path: Path, word: str, data_dir: Path) -> bool:
 def _join_all(
     paths: list[Path], ids: list[str], sample: pd.DataFrame, max_mb: float, max_rows: int | None, seed: int
 ) -> tuple[pd.DataFrame, float]:
-    """The best training table, and beside it the columns of a table of labels where it has none of its own."""
+    """Return the best training table; if it has no targets, the columns of a table of labels are joined."""
     targets = [name for name in sample.columns if name not in ids]
     exact = [path for path in paths if path.name.lower().split(".")[0] == "train"]
     main = exact[0] if exact else paths[0]
@@ -68,7 +68,7 @@ def _join_all(
 
 
 def _read_test(paths: list[Path], sample: pd.DataFrame, ids: list[str], max_mb: float) -> pd.DataFrame:
-    """The test table, its rows in the order of the sample's; the sample's ids where there is no table."""
+    """Return the test table in the order of the sample; the sample's ids if there is no test table."""
     exact = [path for path in paths if path.name.lower().split(".")[0] == "test"]
     for path in dict.fromkeys([*exact, *paths]):
         test, kept = read_table(path, max_mb=max_mb)
@@ -83,10 +83,10 @@ def _read_test(paths: list[Path], sample: pd.DataFrame, ids: list[str], max_mb: 
 
 
 def align(test: pd.DataFrame, sample: pd.DataFrame, ids: list[str]) -> pd.DataFrame | None:
-    """The rows of `test` in the order of `sample`: by ids where both have them and they are unique, else by position.
+    """Return the rows of `test` in the order of `sample`: by ids if both have unique ids, else by position.
 
     Returns:
-        None where that can't be done.
+        The rows, or None if they can't be aligned.
     """
     if ids and all(name in test.columns for name in ids):
         if len(test) == len(sample) and all(_text(test[name]) == _text(sample[name]) for name in ids):

@@ -1,4 +1,4 @@
-"""Cross-validating the candidates, within the time."""
+"""Cross-validate the candidates within the time limit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mleredux_agent_baseline.models import Candidate
 from mleredux_agent_baseline.problem import Head
 
 MANY_CELLS, TOO_MANY_CELLS = 3_000_000, 20_000_000
-"""From so many rows times columns on, three folds are used, or a single one."""
+"""Numbers of cells (rows times columns) above which three folds, or a single fold, are used."""
 
 
 class OutOfTime(Exception):
-    """There is no time for the rest of the folds."""
+    """There is no time for the remaining folds."""
 
 
 @dataclass
@@ -28,11 +28,11 @@ class Trial:
     """One candidate, cross-validated.
 
     Attributes:
-        score: In the task's metric (or its stand-in), averaged over the targets that it was tried on.
+        score: The task's metric, or its substitute, averaged over the targets that were tried.
         spread: Standard deviation over the folds.
         fold_scores: Averages over the targets, for each fold.
-        by_target: Score of each target.
-        fit_seconds: What fitting it to all rows will take, about.
+        by_target: The score of each target.
+        fit_seconds: Estimated time for fitting it to all rows, in seconds.
     """
 
     candidate: Candidate
@@ -46,10 +46,10 @@ class Trial:
 
 
 class Search:
-    """Holds the folds and the predictions of held-out rows.
+    """The folds, and the predictions of held-out rows.
 
     Args:
-        features: Of the training rows.
+        features: Features of the training rows.
         metric: Name of the task's metric.
         end: Unix time at which the search must be over.
     """
@@ -65,7 +65,7 @@ class Search:
         self.metrics = [metric_for(metric, classes=bool(head.classes), labels=head.form == "label") for head in heads]
 
     def truth(self, head: int) -> Array:
-        """The target of the held-out rows, in the order of the predictions."""
+        """Return the target of the held-out rows, in the order of the predictions."""
         return np.asarray(self.heads[head].y[self.held_out])
 
     def try_candidate(self, candidate: Candidate, heads: list[int]) -> Trial:
@@ -73,7 +73,7 @@ class Search:
 
         Raises:
             OutOfTime: The first fold shows that the rest would take too long.
-            Exception: Whatever the model raises.
+            Exception: Any exception of the model.
         """
         x = self.features.get(candidate.features)[0]
         trial, started = Trial(candidate), time.time()
@@ -116,7 +116,7 @@ class Search:
 
 
 def make_folds(heads: list[Head], rows: int, columns: int, count: int, seed: int) -> list[tuple[Array, Array]]:
-    """Pairs of training and held-out rows: stratified where there is one target with classes.
+    """Return pairs of training and held-out rows, stratified if there is a single target with classes.
 
     Raises:
         ValueError: There are fewer than four rows.

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 OPTIONS = {"search_seconds": 600, "max_rows": 200_000, "folds": 5, "candidates": 100}
 TIME_SHARE = 0.8
-"""Part of the time limit for trying candidates; the rest is for the final fit."""
+"""Share of the time limit for trying candidates; the rest is for the final fit."""
 CELLS_PER_SECOND = 5_000
-"""For so many cells of the training table, another second is spent."""
+"""Number of cells of the training table for which another second is spent."""
 
 
 def search_end(task: Task, cells: int, targets: int, *, heavy: bool) -> float:
-    """Unix time at which the last candidate must be tried: small tables are not worth many minutes.
+    """Return the Unix time at which the search must end: small tables are not worth many minutes.
 
     Args:
         cells: Rows times columns of the training table.
-        targets: Things to predict, each by a model of its own.
+        targets: Number of targets, each with a separate model.
         heavy: Whether there are texts or images.
     """
     worth = (120 if heavy else 30) + 4 * (targets - 1) + cells / CELLS_PER_SECOND

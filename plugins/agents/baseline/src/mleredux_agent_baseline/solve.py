@@ -1,4 +1,4 @@
-"""From data to submission, with choices made: what the agent does at the end, and `solution.py` does again."""
+"""Create the submission from data and fixed choices: the final step of the agent, and of `solution.py`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from mleredux_agent_baseline.tables import Tables
 
 SMALL_CELLS = 200_000
 COLOUR_ROWS = 20_000
-"""Up to so many images are read in colour."""
+"""Maximum number of images that are read in colour."""
 
 
 class Prepared:
-    """The task's tables made ready: what to predict, from which rows and columns.
+    """The task's tables, prepared: targets, rows and columns.
 
     Args:
-        deadline: Unix time at which images must be read; later, they are left out.
+        deadline: Unix time by which images must be read; otherwise they are left out.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Prepared:
 
     @property
     def heads(self) -> list[Head]:
-        """What there is to predict."""
+        """The targets."""
         return self.problem.heads
 
     def describe(self) -> str:
-        """What was found, for the log."""
+        """Return a description of the problem for the log."""
         tables = sum(not name.startswith(IMAGE_PREFIX) for name in self.train.columns)
         lines = [
             f"{len(self.train)} training rows (share read: {self.tables.kept:g}), {len(self.test)} test rows, "
@@ -97,11 +97,12 @@ class Prepared:
 
 
 def useful_threads(prepared: Prepared, threads: int) -> int:
-    """How many threads to use: one on small tables, where more only wait for one another. Libraries below are told."""
+    """Return the number of useful threads, one for small tables, where more would only wait for each other; also limit
+    the threads of native libraries."""
     from threadpoolctl import threadpool_limits
 
     rows, columns = prepared.train.shape
-    pixels = len(prepared.profile.images)  # models see their strongest components only
+    pixels = len(prepared.profile.images)  # models use only their main components
     useful = 1 if rows * (columns - pixels + min(pixels, PIXEL_COMPONENTS)) < SMALL_CELLS else threads
     threadpool_limits(useful)
     return useful
@@ -111,7 +112,7 @@ def predict(
     prepared: Prepared, choices: list[list[Choice]], metric: str, seed: int, threads: int,
     say: Callable[[str], None] = lambda _message: None,
 ) -> list[Array]:  # fmt: skip
-    """Fit the chosen candidates to all training rows, and predict the test rows, for each head."""
+    """Fit the chosen candidates of each head to all training rows, and predict the test rows."""
     predictions = []
     for head, chosen in zip(prepared.heads, choices, strict=True):
         parts = {}
@@ -133,7 +134,7 @@ def solve(
     data_dir: Path, submission: Path, facts: Facts, choices: list[list[Choice]], *, seed: int, threads: int,
     memory_mb: float, max_rows: int,
 ) -> None:  # fmt: skip
-    """Make the submission from the data."""
+    """Create the submission from the data."""
     prepared = Prepared(data_dir, facts, seed=seed, memory_mb=memory_mb, max_rows=max_rows)
     useful = useful_threads(prepared, threads)
     predictions = predict(prepared, choices, facts.metric, seed, useful)

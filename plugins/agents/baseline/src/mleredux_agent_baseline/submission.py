@@ -1,4 +1,4 @@
-"""Writing predictions in the form of the sample submission."""
+"""Write predictions in the format of the sample submission."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mleredux_agent_baseline.problem import Head
 
 
 def write_submission(sample: Path, path: Path, heads: list[Head], predictions: list[Array]) -> None:
-    """Fill the sample's columns with predictions, and replace the submission by it at once.
+    """Fill the sample's columns with predictions, and replace the submission atomically.
 
     Args:
-        sample: The sample submission; its ids are taken over as text.
-        predictions: For each head probabilities of shape (rows, classes), or numbers.
+        sample: The sample submission; its ids are copied as text.
+        predictions: For each head, probabilities of shape (rows, classes), or numbers.
     """
     table = pd.read_csv(sample, dtype=str, keep_default_na=False)
     for head, prediction in zip(heads, predictions, strict=True):
@@ -33,7 +33,7 @@ def write_submission(sample: Path, path: Path, heads: list[Head], predictions: l
 
 
 def answer_columns(head: Head, prediction: Array) -> dict[str, Any]:
-    """The columns of the submission that a head fills."""
+    """Return the columns of the submission that a head fills."""
     if not head.classes:
         values = prediction.reshape(len(prediction), -1)
         return {column: values[:, place] for place, column in enumerate(head.columns)}

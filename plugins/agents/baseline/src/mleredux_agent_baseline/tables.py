@@ -1,4 +1,4 @@
-"""Finding and reading the tables of a task: CSV, TSV, JSON, JSON lines and Parquet, plain or compressed."""
+"""Find and read the tables of a task: CSV, TSV, JSON, JSON lines and Parquet, plain or compressed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Tables:
     """The three tables of a task.
 
     Attributes:
-        train: With the targets (at most as many rows as fit; see `kept`).
-        test: One row for each row of the sample, in its order, without the targets.
+        train: The training table with targets, limited to as many rows as fit (see `kept`).
+        test: One row for each row of the sample, in the same order, without targets.
         sample: The sample submission.
         kept: Share of the training rows that was read.
-        sample_path: Where the sample lies.
+        sample_path: The path of the sample.
     """
 
     train: pd.DataFrame
@@ -38,14 +38,14 @@ class Tables:
 def read_table(
     path: Path, *, max_mb: float = 2000, max_rows: int | None = None, seed: int = 0
 ) -> tuple[pd.DataFrame, float]:
-    """A table, or a random part of its rows where it is too large.
+    """Read a table, or a random sample of its rows if it is too large.
 
     Args:
-        max_mb: What it may take in memory.
-        max_rows: How many rows it may have; all, where None.
+        max_mb: Maximum size in memory in MB.
+        max_rows: Maximum number of rows; None for all.
 
     Returns:
-        The table and the share of the rows that it holds.
+        The table, and the share of rows that it contains.
     """
     kind = table_type(path)
     if kind in (".csv", ".tsv"):
@@ -60,7 +60,7 @@ def read_table(
 def _read_delimited(
     path: Path, separator: str, max_mb: float, max_rows: int | None, seed: int
 ) -> tuple[pd.DataFrame, float]:
-    """In chunks; whenever the rows kept so far are too many, half of them are dropped, and half of what follows."""
+    """Read a delimited file in chunks; whenever there are too many rows, drop half of them, and of all later rows."""
     random = np.random.default_rng(seed)
     parts: list[pd.DataFrame] = []
     share, size, rows = 1.0, 0.0, 0
@@ -88,7 +88,7 @@ def _chunks(path: Path, separator: str) -> Any:
 
 
 class _opened:
-    """A table's bytes: the largest table of a zip archive, or the file itself (pandas unpacks the rest)."""
+    """Opens a table: the largest table of a zip archive, or the file itself (pandas decompresses other formats)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -109,7 +109,7 @@ class _opened:
 
 
 def _read_json(path: Path, kind: str) -> pd.DataFrame:
-    """Records, JSON lines, or columns; lists and objects in cells become text."""
+    """Read records, JSON lines, or columns; lists and objects in cells are converted to text."""
     with _opened(path) as source:
         if kind in (".jsonl", ".ndjson"):
             table = pd.read_json(source, lines=True)

@@ -1,4 +1,4 @@
-"""What the agent does, from start to end, each step logged and traced."""
+"""All steps of the agent, each logged and traced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mleredux_agent_baseline.submission import write_submission
 
 
 class Work:
-    """The agent at work. `run` goes through the stages after the sample was submitted."""
+    """The work of the agent; `run` executes the steps after the sample was submitted."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal, self.task, self.facts = journal, journal.task, journal.facts
@@ -30,7 +30,7 @@ class Work:
         self._last_write, self._blended = 0.0, 0
 
     def run(self) -> None:
-        """Tables, candidates, blend, and the final fit."""
+        """Read the tables, try the candidates, blend them, and fit the final models."""
         try:
             prepared = self.look()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
@@ -47,7 +47,7 @@ class Work:
         self.journal.validate()
 
     def look(self) -> Prepared:
-        """Read the tables and infer what there is to predict."""
+        """Read the tables and infer the prediction problem."""
         task = self.task
         started = time.time()
         deadline = started + 0.2 * (task.deadline - started)
@@ -67,7 +67,7 @@ class Work:
         return prepared
 
     def make_search(self, prepared: Prepared) -> Search:
-        """The folds, and what the candidates have in common."""
+        """Return the folds and the features that candidates share."""
         task, profile = self.task, prepared.profile
         end = search_end(task, prepared.train.size, _models(prepared), heavy=bool(profile.texts or profile.images))
         return Search(
@@ -76,7 +76,7 @@ class Work:
         )  # fmt: skip
 
     def try_all(self, prepared: Prepared, search: Search) -> list[Trial]:
-        """Cross-validate the candidates; after the first one that works, its submission replaces the sample."""
+        """Cross-validate the candidates; the first one that succeeds replaces the sample submission."""
         kinds = kinds_for(prepared.profile)
         by_head = [candidates_for(head, kinds) for head in prepared.heads]
         names = dict.fromkeys(candidate for candidates in by_head for candidate in candidates)
@@ -101,7 +101,7 @@ class Work:
         return trials
 
     def try_one(self, candidate: Candidate, heads: list[int], search: Search) -> Trial | None:
-        """Cross-validate one candidate; None where it fails or takes too long."""
+        """Cross-validate one candidate; return None if it fails or takes too long."""
         arguments = {"model": candidate.name, "features": candidate.features, "folds": len(search.folds)}
         metric = search.main_metric
         facts: dict[str, Any] = {
@@ -116,7 +116,7 @@ class Work:
             extra = {**facts, "skipped": True, "seconds": round(time.time() - started, 2)}
             self.rollout.act(message, "cross_validate", arguments, "stopped: it would take too long", **extra)
             return None
-        except Exception as error:  # any model may fail on any data; the next one may not
+        except Exception as error:  # any model may fail on some data; the next may succeed
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             self.log(f"{candidate.name}: failed ({why})")
             extra = {**facts, "is_buggy": True, "seconds": round(time.time() - started, 2)}
@@ -133,12 +133,12 @@ class Work:
         return trial
 
     def finish(self, prepared: Prepared, search: Search) -> None:
-        """The last blend, refitted on all rows, where candidates were tried since the one before."""
+        """Submit a final blend, refitted on all rows, if more candidates were tried since the previous blend."""
         if all(search.predictions) and len(search.predictions[0]) > self._blended:
             self.write(prepared, search, "ensemble")
 
     def write(self, prepared: Prepared, search: Search, stage: str) -> None:
-        """Blend what was tried so far, fit it to all rows, and submit it."""
+        """Blend the candidates tried so far, fit the blend to all rows, and submit it."""
         task, started = self.task, time.time()
         choices = [
             select(search.predictions[place], search.truth(place), search.metrics[place], labels=head.form == "label")
@@ -172,7 +172,7 @@ class Work:
 
 
 def _models(prepared: Prepared) -> int:
-    """Things to predict, many classes counted as several."""
+    """Return the number of models: one per target, more if there are many classes."""
     return sum(1 + len(head.classes) // 20 for head in prepared.heads)
 
 

@@ -2,10 +2,10 @@
 
 | module | contents |
 |---|---|
-| `agents`, `references` | the agent of a reference, and its parts |
+| `agents`, `references` | the agent of a reference; the parts of a reference |
 | `sources`, `git`, `submodules`, `history`, `local`, `layers`, `trees` | folders and commits, fetched and read safely |
-| `manifest`, `scripts`, `check_command` | what an agent declares; single scripts; the check of both |
-| `watch`, `samples` | trying an agent: again when its files change, and on a sample of a task's rows |
+| `manifest`, `scripts`, `check_command` | the declaration of an agent; single scripts; the check of both |
+| `watch`, `samples` | trying out agents: again when their files change, and on a sample of a task's rows |
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def mleredux_find_task(name: str) -> Task | None:
 
 @hookimpl
 def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
-    """List the commits between two of a repository."""
+    """List the commits between two commits of a repository."""
     if not reference.startswith(SCHEME):
         return None
     from mleredux_agent_repo.history import history
@@ -58,7 +58,7 @@ def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | No
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """Return `mleredux agent check`, and what `mleredux run` does with the option `--watch`."""
+    """Return `mleredux agent check`, and the command behind `mleredux run --watch`."""
     return [
         Ref("agent check", "mleredux_agent_repo.check_command:command"),
         Ref("run watch", "mleredux_agent_repo.watch:command", {"title": "Run again when files change."}),

@@ -1,4 +1,4 @@
-"""From a reference to an agent that can be run."""
+"""Create runnable agents from references."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _GENERATED = "mleredux.Dockerfile"
 
 
 def agent_of(reference: str) -> Agent:
-    """The agent that a reference names, its source pinned and in the cache.
+    """Return the agent of a reference, with its source pinned and cached.
 
     Raises:
-        MlereduxError: The place is not allowed, can't be fetched, or its manifest is wrong.
+        MlereduxError: The source is not allowed or can't be fetched, or its manifest is invalid.
     """
     source = get(parse(reference))
     if source.script is None and (source.folder / MANIFEST).exists():
@@ -44,7 +44,7 @@ def agent_of(reference: str) -> Agent:
 
 
 def make_agent(source: Source, manifest: Manifest) -> Agent:
-    """The agent that a manifest describes."""
+    """Return the agent that a manifest describes."""
     about, build, environment = manifest.agent, manifest.build, manifest.environment
     made = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
     made = made or _build_of(source, build.python)
@@ -85,7 +85,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
 
 
 def _folder(source: Source, dockerfile: str | None, requirements: list[str]) -> AgentFolder | None:
-    """The agent without an image, if no Dockerfile makes its environment."""
+    """Return the agent's folder for sandboxes without images; None if a Dockerfile defines its environment."""
     if dockerfile is not None:
         return None
     return AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(requirements))
@@ -98,13 +98,13 @@ def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:
 
 
 def _build_of(source: Source, requirements: list[str]) -> Build:
-    """An image of the agent's folder and what it requires, by a Dockerfile of ours."""
+    """Return the build of an image with the agent's folder and requirements, from a generated Dockerfile."""
     text, shared = dockerfile(source.folder, requirements, AGENT_DIR)
     return Build(context=_with_dockerfile(source, text), dockerfile=_GENERATED, shared_steps=shared)
 
 
 def _with_dockerfile(source: Source, text: str) -> Path:
-    """The agent's folder with a Dockerfile of ours, beside the untouched one in the cache."""
+    """Return a copy of the agent's folder with a generated Dockerfile, next to the original in the cache."""
     place = source.root.with_name(f"{source.root.name}-{len(source.folder.relative_to(source.root).parts)}-built")
     target = place / source.folder.relative_to(source.root)
     written = (target / _GENERATED).is_file() and not (target / _GENERATED).is_symlink()
@@ -113,7 +113,7 @@ def _with_dockerfile(source: Source, text: str) -> Path:
             tree = Path(scratch) / "tree"
             shutil.copytree(source.root, tree, symlinks=True)
             made = tree / source.folder.relative_to(source.root) / _GENERATED
-            made.unlink(missing_ok=True)  # a link of that name would lead to another file
+            made.unlink(missing_ok=True)  # a link with that name would point to another file
             made.write_text(text, encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)
             tree.rename(place)
@@ -125,7 +125,7 @@ def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
 
 
 def _read_logs(path: str, form: str, output: Path) -> Any:
-    """The rollout of native logs: a document in ATIF, or what another agent's reader makes of its own kind."""
+    """Return the rollout of native logs: a document in ATIF, or logs in the format of another agent's reader."""
     from mleredux.plugin.command import current
     from mleredux_rollout import parse_rollout, read_below
 

@@ -82,7 +82,7 @@ def command(
 def _build_and_run(
     catalogue: Catalogue, agent: Agent, given: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
 ) -> bool:
-    """The smoke run in a store of its own, building included."""
+    """Build and smoke-run the agent in a separate store."""
     from mleredux.models import Smoke
     from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore

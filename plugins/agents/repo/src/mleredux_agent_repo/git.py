@@ -1,4 +1,4 @@
-"""git with a configuration of ours and a cleared environment, never inside somebody else's folder."""
+"""Run git with our own configuration and a cleared environment, never inside another user's folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PASSED = (
     *(f"{name}_PROXY" for name in ("HTTP", "HTTPS", "ALL", "NO")),
 )
 _REMOTE = ("XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSL_CAINFO", "GIT_SSL_NO_VERIFY", "GIT_CONFIG_GLOBAL")
-"""What only a fetch from a server needs besides: the caller's own credentials and certificates."""
+"""Additional variables for fetching from a server: the caller's own credentials and certificates."""
 _OPTIONS = (
     *("protocol.allow=never", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null"),
     *("core.excludesFile=/dev/null", "submodule.recurse=false", "http.followRedirects=false", "gc.auto=0"),
@@ -35,11 +35,11 @@ _OPTIONS = (
     *("core.protectNTFS=true", "fetch.fsckObjects=false", "transfer.bundleURI=false"),
 )
 _RAW = "* -text !eol -ident -filter -diff -merge !working-tree-encoding !export-subst !export-ignore\n"
-"""Attributes that nothing in a tree overrides: files are written as the bytes of their blobs."""
+"""Attributes that no file in a tree can override: files are written with exactly the bytes of their blobs."""
 
 
 def new_store(path: Path, *, sha256: bool = False) -> Path:
-    """Make an empty bare repository that no template, configuration or attribute of others reaches."""
+    """Create an empty bare repository that is not affected by templates, configuration or attributes from elsewhere."""
     _run(["init", "--quiet", "--bare", "--template=", f"--object-format={'sha256' if sha256 else 'sha1'}", str(path)])
     (path / "info").mkdir(exist_ok=True)
     (path / "info" / "attributes").write_text(_RAW, encoding="ascii")
@@ -47,17 +47,17 @@ def new_store(path: Path, *, sha256: bool = False) -> Path:
 
 
 def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = False) -> str:
-    """Fetch one commit, without its history or with the names of all before it; its name.
+    """Fetch one commit, without its history or with the hashes of all its ancestors; return its hash.
 
     Args:
-        store: Made by `new_store`.
-        origin: A URL, or the path of another store of ours.
+        store: A repository created by `new_store`.
+        origin: A URL, or the path of another such store.
         wanted: A branch, tag or commit.
-        shown: What the origin is called in errors.
-        history: Whether to fetch all commits before it, without their files.
+        shown: The name of the origin in errors.
+        history: Whether to fetch all earlier commits, without their files.
 
     Raises:
-        MlereduxError: It can't be fetched, takes too long or is too large.
+        MlereduxError: The commit can't be fetched, takes too long or is too large.
     """
     local = origin.startswith("/")
     allowed = ("file",) if local else ("https", "http", "ssh", "git")
@@ -79,9 +79,9 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = 
 
 
 def _fetch_from_server(arguments: list[str], store: Path, origin: str, wanted: str, failure: str) -> None:
-    """Fetch, and follow redirects of the first request to repositories that may be named too.
+    """Fetch, and follow redirects of the first request to other allowed repositories.
 
-    git itself follows none: it would check neither their hosts nor their schemes.
+    git's own redirects are disabled because it would check neither hosts nor schemes.
     """
     trace = store / "redirects"
     variables = _credentials(origin) | {"GIT_TRACE_CURL": str(trace), "GIT_TRACE_CURL_NO_DATA": "1"}
@@ -103,10 +103,10 @@ def _fetch_from_server(arguments: list[str], store: Path, origin: str, wanted: s
 
 
 def _next_hop(url: str, location: str, failure: str) -> tuple[str, list[str]]:
-    """Return the repository to which a redirect leads, and the options by which git connects only where it was checked.
+    """Return the target of a redirect, and options that make git connect only to the checked addresses.
 
     Raises:
-        MlereduxError: It leads to something that may not be fetched.
+        MlereduxError: The target of the redirect is not allowed.
     """
     try:
         target, addresses = redirected(url.rstrip("/") + _DISCOVERY, location)
@@ -121,10 +121,10 @@ def _next_hop(url: str, location: str, failure: str) -> tuple[str, list[str]]:
 
 
 def _first_pins(url: str, failure: str) -> list[str]:
-    """Return the options by which git connects only to public addresses of a host that is allowed as any other is.
+    """Return options that make git connect only to public addresses of a host that is not explicitly allowed.
 
     Raises:
-        MlereduxError: It has others, or none.
+        MlereduxError: The host has addresses that are not public, or no address.
     """
     host = unnamed_host(url)
     if host is None:
@@ -144,10 +144,10 @@ def _pins(url: str, addresses: tuple[str, ...]) -> list[str]:
 
 
 def run(arguments: list[str], store: Path, *, tree: Path | None = None, given: bytes = b"") -> bytes:
-    """What a command prints about a store of ours; a result of 1 counts as none.
+    """Run a git command on one of our stores; return its output. Exit code 1 is not an error.
 
     Args:
-        tree: A work tree, written by us.
+        tree: A work tree that we wrote.
         given: Standard input.
     """
     return _run(arguments, store, tree=tree, given=given, ok=(0, 1))
@@ -192,7 +192,7 @@ def _run(
             out, err = process.communicate(sent or None, timeout=0.5)
             break
         except subprocess.TimeoutExpired:
-            sent = b""  # communicate goes on with what it was given first
+            sent = b""  # communicate continues with its first input
             problem = None
             if time.monotonic() > end:
                 problem = f"took longer than {FETCH_SECONDS:.0f} seconds"
@@ -211,7 +211,7 @@ def _run(
 
 
 def _credentials(origin: str) -> dict[str, str]:
-    """A secret that a service's user lends, as variables that make git send it to this host only."""
+    """Return variables that make git send a secret, provided by a user of the service, to this host only."""
     parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
     if token is None or parts.scheme != "https":
         return {}
@@ -228,5 +228,5 @@ def _size(folder: Path) -> int:
             try:
                 total += (Path(parent) / name).lstat().st_size
             except FileNotFoundError:
-                continue  # git renames its files when they are whole
+                continue  # git renames its files when they are complete
     return total

@@ -1,4 +1,4 @@
-"""The commits of a repository between two of them, without running git in somebody else's folder."""
+"""List the commits between two commits of a repository, without running git in another user's folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COMMITS = 10_000
 
 
 def history(reference: str, good: str, bad: str) -> list[str]:
-    """References of an agent's commits from `good` to `bad`, both included, oldest first, along first parents.
+    """Return references to an agent's commits from `good` to `bad`, inclusive, oldest first, along first parents.
 
     Raises:
         MlereduxError: A commit can't be found, or `good` is not an ancestor of `bad`.

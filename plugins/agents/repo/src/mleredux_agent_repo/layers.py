@@ -1,7 +1,7 @@
-"""The Dockerfile of agents that bring none: requirements first, the agent's files last.
+"""Generate Dockerfiles for agents without one: requirements first, the agent's files last.
 
-A layer that comes before the files is built again only when the requirements change. The first one installs wheels by
-name with pip of the base image, before there is anything of the agent's: it alone shares the cache of downloads.
+Layers before the files are rebuilt only when the requirements change. The first layer installs wheels by name using the
+base image's pip, before any file of the agent exists: only this layer uses the shared download cache.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ COPY . {place}
 """
 _LISTED = "/opt/requirements"
 _ELSEWHERE = re.compile(r"(-e|--editable|-r|--requirement|-c|--constraint|-f|--find-links)\b|\.|/|\w:\\|file:")
-"""How a line of requirements begins that names other files."""
+"""Prefixes of requirement lines that refer to other files."""
 _COMMENT = re.compile(r"(^|\s+)#.*")
 
 
 def dockerfile(folder: Path, requirements: list[str], place: str) -> tuple[str, tuple[str, ...]]:
-    """The Dockerfile of an agent's folder, and its steps that execute nothing of it.
+    """Return the Dockerfile of an agent's folder, and its steps that execute no code of the agent.
 
     Args:
         folder: The agent's files.
-        requirements: What pip installs: names, `-r FILE`, `.`, URLs.
-        place: Of the files in the image.
+        requirements: Arguments of `pip install`: names, `-r FILE`, `.`, URLs.
+        place: The path of the files in the image.
     """
     files = [item.split()[1] for item in requirements if item.startswith("-r ")]
     lines = {name: _lines(folder / name) for name in files}
@@ -76,13 +76,13 @@ def dockerfile(folder: Path, requirements: list[str], place: str) -> tuple[str, 
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file of requirements, without comments, those that go on joined."""
+    """Return the lines of a requirements file, without comments and with continued lines joined."""
     text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ") if path.is_file() else ""
     return [line for raw in text.splitlines() if (line := _COMMENT.sub("", raw).strip())]
 
 
 def _plain(lines: Iterable[str]) -> list[str]:
-    """Those that name a package of the index, and nothing else: no URL, no option, no hash."""
+    """Return the lines that name only a package of the index, without URL, option or hash."""
     found = dict[str, None]()
     for line in lines:
         try:
@@ -95,7 +95,7 @@ def _plain(lines: Iterable[str]) -> list[str]:
 
 
 def _dependencies(folder: Path, item: str) -> list[str]:
-    """What the agent's own package requires to be built and used, as far as its pyproject.toml states it."""
+    """Return the build and runtime requirements in the pyproject.toml of the agent's own package."""
     try:
         told: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
         project, extras = told.get("project", {}), item[1:].strip("[]").split(",")
@@ -103,7 +103,7 @@ def _dependencies(folder: Path, item: str) -> list[str]:
         build = told.get("build-system", {}).get("requires", ["setuptools"])
         found = [*build, *project.get("dependencies", ()), *(one for name in extras for one in optional.get(name, ()))]
     except (OSError, ValueError, AttributeError, TypeError):
-        return []  # which pip will say
+        return []  # pip will report this
     return [one for one in found if isinstance(one, str)]
 
 

@@ -1,7 +1,7 @@
-"""A git repository of this machine, read as files: its refs, and its objects copied into a repository of ours.
+"""Read a git repository on this machine as files: its refs are parsed, its objects copied into our own repository.
 
-What git would follow elsewhere (a `.git` that is a file or link, links within it, borrowed objects, included
-configuration) is not followed.
+References to other places (a `.git` that is a file or link, links within it, alternate objects, included configuration)
+are not followed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _OBJECT_FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]+\.(pa
 
 @dataclass(frozen=True)
 class Local:
-    """A repository's files.
+    """The files of a repository.
 
     Attributes:
-        folder: What git calls its directory.
+        folder: Its git directory.
         bare: Whether it has no work tree.
-        head: The commit that is checked out; None before the first.
+        head: The checked-out commit; None before the first commit.
         refs: Hashes by full name.
     """
 
@@ -41,21 +41,22 @@ class Local:
 
     @property
     def sha256(self) -> bool:
-        """Whether its hashes are those of SHA-256."""
+        """Whether its hashes are SHA-256."""
         return any(len(value) == 64 for value in [self.head, *self.refs.values()] if value)
 
     def commit(self, ref: str) -> str | None:
-        """The hash that a name has, None where it is not there; that of an annotated tag is no commit's."""
+        """Return the hash of a ref, or None if it does not exist; the hash of an annotated tag is not that of a
+        commit."""
         if ref == "HEAD" or _HASH.fullmatch(ref):
             return self.head if ref == "HEAD" else ref
         names = (ref, f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}")
         return next((self.refs[name] for name in names if name in self.refs), None)
 
     def stage(self, target: Path) -> Path:
-        """Copy refs and objects into a repository of ours, with a configuration of ours.
+        """Copy refs and objects into a new repository with our own configuration.
 
         Raises:
-            MlereduxError: Its objects are elsewhere, or too large.
+            MlereduxError: The objects are stored elsewhere, or are too large.
         """
         store = git.new_store(target, sha256=self.sha256)
         objects = self.folder / "objects"
@@ -85,7 +86,7 @@ class Local:
 
 
 def find_local(path: Path) -> Local | None:
-    """The repository whose work tree, or whose directory, a folder is; None where it is neither."""
+    """Return the repository whose work tree or git directory a folder is; None if it is neither."""
     for folder, bare in ((path / ".git", False), (path, True)):
         if all(_is_folder(folder / name) for name in ("", "objects", "refs")):
             head = _read(folder, "HEAD")
@@ -117,7 +118,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """The text of a file that is no link, None where there is none."""
+    """Return the text of a file, or None if it does not exist or is a link."""
     try:
         with open_regular(folder / name) as file:
             return file.read(64 << 20).decode("utf-8", "replace")

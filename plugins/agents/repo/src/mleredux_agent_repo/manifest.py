@@ -1,4 +1,4 @@
-"""The manifest of an agent, `mleredux-agent.toml`, and what is wrong with one."""
+"""The manifest of an agent, `mleredux-agent.toml`, and its validation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Table(BaseModel):
 
 
 class AgentTable(_Table):
-    """`[agent]`: who it is and what is started."""
+    """`[agent]`: its identity and command."""
 
     id: str = Field(pattern=ID_PATTERN)
     version: str = "1"
@@ -69,16 +69,16 @@ class AgentTable(_Table):
     """Run with the output folder as working directory; files of the repository are in `/opt/agent`."""
     network: Network = "none"
     tools: list[ToolKind] = []
-    """Kinds of tools that it can be given: `mcp` (the file `$MLEREDUX_MCP_FILE`), `skill` (`$MLEREDUX_SKILLS_DIR`)."""
+    """Kinds of tools that it supports: `mcp` (the file `$MLEREDUX_MCP_FILE`), `skill` (`$MLEREDUX_SKILLS_DIR`)."""
 
 
 class BuildTable(_Table):
     """`[build]`: `dockerfile` or `python`; without it, nothing is installed."""
 
     dockerfile: Inside | None = None
-    """Takes `ARG BASE_IMAGE`; its context is the folder of the manifest."""
+    """A Dockerfile, which can use `ARG BASE_IMAGE`; its context is the folder of the manifest."""
     python: list[str] = []
-    """What pip installs: `.` for the folder itself as a package, `-r requirements.txt`, `name==version`."""
+    """Arguments of `pip install`: `.` for the folder itself as a package, `-r requirements.txt`, `name==version`."""
     time_limit: Seconds = Field(default=1800, gt=0, le=7200)
     max_image: Megabytes = Field(default=10240, gt=0)
     writable_root: bool = False
@@ -101,18 +101,18 @@ class EnvironmentTable(_Table):
 
     set: dict[Variable, str] = {}
     passed: list[Variable] = Field(default=[], alias="pass")
-    """Asked for from the caller's environment; the user grants them. Masked in everything that is kept."""
+    """Requested from the caller's environment and granted by the user; masked in all stored files."""
     secrets: list[Variable] = []
-    """The same."""
+    """Like `pass`."""
 
 
 class NetworkTable(_Table):
-    """`[network]`: hosts that it asks for, `NAME`, `NAME:PORT` or `*.DOMAIN`; the user grants them."""
+    """`[network]`: requested hosts, `NAME`, `NAME:PORT` or `*.DOMAIN`; the user grants them."""
 
     build: list[AskedHost] = []
-    """Besides package registries."""
+    """Hosts to reach during the build, in addition to package registries."""
     run: list[AskedHost] = []
-    """Besides what `network` of `[agent]` allows."""
+    """Hosts to reach during the run, in addition to those that `network` of `[agent]` allows."""
 
 
 class LimitsTable(_Table):
@@ -130,16 +130,16 @@ class LimitsTable(_Table):
 
 
 class LogsTable(_Table):
-    """`[logs]`: where its native logs are and what reads them."""
+    """`[logs]`: the location of its native logs, and their format."""
 
     path: Inside
-    """Relative to the output folder."""
+    """The path relative to the output folder."""
     format: str
-    """`atif`, or the id of an installed agent whose reader reads them."""
+    """`atif`, or the id of an installed agent with a reader for them."""
 
 
 class SmokeTable(_Table):
-    """`[smoke]`: the short run that it must pass first."""
+    """`[smoke]`: the short run that it must pass."""
 
     task: str = "wine"
     time_limit: Seconds = Field(default=300, gt=0, le=3600)
@@ -147,14 +147,14 @@ class SmokeTable(_Table):
 
 
 class VerifyTable(_Table):
-    """`[verify]`: how its result is created again without training."""
+    """`[verify]`: how to reproduce its result without training."""
 
     command: list[str] = []
-    """Run in `output/code`, with what the output folder holds; empty: the code in it is run."""
+    """The command, run in `output/code` with the content of the output folder; if empty, the code there is run."""
 
 
 class Manifest(_Table):
-    """All of it."""
+    """The whole manifest."""
 
     agent: AgentTable
     build: BuildTable = BuildTable()
@@ -163,21 +163,21 @@ class Manifest(_Table):
     limits: LimitsTable = LimitsTable()
     options: dict[str, Any] = {}
     presets: dict[str, dict[str, Any]] = {}
-    """`[presets.NAME]`: values of options that a run gets by `-o preset=NAME`."""
+    """`[presets.NAME]`: values of options, selected with `-o preset=NAME`."""
     logs: LogsTable | None = None
     smoke: SmokeTable = SmokeTable()
     verify: VerifyTable = VerifyTable()
 
 
 class BadManifest(MlereduxError):
-    """The manifest is missing or wrong; names each field and what to fix."""
+    """The manifest is missing or invalid; the message names each field and how to fix it."""
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest in an agent's folder, checked against what lies there.
+    """Return the manifest in an agent's folder, checked against the files there.
 
     Raises:
-        BadManifest: With everything that is wrong.
+        BadManifest: The manifest is invalid; the message lists all errors.
     """
     path = folder / MANIFEST
     if not path.is_file() or path.is_symlink():

@@ -1,4 +1,4 @@
-"""What `repo:…` means: where the source is, which commit, which folder of it, and whether we may go there."""
+"""Parse `repo:…` references: the source, its commit and subfolder, and whether it is allowed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mleredux_agent_repo.scripts import SUFFIXES, is_script
 
 SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
-"""Hosts that agents may be fetched from, commas between; `*` allows all public ones."""
+"""Variable with hosts that agents may be fetched from, separated by commas; `*` allows all public hosts."""
 PATHS_VARIABLE = "MLEREDUX_AGENT_PATHS"
-"""Folders of this machine that agents may be taken from, as in PATH; unset: all."""
+"""Variable with folders of this machine that agents may come from, in the format of PATH; if unset, all folders."""
 DEFAULT_HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "huggingface.co")
 _SCP = re.compile(r"^(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*)$")
 _URL_SCHEMES = ("https", "ssh", "git", "http")
@@ -26,13 +26,13 @@ _REF = re.compile(r"^[A-Za-z0-9][\w./+-]*$")
 
 @dataclass(frozen=True)
 class Reference:
-    """Where an agent's source is.
+    """The location of an agent's source.
 
     Attributes:
-        url: What git fetches from; None for a folder of this machine.
+        url: The URL for git; None for a folder of this machine.
         path: The script, folder or repository on this machine; None for a URL.
         ref: Branch, tag or commit; None for the default.
-        subdir: The agent's folder or script in it, `.` for all of it.
+        subdir: The agent's folder or script in the source; `.` for the whole source.
     """
 
     url: str | None
@@ -46,7 +46,7 @@ class Reference:
         return self.url or str(self.path)
 
     def pinned(self, commit: str) -> str:
-        """The reference that finds exactly this again."""
+        """Return the reference of exactly this commit."""
         tail = "" if self.subdir == PurePosixPath() else f"#{self.subdir}"
         place = written_place(self.path) if self.path else self.place
         return f"{SCHEME}{place}@{commit}{tail}"
@@ -56,7 +56,7 @@ def parse(reference: str) -> Reference:
     """Read `repo:PLACE[@REF][#SUBDIR]`.
 
     Raises:
-        MlereduxError: It is malformed, holds a password, or names a host or path that is not allowed.
+        MlereduxError: The reference is malformed, contains a password, or names a host or path that is not allowed.
     """
     text = reference.removeprefix(SCHEME)
     place, _, folder = text.partition("#")
@@ -88,7 +88,7 @@ def _subdir(folder: str) -> PurePosixPath:
 
 
 def _split(place: str, start: int) -> tuple[str, str | None]:
-    """Place and ref: a ref may hold slashes, the path before it no `@`."""
+    """Split a place from its ref: the ref may contain slashes, the path before it can't contain `@`."""
     path, at, ref = place[start:].partition("@")
     return place[:start] + path, ref if at else None
 
@@ -105,7 +105,7 @@ def check_url(url: str) -> None:
     """Check whether a repository may be fetched from a URL.
 
     Raises:
-        MlereduxError: It may not: its scheme or host is not allowed, or it holds credentials.
+        MlereduxError: The scheme or host is not allowed, or the URL contains credentials.
     """
     parts = urlsplit(url)
     scheme = parts.scheme
@@ -128,7 +128,7 @@ def check_url(url: str) -> None:
 
 
 def named_hosts() -> tuple[str, ...]:
-    """The hosts that this machine's administrator names."""
+    """Return the hosts that this machine's administrator has set."""
     return tuple(name.strip().lower() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip())
 
 
@@ -149,7 +149,7 @@ def unnamed_host(url: str) -> str | None:
 
 
 def is_allowed(path: Path) -> bool:
-    """Return whether agents may be taken from a path of this machine."""
+    """Return whether agents may come from a path of this machine."""
     allowed = [Path(name).resolve() for name in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if name]
     return not allowed or any(path.is_relative_to(folder) for folder in allowed)
 

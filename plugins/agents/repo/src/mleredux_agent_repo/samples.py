@@ -1,8 +1,8 @@
-"""The variants `+debug-N`: a task on a sample of its rows, for trying an agent in seconds; scores stand for themselves.
+"""The variants `+debug-N`: a task with a sample of its rows, to try an agent in seconds; scores are not comparable.
 
-At most N rows of training data and N test rows are kept, the same ones each time, with their classes in proportion and
-at least one row of each. Tables that name a row by the id columns of the submission keep or lose it together, and so do
-files that are named after it. All other files are copied whole.
+At most N training rows and N test rows are kept, always the same ones, stratified by class with at least one row each.
+A row, identified by the submission's id columns, is kept or dropped in all tables alike, and so are files named after
+it. All other files are copied completely.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mleredux.plugin.task import Task
 
 REVISION = "2"
-"""Part of the version of all samples; raised whenever the same number of rows gives other files."""
+"""Part of the version of all samples; incremented whenever the same number of rows results in different files."""
 MOST_COPIED = 1 << 30
-"""Bytes of files that are not tables, which a sample copies."""
+"""Maximum total size of copied files that are not tables, in bytes."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOARD = "leaderboard.csv"
 
@@ -35,7 +35,7 @@ Name = TypeVar("Name", Key, int)
 
 
 def sample_of(task: Task, rows: int) -> Task:
-    """The task on a sample of its rows: without medals and leaderboard, for its scores are not the task's."""
+    """Return the task with a sample of its rows, without medals and leaderboard because scores are not comparable."""
     return task.model_copy(
         update={
             "id": sample_name(task.id, rows),
@@ -60,7 +60,7 @@ def _prepare(raw: Path, public: Path, private: Path, *, base: Task, rows: int) -
     """Write a sample of a task's prepared files, which are in `raw`.
 
     Raises:
-        DataError: Its training data is not in tables, or it has too much besides.
+        DataError: The training data is not in tables, or the other files are too large.
     """
     sample = _Sample(base, raw, rows)
     if not sample.training:
@@ -87,12 +87,12 @@ def _prepare(raw: Path, public: Path, private: Path, *, base: Task, rows: int) -
 
 
 class _Sample:
-    """Which rows of a task's prepared files are kept.
+    """The selection of rows of a task's prepared files.
 
     Args:
         task: The task.
         folder: Its prepared files.
-        rows: How many.
+        rows: Maximum number of rows.
 
     Attributes:
         training: Public tables with training rows.
@@ -115,11 +115,11 @@ class _Sample:
         self._answers = answers = folder / "private" / task.answers
         tests = [path for path in tables if path not in self.training and "test" in path.name.lower()]
         self._shared = {name for path in tests for name in _header(path)} | set(self._columns)
-        """Columns that say nothing on a row's class."""
+        """Ids and columns of test tables, which can't be classes."""
         linked = [answers, *([self._sample] if self._sample else []), *tests]
         fixed = task.submission.ids_fixed and self._sample is not None and answers.suffix in _DELIMITERS
         self._linked = bool(self._columns) and fixed and all(map(self._has_ids, linked))
-        """Whether test rows can be dropped everywhere."""
+        """Whether test rows can be dropped in all files."""
 
     @cached_property
     def _test(self) -> dict[Key, bool]:
@@ -131,7 +131,7 @@ class _Sample:
 
     @cached_property
     def _train(self) -> dict[Key, bool]:
-        """Ids of training rows, and whether they are kept: of the table with most ids."""
+        """Ids of training rows in the table with the most ids, and whether they are kept."""
         counts = {path: Counter(self._keys(path)) for path in self.training if self._columns and self._has_ids(path)}
         if not counts:
             return {}
@@ -146,11 +146,11 @@ class _Sample:
         return found[False] - found[True]
 
     def drops_file(self, path: Path) -> bool:
-        """Whether a file is named after rows that are dropped."""
+        """Return whether a file is named after dropped rows."""
         return path.name in self._dropped_names or path.stem in self._dropped_names
 
     def write(self, path: Path, target: Path) -> None:
-        """Write the rows of a table that are kept, and its header."""
+        """Write the header and the kept rows of a table."""
         keep = self._keeps(path)
         with _table(path) as rows, target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             writer = csv.writer(file, delimiter=_DELIMITERS[path.suffix], lineterminator="\n")
@@ -171,7 +171,7 @@ class _Sample:
         return keep
 
     def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
-        """Each id, and whether it is kept: as many as have the wanted number of rows, at least one."""
+        """Return whether each id is kept: enough ids for the requested number of rows, at least one."""
         kept, room = set[Key](), self._rows
         for key in self._order({key: classes.get(key, ()) for key in counts}):
             if not kept or counts[key] <= room:
@@ -182,19 +182,19 @@ class _Sample:
         return {key: key in kept for key in counts}
 
     def _order(self, classes: dict[Name, Key]) -> list[Name]:
-        """Rows in random order; if they have classes, so that any first part has them in proportion."""
+        """Return rows in random order; if they have classes, any prefix is stratified."""
         order = list(classes)
         random.Random(self._seed).shuffle(order)
         members: dict[Key, list[Name]] = {}
         for name in order:
             members.setdefault(classes[name], []).append(name)
-        if len(members) > self._rows // 2:  # a quantity, or a text
+        if len(members) > self._rows // 2:  # a number, or free text
             return order
         place = {name: (rank > 0, rank / len(same)) for same in members.values() for rank, name in enumerate(same)}
         return sorted(order, key=place.__getitem__)
 
     def _classes(self, path: Path) -> Iterator[Key]:
-        """The target of each row; without columns of that name, what the table has and test rows have not."""
+        """Yield the target of each row; without target columns, the values of columns that test rows do not have."""
         header = _header(path)
         named = [name for name in header if name in self._targets]
         places = [header.index(name) for name in named or header if name in named or name not in self._shared]

@@ -17,25 +17,25 @@ from mleredux_rollout import notebook_runner
 from mleredux_agent_repo.manifest import MANIFEST, BadManifest
 
 SUFFIXES = (".py", ".ipynb", ".sh")
-"""Of scripts that need no first line `#!…`."""
+"""Suffixes of scripts that need no first line `#!…`."""
 NOTEBOOK = ("nbclient", "ipykernel", "ipywidgets")
-"""What runs notebooks, with the widgets that come with Jupyter: `tqdm.notebook` needs them."""
+"""Packages that run notebooks, with Jupyter's widgets, which `tqdm.notebook` needs."""
 PLACE = "/opt/agent"
 _USUAL = ("main.py", "solve.py", "run.py", "agent.py", "train.py", "__main__.py", "solve.ipynb", "main.ipynb", "run.sh")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _REQUIREMENTS = "requirements.txt"
 _BLOCK = re.compile(r"(?m)^# /// script\s*$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-"""Inline metadata, by the regular expression of PEP 723."""
+"""The regular expression for inline metadata from PEP 723."""
 _VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg", "MLEREDUX_AGENT_DIR": PLACE}
 
 
 def is_script(path: Path) -> bool:
-    """Return whether a file can be run: by its suffix, or by its first line."""
+    """Return whether a file can be run, according to its suffix or its first line."""
     return path.is_file() and (path.suffix in SUFFIXES or first_line(path) is not None)
 
 
 def first_line(path: Path) -> list[str] | None:
-    """The program and its arguments that a script's first line names; None if it names none."""
+    """Return the program and arguments in a script's first line; None if there are none."""
     with path.open("rb") as file:
         line = file.readline(1000).decode("utf-8", "replace")
     if not line.startswith("#!"):
@@ -47,10 +47,10 @@ def first_line(path: Path) -> list[str] | None:
 
 
 def find_script(folder: Path, shown: str) -> Path:
-    """The script that a folder without a manifest is run by.
+    """Return the script to run in a folder without a manifest.
 
     Raises:
-        BadManifest: There is none, or which one is not clear.
+        BadManifest: There is no script, or the choice is ambiguous.
     """
     files = sorted(path for path in folder.iterdir() if path.is_file())
     there = [path.name for path in files if path.suffix in SUFFIXES] or [path.name for path in files if is_script(path)]
@@ -71,17 +71,17 @@ def find_script(folder: Path, shown: str) -> Path:
 def make_script(
     script: Path, version: str, reference: str, build: Callable[[list[str]], Build], *, remote: bool
 ) -> Agent:
-    """The agent that runs a script.
+    """Return the agent that runs a script.
 
     Args:
-        script: In a copy of ours.
-        version: Of its content.
-        reference: What finds exactly this again.
+        script: The script in our copy.
+        version: The version of its content.
+        reference: The reference of exactly this version.
         remote: Whether it was fetched from another machine.
-        build: `build(requirements)` says how an image of it is built.
+        build: `build(requirements)` returns the build of its image.
 
     Raises:
-        MlereduxError: Its inline metadata is not valid, or no shell reads it.
+        MlereduxError: The inline metadata is invalid, or shells can't read the script.
     """
     requirements, python = _needed(script)
     more = NOTEBOOK if script.suffix == ".ipynb" else ()
@@ -112,10 +112,10 @@ def make_script(
 
 
 def _command(script: Path, arguments: str) -> tuple[str, ...]:
-    """Start a script in the output folder; its code is kept there.
+    """Return the command that starts a script in the output folder, where its code is stored.
 
     Raises:
-        MlereduxError: Its lines end in a way that shells can't read.
+        MlereduxError: The script has line endings that shells can't read.
     """
     path = f'"$MLEREDUX_AGENT_DIR"/{shlex.quote(script.name)}'
     programs, options = _interpreters(script)
@@ -136,9 +136,9 @@ def _command(script: Path, arguments: str) -> tuple[str, ...]:
 
 
 def _interpreters(script: Path) -> tuple[list[str], list[str]]:
-    """The programs that can run a script, the first choice first, and their options.
+    """Return the programs that can run a script, preferred first, and their options.
 
-    Python is that of the environment, whatever the first line says.
+    Python is always that of the environment, regardless of the first line.
     """
     if script.suffix == ".ipynb":
         return ["python"], ["-c", notebook_runner()]
@@ -151,7 +151,7 @@ def _interpreters(script: Path) -> tuple[list[str], list[str]]:
 
 
 def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:
-    """Requirements and the version of Python: of inline metadata, else of requirements.txt."""
+    """Return requirements and the Python version from inline metadata, else from requirements.txt."""
     if script.suffix == ".py":
         text = script.read_text(encoding="utf-8", errors="replace")
         if block := _BLOCK.search(text):

@@ -1,7 +1,7 @@
-"""Getting an agent's source: a commit of a repository, or a copy of a folder, in the cache, whole or not at all.
+"""Fetch an agent's source into the cache atomically: a commit of a repository, or a copy of a folder.
 
-Nothing of it is run, and no git command works in somebody else's folder: the objects of a repository on this machine
-are copied into one of ours first.
+No code of it is run, and no git command runs in another user's folder: the objects of a repository on this machine are
+first copied into our own repository.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mleredux_agent_repo.submodules import add_submodules, refuse_missing
 _COMMIT = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _COPY = re.compile(r"^copy-[0-9a-f]{40}$")
 _FOLDER = "agents-2"
-"""In the cache; raised when the rules for what may lie there become stricter."""
+"""Folder in the cache; renamed when the rules for its content become stricter."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Source:
         root: All of the repository (or folder) at that commit.
         folder: The agent's folder in it.
         remote: Whether it was fetched from another machine.
-        script: The script that was named, in this folder; None where a folder was.
-        reference: What finds exactly this again.
-        remarks: Sentences for its user.
+        script: The script of the reference, in this folder; None if it refers to a folder.
+        reference: The reference of exactly this version.
+        remarks: Messages to the user.
     """
 
     commit: str
@@ -57,10 +57,10 @@ class Source:
 
 
 def get(wanted: Reference) -> Source:
-    """Fetch what a reference means, or find it in the cache.
+    """Fetch the source of a reference, or find it in the cache.
 
     Raises:
-        MlereduxError: It can't be fetched, is too large, or holds links that lead out of it.
+        MlereduxError: The source can't be fetched, is too large, or contains links that point outside.
     """
     commit = wanted.ref if wanted.ref and (_COMMIT.match(wanted.ref) or _COPY.match(wanted.ref)) else None
     remarks: list[str] = []
@@ -85,14 +85,15 @@ def get(wanted: Reference) -> Source:
 
 
 def _place(wanted: Reference, commit: str) -> Path:
-    # Others must fetch what needed a token themselves.
+    # Other users must fetch sources that require a token themselves.
     token = lent().get(GIT_TOKEN, "") if wanted.path is None else ""
     where = hashlib.sha256(os.fsencode("\0".join([wanted.place, *filter(None, [token])]))).hexdigest()[:12]
     return cache_dir() / _FOLDER / f"{commit}-{where}"
 
 
 def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
-    """Bring what is not in the cache yet into it; its commit, or the name of a copy. Remarks are added for its user."""
+    """Add the source to the cache if it is missing; return its commit, or the name of a copy. Messages to the user are
+    appended to `remarks`."""
     if wanted.path is None:
         return _fetch(wanted, commit)
     if wanted.ref is not None and _COPY.match(wanted.ref):
@@ -108,7 +109,7 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
             hint="Leave the part after `@` out, or name the repository itself.",
         )
     if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():
-        return _copy(wanted, remarks)  # the objects of submodules are not in the repository
+        return _copy(wanted, remarks)  # objects of submodules are not in the repository
     found = _fetch(wanted, commit, local)
     if wanted.ref is None and not local.bare and _changed(wanted, local, found):
         return _copy(wanted, remarks)
@@ -117,7 +118,7 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
 
 @contextmanager
 def scratch_of(origin: str) -> Iterator[Path]:
-    """A folder of ours in the cache, while nobody else fetches the same."""
+    """Yield a temporary folder in the cache, and lock the source against concurrent fetches."""
     cache = cache_dir() / _FOLDER
     cache.mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache / f".lock-{hashlib.sha256(os.fsencode(origin)).hexdigest()[:12]}")
@@ -126,7 +127,7 @@ def scratch_of(origin: str) -> Iterator[Path]:
 
 
 def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) -> str:
-    """Bring one commit into the cache; its name."""
+    """Add one commit to the cache; return its hash."""
     shown, asked = wanted.place, commit or wanted.ref or "HEAD"
     if local is not None:
         known = local.commit(asked)
@@ -151,7 +152,7 @@ def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) ->
 
 
 def _changed(wanted: Reference, local: Local, commit: str) -> bool:
-    """Whether a work tree differs from its commit."""
+    """Return whether a work tree differs from its commit."""
     tree = _place(wanted, commit)
 
     def ignored(names: list[str]) -> set[str]:
@@ -166,7 +167,7 @@ def _changed(wanted: Reference, local: Local, commit: str) -> bool:
 
 
 def _copy(wanted: Reference, remarks: list[str]) -> str:
-    """Copy a folder, or a script with what belongs to it, into the cache; a name made of its content."""
+    """Copy a folder, or a script with its files, into the cache; return a name derived from the content."""
     path = wanted.path
     assert path is not None
     folder, only, out = path, None, dict[str, Path | None]()

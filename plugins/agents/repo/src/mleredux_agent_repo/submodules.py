@@ -1,4 +1,4 @@
-"""Submodules of a repository, fetched by the rules for the repository itself; what can't be fetched is named."""
+"""Fetch submodules of a repository under the same rules as the repository itself; errors name the submodule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_submodules(store: Path, commit: str, tree: Path, origin: str | None, scr
         scratch: A folder for their objects.
 
     Raises:
-        MlereduxError: One has no address, may not be fetched from there, or can't be.
+        MlereduxError: A submodule has no URL, its URL is not allowed, or fetching failed.
     """
     rows = [row.partition(b"\t") for row in git.run(["ls-tree", "-r", "-z", commit], store).split(b"\0")]
     modules = {path.decode("utf-8", "replace"): head.split()[2].decode() for head, _, path in rows if b"commit" in head}
@@ -44,13 +44,13 @@ def add_submodules(store: Path, commit: str, tree: Path, origin: str | None, scr
 
 
 def refuse_missing(folder: Path, tree: Path, store: Path) -> None:
-    """Refuse a user's folder with submodules that are not checked out, of which not even `.git` is there.
+    """Refuse a user's folder with submodules that are not checked out and have no `.git`.
 
     Args:
         tree: A copy of the folder.
 
     Raises:
-        MlereduxError: There is one.
+        MlereduxError: A submodule is missing.
     """
     for path in _addresses(tree, store):
         if not (folder / path).is_dir() or not any((folder / path).iterdir()):
@@ -60,7 +60,7 @@ def refuse_missing(folder: Path, tree: Path, store: Path) -> None:
 
 
 def _addresses(tree: Path, store: Path) -> dict[str, str]:
-    """The addresses of submodules by their paths, as the repository declares them."""
+    """Return the URLs of submodules by path, as declared by the repository."""
     place = tree / _FILE
     if place.is_symlink() or not place.is_file() or place.stat().st_size > 1 << 20:
         return {}
@@ -71,11 +71,11 @@ def _addresses(tree: Path, store: Path) -> dict[str, str]:
 
 
 def _checked(path: str, address: str, origin: str | None) -> str:
-    """The URL of a submodule."""
+    """Return the URL of a submodule if it is allowed."""
     if address.startswith(("./", "../")) and origin is not None and "://" in origin:
         parts = urlsplit(origin)
         address = parts._replace(path=posixpath.normpath(posixpath.join(parts.path, address))).geturl()
-    if not _URL.fullmatch(address):  # a path is not even looked up
+    if not _URL.fullmatch(address):  # paths are not accessed at all
         raise _refused(path, f"its address {address[:200]!r} is not a URL of a server")
     try:
         parse(f"{SCHEME}{address}")
@@ -88,7 +88,7 @@ def _checked(path: str, address: str, origin: str | None) -> str:
 
 
 def _host(url: str) -> str | None:
-    """The host of a URL, or of `user@host:path`."""
+    """Return the host of a URL, or of `user@host:path`."""
     return urlsplit(url).hostname if "://" in url else url.partition("@")[2].partition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""Foreign folders, read by descriptor and never through a link: copied, compared, and refused where they lead out."""
+"""Copy, compare and check untrusted folders, which are read by descriptor and never through a link."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_BYTES = 500 << 20
 MAX_LENGTH = 1024
 PROGRAMS = (".py", ".ipynb", ".sh")
 _OF_RUNS = {"index.sqlite", ".slots.lock"}
-"""Files by which a folder of runs is known; a copy leaves it out too."""
+"""Files that identify a folder of runs, which copies omit, too."""
 _DEPTH = 100
 _POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/v1\n", 1024
-"""How a file begins in whose place Git LFS keeps another, and its maximum size."""
+"""The prefix of a Git LFS pointer file, and its maximum size."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -29,10 +29,10 @@ class Entry:
 
     Attributes:
         name: Its path in the folder.
-        link: Where it leads; None for a file.
+        link: The target of the link; None for a file.
         handle: The open file; -1 for a link.
-        program: Whether it may be executed.
-        size: In bytes.
+        program: Whether it is executable.
+        size: Its size in bytes.
     """
 
     def __init__(self, name: str, link: str | None = None, handle: int = -1) -> None:
@@ -41,7 +41,7 @@ class Entry:
         self.program, self.size = (bool(status.st_mode & 0o100), status.st_size) if status else (False, 0)
 
     def digest(self) -> bytes:
-        """A hash of its content and kind."""
+        """Return a hash of its content and kind."""
         if self.link is not None:
             return hashlib.sha256(b"link" + os.fsencode(self.link)).digest()
         found = hashlib.sha256(b"program" if self.program else b"file")
@@ -53,13 +53,14 @@ class Entry:
 def entries(
     folder: Path, shown: str, left_out: frozenset[str] = frozenset(), only: frozenset[str] | None = None
 ) -> Iterator[Entry]:
-    """Every file and link beneath a folder, in order; each folder is opened within its parent, so no link is followed.
+    """Yield every file and link below a folder, sorted; each folder is opened relative to its parent, so no link is
+    followed.
 
     Args:
-        only: Names in the folder itself that are wanted; None: all.
+        only: Names in the folder itself to include; None for all.
 
     Raises:
-        MlereduxError: Something is neither file, folder nor link, or there is too much.
+        MlereduxError: An entry is not a file, folder or link, or there are too many or too large files.
     """
     root = os.open(folder, _FLAGS | os.O_DIRECTORY)
     try:
@@ -87,9 +88,9 @@ def _entries(
             raise MlereduxError(f"{name} in {shown} is neither file nor folder.", hint="Remove it.")
         handle = os.open(base, _FLAGS, dir_fd=parent)
         try:
-            mode = os.fstat(handle).st_mode  # it may have been replaced since
+            mode = os.fstat(handle).st_mode  # it may have been replaced in the meantime
             if stat.S_ISDIR(mode) and left_out and set(os.listdir(handle)) >= _OF_RUNS:  # noqa: PTH208
-                continue  # what our own runs left in a folder would be another agent each time
+                continue  # files of our own runs would change the agent each time
             if stat.S_ISDIR(mode):
                 yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
             elif stat.S_ISREG(mode):
@@ -109,12 +110,12 @@ def copy(
     files: int = 0,
     size: int = 0,
 ) -> None:
-    """Copy a folder's files and links; those that lead out are refused by `check`, afterwards.
+    """Copy a folder's files and links; `check` later refuses links that point outside.
 
     Args:
-        only: Names in the folder itself that are wanted; None: all.
-        followed: Links, and the program or package that is copied in place of each; None: nothing.
-        files, size: The most there may be; 0: as many as an agent may have.
+        only: Names in the folder itself to include; None for all.
+        followed: Links, and the program or package to copy instead of each; None to copy nothing.
+        files, size: Maximum number and total size in bytes; 0 for the limits of agents.
     """
     seen = written = 0
     target.mkdir()
@@ -144,10 +145,10 @@ def copy(
 
 
 def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
-    """Links of a user's folder that lead out of it, with the program or package to which each leads.
+    """Return links of a user's folder that point outside, with the program or package to which each points.
 
     Args:
-        only: Names in the folder itself that are wanted; None: all.
+        only: Names in the folder itself to include; None for all.
     """
     found: dict[str, Path | None] = {}
     root = folder.resolve()
@@ -160,10 +161,10 @@ def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) ->
 
 
 def check(tree: Path, shown: str) -> None:
-    """Refuse links that lead out, things that are no files, and too much of it; the tree is ours alone.
+    """Refuse a tree that has links pointing outside, special files, or is too large; no one else may change the tree.
 
     Raises:
-        MlereduxError: There is one.
+        MlereduxError: The tree is not allowed.
     """
     size = 0
     root = tree.resolve()
@@ -171,7 +172,7 @@ def check(tree: Path, shown: str) -> None:
         if entry.link is not None:
             try:
                 inside = (tree / entry.name).resolve().is_relative_to(root)
-            except (OSError, RuntimeError):  # a circle of links
+            except (OSError, RuntimeError):  # a cycle of links
                 inside = False
             if not inside or entry.link.startswith("/"):
                 raise MlereduxError(f"{entry.name} in {shown} is a link that leads out of it.", hint="Remove it.")
@@ -180,10 +181,10 @@ def check(tree: Path, shown: str) -> None:
 
 
 def refuse_pointers(folder: Path) -> None:
-    """Refuse an agent's folder in which files of Git LFS are only pointers.
+    """Refuse an agent's folder that contains Git LFS pointers instead of files.
 
     Raises:
-        MlereduxError: There are some; the message names them.
+        MlereduxError: There are pointers; the message names them.
     """
     found = [
         entry.name
@@ -199,17 +200,17 @@ def refuse_pointers(folder: Path) -> None:
 
 
 def check_listed(listing: bytes, shown: str) -> None:
-    """Refuse what is too much before it is written out.
+    """Refuse a tree that is too large, before it is written.
 
     Args:
-        listing: Of `git ls-tree -r -l -z`.
+        listing: The output of `git ls-tree -r -l -z`.
     """
     rows = [row.partition(b"\t")[0].split() for row in listing.split(b"\0") if row]
     _refuse_too_much(shown, len(rows), sum(int(row[3]) for row in rows if row[3].isdigit()))
 
 
 def digest(tree: Path) -> str:
-    """A hash of everything in a folder of ours."""
+    """Return a hash of the content of one of our folders."""
     found = hashlib.sha256()
     for entry in entries(tree, str(tree)):
         found.update(os.fsencode(entry.name) + b"\0" + entry.digest())
@@ -217,12 +218,12 @@ def digest(tree: Path) -> str:
 
 
 def differs(folder: Path, tree: Path, ignored: Callable[[list[str]], set[str]]) -> bool:
-    """Whether a folder has other files than a commit's tree: changed, missing, or new and not ignored.
+    """Return whether a folder differs from a commit's tree: files are changed, missing, or new and not ignored.
 
     Args:
-        folder: Somebody's, with files that a copy leaves out.
-        tree: Ours.
-        ignored: Which of these paths the commit's ignore files name.
+        folder: The user's folder, including files that copies omit.
+        tree: Our copy of the commit.
+        ignored: Returns which of these paths the commit's ignore files match.
     """
     wanted = {entry.name: (entry.size, entry.digest()) for entry in entries(tree, str(tree))}
     named = {part for name in wanted for part in name.split("/")}

@@ -52,7 +52,7 @@ class Watched:
 
     Attributes:
         places: Scripts and folders.
-        left_out: Folders that are written while agents run.
+        left_out: Folders to skip because they are written while agents run.
     """
 
     places: tuple[Path, ...]
@@ -60,10 +60,10 @@ class Watched:
 
     @classmethod
     def of(cls, found: Catalogue, agents: Iterable[str], left_out: Iterable[Path]) -> Watched:
-        """What to watch of agents as they were named.
+        """Return the files to watch for references of agents.
 
         Raises:
-            click.UsageError: None of them is a script or folder on this machine.
+            click.UsageError: No agent is a script or folder on this machine.
         """
         named = [agent_reference(found, name) for name in agents]
         local = [split_place(name.removeprefix(SCHEME))[0] for name in named if name.startswith(SCHEME)]
@@ -75,7 +75,7 @@ class Watched:
         return cls(places, frozenset(path.resolve() for path in left_out))
 
     def stamps(self) -> Stamps:
-        """Time and size of each file; hidden files are not watched."""
+        """Return modification time and size of each file; hidden files are not watched."""
         found: Stamps = {}
         for path in self._files():
             with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ class Watched:
         return found
 
     def texts(self) -> dict[str, list[str]]:
-        """The lines of each text file."""
+        """Return the lines of each text file."""
         found = {}
         top = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in self.places]))
         for path in self._files():
@@ -94,7 +94,7 @@ class Watched:
         return found
 
     def wait(self, before: Stamps) -> None:
-        """Return when a file has changed, and nothing changes any more."""
+        """Return when a file has changed and no more changes follow."""
         while (now := self.stamps()) == before:
             time.sleep(_LOOK_SECONDS)
         while True:
@@ -108,7 +108,7 @@ class Watched:
             if place.is_dir():
                 yield from self._below(place)
                 continue
-            yield place  # and what is copied with a script
+            yield place  # and files that are copied with a script
             with contextlib.suppress(OSError):
                 for path in sorted(place.parent.iterdir()):
                     if path != place and (path.suffix == ".py" or path.name == "requirements.txt"):
@@ -127,14 +127,14 @@ class Watched:
 
 
 class Machine(Backend, Protocol):
-    """The back end of this machine, which knows more than that of a server."""
+    """The backend of this machine, which provides more than that of a server."""
 
     store: RunStore
     place: str
     folders: Sequence[Path]
 
     def worked(self, run_id: str) -> float:
-        """Return for how many seconds the agent of a run worked."""
+        """Return the number of seconds that the agent of a run worked."""
         ...
 
 
@@ -147,10 +147,10 @@ def command(
     exit_code: Callable[[dict[str, Any]], int],
     follow: bool,
 ) -> NoReturn:
-    """Run a request again each time its agents' files change, until Ctrl-C; every run is kept.
+    """Run a request again each time its agents' files change, until Ctrl-C; all runs are kept.
 
     Args:
-        exit_code: That of the command, by a run's record; the last runs decide.
+        exit_code: Returns the exit code of the command for a run's record; the last runs decide.
         follow: Whether to show the agents' logs.
     """
     console, found = Console(), catalogue(ctx)
@@ -180,7 +180,7 @@ def command(
 
 
 def _run(there: Machine, request: RunRequest, *, follow: bool) -> list[RunView]:
-    """The runs of a request; none, with a sentence on why, if the agent can't be run as it is now."""
+    """Run a request; return its runs, or print the reason and return none if the agent currently can't be run."""
     try:
         batch = there.create(request)
         with Progress(follow=follow, quiet=False) as progress:
@@ -191,7 +191,7 @@ def _run(there: Machine, request: RunRequest, *, follow: bool) -> list[RunView]:
 
 
 def _discard(there: Machine, found: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
-    """Remove the images that were built for the previous runs alone."""
+    """Remove images that were built only for the previous runs."""
     needed = {there.store.get(view.record["id"]).use.image for view in ended}
     for view in previous:
         run, sandbox = there.store.get(view.record["id"]), found.sandbox(view.record["sandbox"])
@@ -217,7 +217,7 @@ def _show(
     before: dict[str, list[str]],
     texts: dict[str, list[str]],
 ) -> None:
-    """The line of the agent's code that failed, and what differs from the previous runs."""
+    """Print the line of the agent's code that failed, and differences from the previous runs."""
     for view in ended:
         if view.status == "failed" and (line := _failed_at(_log(there, view))):
             console.print(Text(safe(line), style="yellow"))
@@ -249,7 +249,7 @@ def _times(there: Machine, old: RunView, new: RunView) -> str:
 
 
 def _failed_at(log: list[str]) -> str | None:
-    """Where the agent's own code failed, by the last traceback of its log."""
+    """Return the line at which the agent's own code failed, from the last traceback of its log."""
     starts = [number for number, line in enumerate(log) if line.startswith("Traceback (most recent")]
     frames = [
         (found, number)

@@ -70,7 +70,7 @@ def failure(what: str, said: str) -> SandboxError:
 
 
 def reason(text: str) -> str:
-    """Return the last lines of podman's output, joined into one line."""
+    """Return the last line of podman's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
     said = lines[-1].removeprefix("Error: ") if lines else "no reason is given"
     return said.rstrip(".")[-600:]
